@@ -1,6 +1,6 @@
 """Parses sizes in bytes.
 
-Ansible filters import this module, too, so it uses only Python's standard library.
+Ansible filters also import this module, so it uses only Python's standard library.
 """
 
 import re

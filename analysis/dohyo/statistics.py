@@ -18,14 +18,14 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 # Confidence level: the share of intervals that include the true value.
 CONFIDENCE = 0.95
-# Confidence level of the second and later checks if rounds are added until the interval is narrow enough. Stopping then
-# makes intervals too narrow; with this level 95 of 100 include the true value (benchmarks/truth.py).
+# Confidence level of the second and later checks if rounds are added until the interval is narrow enough. This rule
+# for stopping makes intervals too narrow; with this level, 95 of 100 include the true value (benchmarks/truth.py).
 LATER_LOOK = 0.98
-# Maximum number of further samples that is suggested.
+# Maximum number of further samples to suggest.
 MOST_MORE = 100
-# Weight of the pooled scatter, in degrees of freedom, when it is combined with that of a system (benchmarks/truth.py).
+# Weight of the pooled scatter beside the scatter of one system, in degrees of freedom (benchmarks/truth.py).
 BORROWED = 8
-# Significance level of the test for a system whose scatter is too large to be pooled with the others' scatter.
+# Significance level of the test for a system whose scatter is too large to be pooled with that of the others.
 APART = 0.001
 # Default bound of `is_alike`: two systems are alike if the interval of their ratio lies between 1 / 1.15 and 1.15.
 ALIKE = 0.15
@@ -72,7 +72,7 @@ class Estimate:
 class Together:
     """Means of several systems at a point of the matrix.
 
-    :ivar own: standard error of the difference of two means, by their positions; None if they were measured apart
+    :ivar own: standard error of the difference of two means, by their positions; None if they were measured separately
     """
 
     means: list[Estimate]
@@ -100,7 +100,7 @@ class Ratio:
 
 
 def total(values: Sequence[Number | None]) -> Number | None:
-    """Returns the sum; None without values, or if one of them is not known."""
+    """Returns the sum of the values; None if there are no values, or if one of them is not known."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
@@ -112,7 +112,7 @@ def geometric(samples: Sequence[float]) -> float:
     """
     if min(samples, default=1) <= 0:
         return fmean(samples)
-    # Rounding must not move the mean of equal samples.
+    # Rounding must not change the mean of equal samples.
     return min(max(geometric_mean(samples), min(samples)), max(samples))
 
 
@@ -131,10 +131,10 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
 def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Together | None:
     """Returns the means of the logarithms of several systems whose samples were taken together, start by start.
 
-    A start affects all systems alike, for example by the state of the hosts; this effect cancels out in their ratios.
-    A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance with two
-    factors (Box, Hunter, Hunter 2005: Statistics for Experimenters, chapter 4). The errors of k systems in n starts
-    have (k - 1) (n - 1) degrees of freedom. Each mean receives 1/k of them. With two systems this is the paired t-test.
+    A start affects all systems alike, for example through the state of the hosts. This effect cancels out in their
+    ratios. A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance
+    with two factors (Box, Hunter, Hunter 2005: Statistics for Experimenters, chapter 4). The errors of k systems in n
+    starts have (k - 1) (n - 1) degrees of freedom, 1/k of them for each mean. With two systems it is a paired t-test.
 
     :param groups: samples of each system, in the order of the starts
     :returns: None for fewer than two systems or `TOGETHER_LEAST` starts, or if a sample is not above 0
@@ -250,7 +250,7 @@ def ratios(
     In 95 % of the cases no two equal means are called different. The rule has three parts. x is the part of a mean's
     variance s² in the squared error of the ratio, and f is its degrees of freedom:
 
-    - The variance of a mean, with the weight f, is combined with the pooled one of `alike_in_scatter`, with `BORROWED`.
+    - The variance of a mean, with the weight f, is combined with the pooled variance, with the weight `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
       of Welch's correction for bias).
     - The quantile is that of the studentised range. For a pair that spans p of the k ranked means, its level is
@@ -266,7 +266,7 @@ def ratios(
 
 
 def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
-    """Returns the ratio of each pair of geometric means, such as a system's after and before an upgrade.
+    """Returns the ratio of each pair of geometric means, such as those of a system after and before an upgrade.
 
     If no pair has changed, all intervals include 1 in 95 % of the cases. Error and degrees of freedom are as in
     `ratios`. The quantile is Student's t at the level confidence ^ (1 / k) for k pairs (Šidák 1967).
@@ -381,7 +381,7 @@ def more_to_decide(
 ) -> int | None:
     """Estimates how many more samples of every mean, with the same scatter, decide a pair.
 
-    A pair is decided if the interval of its ratio excludes 1, or if `is_alike`. Returns None for more than `MOST_MORE`.
+    A pair is decided if its interval excludes 1, or if `is_alike` holds. Returns None for more than `MOST_MORE`.
 
     :param own: standard errors of the differences, see :func:`ratios`
     """
@@ -487,5 +487,5 @@ def _whole(freedom: float) -> float:
 
 
 def _exp(value: float) -> float:
-    """Returns exp(value), at most exp(700): such a number is as good as infinite, and larger ones would overflow."""
+    """Returns exp(value), at most exp(700): a larger result serves no purpose and could overflow."""
     return math.exp(min(value, 700))

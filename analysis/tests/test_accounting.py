@@ -80,7 +80,7 @@ def test_without_accounts_there_are_none(tmp_path: Path) -> None:
         ({"unreadable": 4, "read_back_error": "UNAVAILABLE: 2 of 3"},
          "4 records could not be read back: UNAVAILABLE: 2 of 3"),
         ({"read_back": False}, "the records were not read back"),
-        ({"stale_reads": 1}, "1 of 1,500,000 reads were stale, and the servers' consistency is strong"),
+        ({"stale_reads": 1}, "1 of 1,500,000 reads were stale, but the servers' consistency is strong"),
     ],
 )  # fmt: skip
 def test_what_makes_a_run_invalid(tmp_path: Path, found: dict[str, Any], why: str) -> None:

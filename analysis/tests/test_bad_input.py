@@ -123,7 +123,7 @@ def test_all_that_decides_what_is_asked_counts(tmp_path: Path, name: str) -> Non
     path = tmp_path / "raw/02-hbase/trial.json"
     edit_json(path, trial_properties={**json.loads(path.read_text("utf-8"))["trial_properties"], name: "1"})
     code, said = dohyo("report", str(tmp_path))
-    assert (code, f"ran another scenario than raw/01-cassandra: {name} 1 instead of not given" in said) == (1, True)
+    assert (code, f"ran a different scenario than raw/01-cassandra: {name} 1 instead of not given" in said) == (1, True)
 
 
 def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
@@ -133,7 +133,9 @@ def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
     edit_json(path, trial_properties={**properties, "readproportion": "0.95"})
     code, said = dohyo("report", str(tmp_path))
     assert code == 1
-    assert "raw/02-hbase ran another scenario than raw/01-cassandra: readproportion 0.95 instead of not given" in said
+    assert (
+        "raw/02-hbase ran a different scenario than raw/01-cassandra: readproportion 0.95 instead of not given" in said
+    )
     # The trials of an experiment may differ in values of the matrix.
     edit_json(path, trial_point={"readproportion": "0.95"})
     edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_point={"readproportion": "0.5"})

@@ -117,7 +117,7 @@ def test_a_client_without_results_is_named(tmp_path: Path, known: bool) -> None:
         for path in folder.rglob("clients.json"):
             path.unlink()
     of = only(tmp_path)
-    assert (of.status, of.reason) == ("invalid", "run-2 on host2: the client has left nothing")
+    assert (of.status, of.reason) == ("invalid", "run-2 on host2: the client left no files")
 
 
 def outage(experiment: Path) -> Path:

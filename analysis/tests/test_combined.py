@@ -49,7 +49,7 @@ def test_each_phase_has_rows_of_its_own_in_the_order_of_the_trial(tmp_path: Path
 def test_a_phase_that_is_missing_is_named(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"))
     shutil.rmtree(folder / "read-2")
-    assert (only(tmp_path).status, only(tmp_path).reason) == ("invalid", "read: 1 of 2 repeats have left results")
+    assert (only(tmp_path).status, only(tmp_path).reason) == ("invalid", "read: 1 of 2 repeats left results")
 
 
 def test_what_differs_from_phase_to_phase_is_said_of_each(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
         (servers(write_copies=3), "caution",
          ["Different numbers of copies acknowledge a write: cassandra 1, hbase 3."]),
         (servers(write_copies=3, write_acks="quorum", exceeded={"write_acks": "all"}), "caution",
-         ["Stricter write acks: hbase quorum, asked for all; it cannot be set to less, which favours the others."]),
+         ["Stricter write acks: hbase quorum, requested all; it cannot be less strict, which favours the others."]),
         (servers(heap="1501m"), "solid", []),
         (servers(heap="31 GiB"), "caution",
          ["The servers have different memory: cassandra 1g, hbase 31 GiB; without a budget this affects the result."]),

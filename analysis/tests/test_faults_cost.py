@@ -431,10 +431,10 @@ def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_o
 
 
 def test_a_loss_that_was_not_there_before_is_a_regression_whatever_the_rounds() -> None:
-    assert changed([ill(4)], [ill(4, lost=1)], "lost") == ("regression", "there was none before")
+    assert changed([ill(4)], [ill(4, lost=1)], "lost") == ("regression", "there were none before")
     assert changed([ill(4, lost=1)], [ill(4)], "lost")[0] == "inconclusive"
     three = replace(ill(4), faults=[run for lost in (0, 0, 5000) for run in ill(4, lost=lost).faults])
-    assert changed([ill(4)] * 4, [three] * 4, "lost") == ("regression", "there was none before")
+    assert changed([ill(4)] * 4, [three] * 4, "lost") == ("regression", "there were none before")
 
 
 def unread() -> Trial:
@@ -448,9 +448,9 @@ def unread() -> Trial:
     ("before", "after", "expected"),
     [
         # A loss counts even if earlier losses are unknown or there are fewer than four rounds.
-        ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "none is known before")),
-        ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "none is known before")),
-        ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there was none before")),
+        ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "the number before is unknown")),
+        ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "the number before is unknown")),
+        ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there were none before")),
         ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in a round before")),
         # There were also losses before, so four rounds of each are needed.
         ([ill(4, lost=500)] * 3, [ill(4, lost=900)] * 3,

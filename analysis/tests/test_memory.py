@@ -62,14 +62,14 @@ def test_what_does_not_fit_a_host_is_refused() -> None:
     assert shortages({}, {"hbase": 900}, NOTHING) == []
     assert shortages(has, {}, {**fits, "client_mb": 300}) == [
         "host_memory_budget=80% is 800 MiB, and its client needs 300, but the host has 1000; set a smaller budget, a"
-        " smaller client_heap, or give the clients hosts of their own"
+        " smaller client_heap, or give the clients separate hosts"
     ]
     assert shortages(has, {"cassandra": 700, "hbase": 900}, fits) == [
         "hbase needs 900 MiB, and host_memory_budget=80% leaves it 800; set a larger budget, or leave out the sizes"
         " that an inventory or the scenario sets"
     ]
     assert shortages(has, {}, {**fits, "server_cpus": "2-5"}) == [
-        "host_cpus_server=2-5: the host has no processors 4, 5; lscpu shows those that it has",
+        "host_cpus_server=2-5: the host has no processors 4, 5; lscpu lists its processors",
         "host_cpus_server=2-5 and host_cpus_client=3 share processors 3; give each its own",
     ]
     assert shortages(has, {}, {**fits, "server_cpus": [0, 1], "client_cpus": "x"}) == [

@@ -146,7 +146,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("read.batchsize=1", "unknown phase 'read'.*the phases are insert,run"),
         ("run.batchsiz=1", "unknown property 'run.batchsiz': did you mean batchsize?"),
         ("run.recordcount=1", "run.recordcount: cannot differ from phase to phase, because .* the records of the load"),
-        ("run.replication=1", "because the servers start and the tables are created with it"),
+        ("run.replication=1", "because servers start and tables are created with this value"),
         ("run.systems=hbase", "because it applies to all phases of a trial; set systems without a phase"),
         ("run.cassandra_heap=1g", "because the servers are started with a system's variables"),
         ("run.aerospike.layout=bins", "run.aerospike.layout: cannot differ from phase to phase"),

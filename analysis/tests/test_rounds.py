@@ -162,9 +162,7 @@ def test_no_round_is_begun_that_the_budget_has_no_room_for(tmp_path: Path, monke
         assert len(play.trials) == 2 * rounds, budget
         assert facts(made)["rounds_ended"] == "budget"
         assert "- Not precise enough: cassandra " in said
-        assert "the budget has no room for more rounds" in " ".join(
-            (made.folder / "summary.md").read_text("utf-8").split()
-        )
+        assert "the budget allows no more rounds" in " ".join((made.folder / "summary.md").read_text("utf-8").split())
 
 
 def test_only_what_has_a_valid_round_gets_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

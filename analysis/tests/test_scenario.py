@@ -286,9 +286,9 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("cassandra.password=hunter2", r"cassandra.password=\*\*\*: .*use the file of --attach-secrets"),
         ("columnfamily=family", "Dohyo creates the table and its column family"),
         ("mongodb.url=mongodb://db1", "Dohyo has no such system"),
-        ("db=com.yahoo.ycsb.db.HBaseClient10", "choose with systems"),
+        ("db=com.yahoo.ycsb.db.HBaseClient10", "set systems"),
         ("workload=com.yahoo.ycsb.workloads.RestWorkload", "must be one of site.ycsb.workloads.CoreWorkload"),
-        ("db=site.ycsb.BasicDB", "choose with systems"),
+        ("db=site.ycsb.BasicDB", "set systems"),
     ],
 )
 def test_bad_input_is_named(tmp_path: Path, assignment: str, expected: str) -> None:
@@ -479,7 +479,7 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
         ("host text(200) 10, user text(60) 10, when int", "a key has 264 bytes; at most 255 are allowed"),
         ("(host int 10, when timestamp)", "the parenthesis must be closed before the last column"),
         ("host int 10), when timestamp", "'host int 10.' must be a name"),
-        ("host int 10, field9 timestamp", "a field is called field9, too"),
+        ("host int 10, field9 timestamp", "a field is also called field9"),
         ("host int 9, when text(2)", "recordcount=1000: .* makes only 900 keys"),
     ],
 )
@@ -491,7 +491,7 @@ def test_columns_that_cannot_be(tmp_path: Path, columns: str, expected: str) -> 
 
 def test_what_columns_of_a_key_do_not_go_with(tmp_path: Path) -> None:
     given = ("insertorder=ordered", "keycolumns=host int 10, when timestamp")
-    with pytest.raises(BadInputError, match=r"keysalt=crc32: .* have no place for a salt"):
+    with pytest.raises(BadInputError, match=r"keysalt=crc32: .* leave no room for a salt"):
         load(tmp_path, SMALL, *given, "keysalt=crc32")
     with pytest.raises(BadInputError, match=r"cassandra.batchread=in with keycolumns=host .* use cassandra.batchread"):
         load(tmp_path, SMALL, *given, "cassandra.batchread=in")

@@ -359,7 +359,7 @@ def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
     for broken in (json.dumps({**content, "trials": [{"name": 5}]}), "[", "[]", deep):
         (tmp_path / "summary.json").write_text(broken, encoding="utf-8")
         damaged = CliRunner().invoke(cli, ["show", str(tmp_path)])
-        assert f"{tmp_path / 'summary.json'}: not as dohyo wrote it: " in str(damaged.exception)
+        assert f"{tmp_path / 'summary.json'}: damaged or edited: " in str(damaged.exception)
 
 
 def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> None:

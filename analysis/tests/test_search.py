@@ -318,7 +318,7 @@ def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
     for log in folder.glob("probe-1/*/*.hdr"):
         log.unlink()
     reason = (
-        "the p90 of READ from the intended start is not known: 10 operations must be beyond it; give a longer"
+        "the p90 of READ from the intended start is not known: 10 operations must be beyond it; set a longer"
         " search.duration"
     )
     assert came_to(folder).conclusion == f"the search for p90<1s was ended: probe-1: {reason}"

@@ -106,8 +106,8 @@ BREAKS: dict[str, tuple[Any, str]] = {
         lambda f: edit(f / "client.json", '"OK" : 2990', '"OK" : 2989, "ERROR": 1'),
         "run-1 on node1: client.json and the result lines differ in the statuses of READ",
     ),
-    "no repeat": (lambda f: shutil.rmtree(f.parent), "1 of 2 repeats have left results"),
-    "no client": (shutil.rmtree, "run-1: no client has left results"),
+    "no repeat": (lambda f: shutil.rmtree(f.parent), "1 of 2 repeats left results"),
+    "no client": (shutil.rmtree, "run-1: no client left results"),
 }
 
 
@@ -227,7 +227,7 @@ def test_who_cannot_do_with_less_than_more_is_fair_beside_what_was_asked_for(
     edit_json(folders[0] / "conditions.json", replication=3, write_acks=other)
     edit_json(folders[1] / "conditions.json", replication=3, **hbase)
     summary = summarise(tmp_path)
-    note = f"stricter write acks: hbase all, asked for {asked}; it cannot be set to less, which favours the others"
+    note = f"stricter write acks: hbase all, requested {asked}; it cannot be less strict, which favours the others"
     assert list(summary.unequal) == ([] if is_fair else ["write_acks"])
     assert (note in summary.notes) == is_fair
     assert any(reason.fatal and "write acks" in reason.text for reason in judged(summary).reasons) != is_fair

@@ -176,7 +176,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "a window longer than the trial": (
         window(20.0, of_trial=True),
-        "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, the trial lasted",
+        "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, but the trial lasted",
     ),
     "an invalid client": (edit(f"{CLIENT}/client.json", "valid", to=False), "the client calls its run invalid"),
     "a client that exited with 4": (
@@ -213,7 +213,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "another start": (
         edit(f"{CLIENT}/client.json", "agreed_start_ms", to=lambda ms: ms + 1000),
-        "the client was to begin at 2026-11-23 12:43:24, but its run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:24, but the run at 2026-11-23 12:43",
     ),
     "a late start": (
         edit(f"{CLIENT}/client.json", "skew_ms", to=900.0),
@@ -223,7 +223,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "phase": (edit(f"{CLIENT}/client.json", "phase", to="load"), "run-1: a client ran the phase load"),
     "warm-up": (
         edit(f"{CLIENT}/client.json", "warmup_seconds", to=9.0),
-        "its window began 9.0 s after the agreed instant, that of the run 1.0 s afte",
+        "its window began 9.0 s after the agreed instant, the run's window 1.0 s afte",
     ),
     "processor time": (
         edit(f"{CLIENT}/client.json", "cpu_seconds", to=99.0),
@@ -301,29 +301,29 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "READ.hdr has 814 operations",
     ),
     # Set of clients
-    "a missing client": (remove(CLIENT), "the client has left nothing"),
+    "a missing client": (remove(CLIENT), "the client left no files"),
     "a duplicate client": (
         put(f"{RUN}/host1", CLIENT),
         "run-1: 2 clients have the clientnumber 0: their evidence is from one client",
     ),
-    "an extra client": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client has left nothing"),
+    "an extra client": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client left no files"),
     "a client of another system": (
         put(f"{OTHER}/run-1/host2", CLIENT),
-        "the client was to begin at 2026-11-23 12:44:24, but its run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:44:24, but the run at 2026-11-23 12:43",
     ),
     "a client of the load": (
         put(f"{TRIAL}/load/host2", CLIENT),
-        "the client was to begin at 2026-11-23 12:43:12, but its run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:12, but the run at 2026-11-23 12:43",
     ),
     "all clients of another system": (
         put(f"{OTHER}/run-1", RUN),
-        "run-1: began at 2026-11-23 12:44:24, the trial lasted from 2026-11-23 12:42",
+        "run-1: began at 2026-11-23 12:44:24, but the trial lasted from 2026-11-23 12:42",
     ),
-    "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
-    "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
+    "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
+    "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
     "a wrong clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", to=5000.0),
-        "the client was to begin at 2026-11-23 12:43:18, but its run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:18, but the run at 2026-11-23 12:43",
     ),
     "an uncertain clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", to=5000.0),
@@ -331,14 +331,14 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "another instant": (
         edit(f"{RUN}/clients.json", "agreed", to=lambda seconds: seconds + 60),
-        "run-1: began at 2026-11-23 12:44:23, the trial lasted from 2026-11-23 12:42",
+        "run-1: began at 2026-11-23 12:44:23, but the trial lasted from 2026-11-23 12:42",
     ),
     "a client with exit code 1": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", to=1), SAME),
     "a server that ended": (edit(f"{RUN}/clients.json", "nodes", "host1", "state", to="ended"), "failed"),
     "a failed run": (edit(f"{RUN}/clients.json", "valid", to=False), "run-1: its clients did not run together"),
     "clients.json of another run": (
         put(f"{OTHER}/run-1/clients.json", f"{RUN}/clients.json"),
-        "run-1: began at 2026-11-23 12:44:24, the trial lasted from 2026-11-23 12:42",
+        "run-1: began at 2026-11-23 12:44:24, but the trial lasted from 2026-11-23 12:42",
     ),
     # The trial's files
     "another system": (
@@ -347,7 +347,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "more records": (
         edit(f"{TRIAL}/trial.json", "trial_properties", "recordcount", to="12000"),
-        "ran another scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
+        "ran a different scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
     ),
     "another mix": (
         edit(
@@ -385,10 +385,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
     ),
     "a missing trial": (remove(TRIAL), "its evidence is missing"),
-    "a missing run": (remove(RUN), "0 of 1 repeats have left results"),
-    "an extra run": (put(RUN, f"{TRIAL}/run-2"), "2 of 1 repeats have left results"),
+    "a missing run": (remove(RUN), "0 of 1 repeats left results"),
+    "an extra run": (put(RUN, f"{TRIAL}/run-2"), "2 of 1 repeats left results"),
     "a missing load": (remove(f"{TRIAL}/load"), "load: is missing"),
-    "a missing client of the load": (remove(f"{TRIAL}/load/host2"), "the client has left nothing"),
+    "a missing client of the load": (remove(f"{TRIAL}/load/host2"), "the client left no files"),
     "records of the load": (
         edit(f"{TRIAL}/load/host2/client.json", "records", to=3),
         "client.json counts 3 records, its operation types 400",
@@ -423,11 +423,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "an experiment that began later": (
         edit("experiment.json", "started", to="2026-11-23T12:44:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
     ),
     "an experiment that ended earlier": (
         edit("experiment.json", "finished", to="2026-11-23T12:43:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
     ),
     "threads of all clients": (
         every(*(edit(f"{RUN}/host{at}/client.json", "threads", to=64) for at in (1, 2, 3))),
@@ -444,7 +444,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "half the samples of a host": (
         samples(f"{TRIAL}/hosts/host2/metrics.jsonl.gz", lambda all_: all_[: len(all_) // 2]),
-        "raw/01-mysql-innodb/hosts/host2: has samples of 0 of 4 measured seconds",
+        "raw/01-mysql-innodb/hosts/host2: samples cover 0 of 4 measured seconds",
     ),
     "samples cut off": (
         cut(f"{TRIAL}/hosts/host2/metrics.jsonl.gz"),
@@ -452,7 +452,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "samples of another trial": (
         put(f"{OTHER}/hosts/host2", f"{TRIAL}/hosts/host2"),
-        "raw/01-mysql-innodb/hosts/host2: has samples of 0 of 4 measured seconds",
+        "raw/01-mysql-innodb/hosts/host2: samples cover 0 of 4 measured seconds",
     ),
     "statistics of another trial": (put(f"{OTHER}/server/host1/stats", f"{TRIAL}/server/host1/stats"), MANIFEST),
     "no statistics": (

@@ -66,7 +66,7 @@ def test_three_rounds_without_a_reason_are_solid() -> None:
         (of({"a": FAST, "b": SLOW}, "runs"), "caution", "one round"),
         (of({"a": FAST[:1], "b": SLOW[:1]}, None), "do not use", "a preliminary ranking"),
         (of({"a": FAST, "b": SLOW}, notes=["small data: 100 MB"]), "caution", "small data"),
-        (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is not whole"),
+        (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is incomplete"),
         (of({"a": FAST, "b": SLOW}, unequal={"durability": {"a": "disk"}}), "do not use", "unequal durability"),
         (of({"a": [100.0, 900.0, 500.0], "b": [900.0, 500.0, 90.0]}), "do not use", "too noisy to tell"),
         (of({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is also a result
@@ -125,8 +125,8 @@ def test_after_ctrl_c_it_says_how_many_rounds_are_missing() -> None:
     missing = [replace(each, rows=[], status="interrupted") for each in (a, b, b)]
     cut = replace(good, trials=[a, b, *missing], merged=[replace(each, status="interrupted") for each in (a, b)])
     (reason,) = judged(cut).reasons
-    assert reason.text == "Rounds were interrupted or not begun: a 1 of 2, b 2 of 3."
-    # Another reason names the invalid round.
+    assert reason.text == "Rounds were interrupted or did not begin: a 1 of 2, b 2 of 3."
+    # A second reason names the invalid round.
     other = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
     assert shorts(other) == ["interrupted rounds of a and 1 more", "invalid rounds of a"]
 

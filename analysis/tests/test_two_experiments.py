@@ -439,12 +439,12 @@ def on_hosts(
         (on_hosts(1), "within", 0, ""),
         # The slower host may explain the entire difference.
         (on_hosts(0.6, 600), "inconclusive", 5, "computing on one thread was 40 % slower before the second experiment"),
-        (on_hosts(0.6, 650), "inconclusive", 5, "inconclusive: the hosts compute at 0.60× the speed before"),
-        # The slower host explains only part of the difference.
+        (on_hosts(0.6, 650), "inconclusive", 5, "inconclusive: the hosts compute at 0.60× their earlier speed"),
+        # The slower host explains only a part of the difference.
         (on_hosts(0.6, 300), "regression", 3, "40 % slower"),
         # The faster host may hide a regression.
-        (on_hosts(1.6, 1000), "inconclusive", 5, "the hosts compute at 1.60× the speed before"),
-        (on_hosts(1.6, 1600), "inconclusive", 5, "the hosts compute at 1.60× the speed before"),
+        (on_hosts(1.6, 1000), "inconclusive", 5, "the hosts compute at 1.60× their earlier speed"),
+        (on_hosts(1.6, 1600), "inconclusive", 5, "the hosts compute at 1.60× their earlier speed"),
         (on_hosts(1.6, 2000, latency_us=200), "improvement", 0, "37 % slower before the first experiment"),
         # The result is not worse, although the host is slower.
         (on_hosts(0.6, 1000), "within", 0, "40 % slower"),

@@ -217,7 +217,7 @@ def test_a_client_that_measured_in_another_window(tmp_path: Path, agreed: float 
     assert only(tmp_path).status == "ok"
     edit_json(folder / "run-1/node1/client.json", warmup_seconds=30)
     of = only(tmp_path)
-    said = "run-1 on node1: its window began 30.0 s after the agreed instant, that of the run 1.0 s after it"
+    said = "run-1 on node1: its window began 30.0 s after the agreed instant, the run's window 1.0 s after it"
     assert (of.status, of.reason) == (("ok", None) if agreed is None else ("invalid", said))
 
 

@@ -38,17 +38,17 @@ _YEAR = 365 * _DAY
 _INT = 2**31 - 1
 _LONG = 2**62 - 1
 
-# Defaults of the properties in a group; an entry can override them.
+# Constructors of the properties in a group, with common defaults that an entry can override.
 _trial = partial(Property, fixed="it applies to all phases of a trial")
 _host = partial(Property, by=DOHYO, matrix=False, fixed="it describes the hosts")
-_condition = partial(Property, by=DOHYO, fixed="the servers start and the tables are created with it")
+_condition = partial(Property, by=DOHYO, fixed="servers start and tables are created with this value")
 _search = partial(Property, by=DOHYO, fixed="a search needs a trial with a single phase")
 _mix = partial(Property, load=False)
 _record = partial(Property, fixed="all phases use the records of the load")
 _output = partial(Property, output=True)
 _stock = partial(Property, by=STOCK, matrix=False, fixed="only the stock client reads it")
 
-# The formatter would put each argument on a line of its own.
+# The formatter would put each argument on a separate line.
 # fmt: off
 GROUPS = {
     "Experiment": [
@@ -59,8 +59,8 @@ GROUPS = {
                about="number of times that a trial repeats its phases after one load"),
         _trial("phases", Names(), DOHYO, default="run", matrix=False,
                about="runs of a trial after its load, in order. update and read have their own mixes, other names"
-               " have the scenario's mix; PHASE.key=value applies to one phase only. insert, as the first name: the"
-               " load is measured, too; max, equal: as fast as possible, then all systems at the same rate; max, own:"
+               " have the scenario's mix; PHASE.key=value applies to one phase only. insert as the first name: the"
+               " load is also measured; max, equal: as fast as possible, then all systems at the same rate; max, own:"
                " as fast as possible, then each system at a share of its own rate (docs/scenarios.md)"),
         _trial("equal.share", Percent(1, 100), DOHYO, default="70%",
                about="with phases=max,equal: rate of the phase equal, as a share of the slowest system's rate in the"
@@ -70,17 +70,16 @@ GROUPS = {
                about="with phases=max,own: rate of the phase own, as a share of the system's rate in the phase max of"
                " the same trial (docs/scenarios.md#at-a-share-of-its-own-maximum)"),
         _trial("discard", Whole(0, 999), DOHYO, default="0", matrix=False,
-               about="number of repeats at the beginning that are measured and kept as evidence but do not count;"
-               " less than repeats"),
+               about="number of initial repeats that are measured and kept but do not count; less than repeats"),
         _trial("rounds", Whole(1, 1000), DOHYO, default="1", matrix=False,
-               about="number of times that all trials are measured, in alternating order: A B, B A; with precision,"
-               " the minimum"),
+               about="number of times that all trials are measured, in alternating order: A B, B A; a minimum with"
+               " precision"),
         _trial("interleave", Choice("off", "on"), DOHYO, default="off", matrix=False,
                about="on: the servers of all systems run at the same time, and every repeat measures one window of"
                " each system, one after the other. Slow changes of the hosts then affect all systems alike"
                " (docs/interleaving.md)"),
         _trial("precision", Percent(0.1, 50, "decided", "none"), DOHYO, default="none", matrix=False,
-               about="goal that further rounds must reach. decided: for each two neighbours in the ranking, one is"
+               about="goal that further rounds must reach. decided: of every two neighbours in the ranking, one is"
                " faster or both are alike; a percentage: half of the 95 % interval of every system's rate is at most"
                " this share of its mean; none: there are no further rounds (docs/scenarios.md)"),
         _trial("alike", Percent(1, 100), DOHYO, default="15%", matrix=False,
@@ -95,7 +94,7 @@ GROUPS = {
                about="matrix.KEY=a,b,c: every system is measured at every combination of the values"
                " (docs/scenarios.md)"),
         _trial("settle", Choice("load", "phases"), DOHYO, default="load",
-               about="when the servers flush and compact: after the load only, or also before every phase"),
+               about="when the servers flush and compact: only after the load, or also before every phase"),
         _trial("settle.flush", Boolean(), DOHYO, default="true",
                about="false: settling forces no flush and no compaction, so that reads come from the servers' memory"
                " (memstores, memtables); it only waits for work that has begun (docs/scenarios.md)"),
@@ -104,17 +103,17 @@ GROUPS = {
                " of the server that can be emptied while it runs"),
         _trial("preconditioning", Count(0, _LONG), DOHYO, default="0",
                about="number of updates that are written after the load has settled and before the runs, in batches"
-               " like the load's. The runs then find used servers, with several sorted files, a used log and blocks"
-               " to clean up (docs/method.md#preconditioning)"),
+               " like those of the load. The runs then begin on used servers, with several sorted files, a used log and"
+               " blocks to clean up (docs/method.md#preconditioning)"),
         _trial("reuse", Choice("data", "none"), DOHYO, default="none", matrix=False,
-               about="data: trials with the same load (rounds, points of the matrix) share it, and each starts its"
-               " servers on a copy of the settled data; none: every trial loads"
+               about="data: trials with the same load (rounds, points of the matrix) share it, and each trial starts"
+               " its servers on a copy of the settled data; none: every trial has its own load"
                " (docs/scenarios.md#one-load-for-several-trials)"),
         _trial("duration", Duration(0, _YEAR), DOHYO, default="0", load=False, fixed="",
-               about="length of the measured window of a run; 0: the run ends after operationcount operations"),
+               about="length of a run's measured window; 0: the run ends after operationcount operations"),
         _trial("warmuptime", Duration(0, _DAY), CLIENT, default="0", load=False, fixed="",
                about="time before the measured window in which operations run without being measured; with"
-               " warmup=steady the maximum"),
+               " warmup=steady, its maximum"),
         _trial("warmup", Choice("fixed", "steady"), CLIENT, default="fixed", load=False, fixed="",
                about="fixed: the warm-up lasts warmuptime; steady: it lasts at least 5 s and ends when the"
                " throughput of all clients together is steady and the JIT compilers are idle"
@@ -123,31 +122,31 @@ GROUPS = {
                about="true: all hosts are measured for a few seconds before each trial, to see whether they perform"
                " the same in all trials (docs/method.md)"),
         _trial("scale", Number(1e-09, 1), DOHYO, default="1",
-               about="share of recordcount and operationcount that is loaded and executed, to try a large scenario;"
-               " the summary reports it"),
+               about="share of recordcount and operationcount that is loaded and executed, for trying out a large"
+               " scenario; the summary reports it"),
         _trial("published", Names(), DOHYO, matrix=False,
                about="files in workloads/published/ whose figures are shown below the results for reference; without"
                " it, the file with the scenario's name, if it exists"),
     ],
     "Hosts that do not exist yet": [
         _host("host_memory", Size(),
-              about="memory of each database host, for --plan and datasize=4*ram; without it, the inventory's"
+              about="memory of each database host, for --plan and datasize=4*ram; by default, the inventory's"
               " variable `host_memory`, or the memory of this machine"),
         _host("host_disk", Size(),
-              about="disk space for data on each database host, for --plan; without it, the inventory's variable"
+              about="disk space for data on each database host, for --plan; by default, the inventory's variable"
               " `host_disk`, or the free space of this machine"),
         _host("host_count", Whole(1, 100_000),
-              about="number of database hosts, for --plan without an inventory; without it, the inventory's number"),
+              about="number of database hosts for --plan; by default the number in the inventory"),
     ],
     "Conditions": [
         _condition("replication", Whole(1, 100), default="1", about="number of copies of every record"),
         _condition("write_acks", Choice("one", "quorum", "all"), default="all",
-                   about="copies that must have a write before it is acknowledged"),
+                   about="number of copies that must have stored a write before it is acknowledged"),
         _condition("read_acks", Choice("one", "quorum", "all"), default="one",
-                   about="copies that must answer a read"),
+                   about="number of copies that must answer a read"),
         _condition("durability", Choice("memory", "disk"), default="memory",
-                   about="where a write is when it is acknowledged: in the memory of the servers, which write the"
-                   " log in the background, or forced to disk"),
+                   about="where a write is stored when it is acknowledged: in the memory of the servers, which"
+                   " write the log in the background, or on disk"),
         _condition("compression", Choice("none", "lz4", "zstd", "gz"), default="none",
                    about="compression of the data on disk"),
         _condition("profile", Choice("vanilla", "tuned"), default="vanilla",
@@ -159,79 +158,80 @@ GROUPS = {
     ],
     "Load of the clients": [
         Property("threadcount", Whole(1, 100_000), BOTH, default="1",
-                 about="logical clients per client host; each sends its next operation when the previous one has"
-                 " been answered (docs/conditions.md#connections)"),
+                 about="number of logical clients per client host; each sends its next operation when the previous one"
+                 " has been answered (docs/conditions.md#connections)"),
         Property("threadcount.of", Choice("each", "all"), CLIENT, default="each",
                  about="each: threadcount applies to each client host; all: to all client hosts together, which"
                  " share it evenly, so it must be a multiple of their number"),
         Property("target", Number(0, 1_000_000_000), BOTH, default="0",
-                 about="operations per second of all clients together, which share them; 0: as fast as possible."
-                 " Stock YCSB reads it as the rate of one process"),
+                 about="operations per second, divided among all clients; 0: as fast as possible. Stock YCSB applies"
+                 " the rate to each process"),
         Property("arrival", Choice("uniform", "poisson"), CLIENT, default="uniform", same=True,
                  about="when operations are due if there is a target rate: at even intervals, or at the random times"
                  " of a Poisson process of that rate (docs/method.md#random-arrivals)"),
         Property("operationcount", Count(0, _LONG), BOTH, default="0", load=False,
-                 about="operations of a run; applies only if duration is 0 (docs/scenarios.md#what-ends-a-run)"),
+                 about="number of operations of a run; applies only if duration is 0"
+                 " (docs/scenarios.md#what-ends-a-run)"),
         Property("passes", Whole(0, 1000), DOHYO, default="0", load=False,
                  about="with requestdistribution=ranges: a run ends when it has requested every record this many"
                  " times; operationcount is then recordcount × passes / batchsize. 0: duration or operationcount"
                  " ends the run"),
         Property("maxexecutiontime", Duration(0, _YEAR), BOTH, default="0", load=False,
-                 about="YCSB's name for duration; a scenario that sets it can set neither duration nor"
-                 " operationcount (docs/scenarios.md#what-ends-a-run)"),
+                 about="YCSB's name for duration; a scenario that sets it cannot set duration or operationcount"
+                 " (docs/scenarios.md#what-ends-a-run)"),
         Property("batchsize", Whole(1, 100_000), CLIENT, default="1", same=True, about="records per operation"),
         Property("inflight", Whole(1, 100_000), CLIENT, default="1", about="operations in flight per logical client"),
         Property("client.loop", Choice("events", "threads"), CLIENT,
                  about="how logical clients run: on the driver's threads, or each on its own thread"
-                 " (docs/conditions.md#connections); without it, the way that is faster for the system"),
+                 " (docs/conditions.md#connections); by default, the way that is faster for the system"),
         Property("readbeforewrite", Boolean(), CLIENT, default="false", load=False,
                  about="true: an update first reads the whole record"),
         Property("readbeforewrite.missing", Choice("skip", "write"), CLIENT, default="skip", same=True, load=False,
-                 about="what happens to a record that the read did not find. skip: it is not written, so that all"
+                 about="what an update does if its read did not find the record. skip: it is not written, so that all"
                  " systems do the same and no record is added; write: the update is sent anyway, which inserts the"
                  " record in Cassandra, ScyllaDB and HBase. Either way it counts as not found"),
         Property("client_heap", Memory(), DOHYO, default="512m",
                  fixed="the memory is reserved before the servers start", about="Java heap of a client process"),
         Property("maxerrorrate", Number(0, 1), CLIENT, default="0.001",
-                 about="share of the requested records that may fail; above it a run is invalid (docs/method.md)"),
+                 about="maximum share of requested records that may fail; above it, a run is invalid (docs/method.md)"),
         Property("maxnotfoundrate", Number(0, 1), DOHYO, default="0.001",
-                 about="maximum share of records that are not found; above it a run is invalid"),
+                 about="maximum share of records that are not found; above it, a run is invalid"),
         Property("max.other.cpu", Percent(0, 100), DOHYO,
                  about="share of a host's processors that other processes or the hypervisor may use during a run;"
-                 " above it the run is invalid. Without it 25%, with strict_conditions 5%"
+                 " above it, the run is invalid. The default is 25%, or 5% with strict_conditions"
                  " (docs/method.md#somebody-else)"),
         Property("retries", Whole(0, 1000), CLIENT, default="0",
                  about="number of times that a binding or its driver may send a failed request again, the same for"
-                 " all systems. A load before runs has 15 (insert.retries) and 16 times the operationtimeout of the"
-                 " runs. A note of the trial reports how often it happened"
+                 " all systems. For a load before runs the default is 15 (insert.retries), with 16 times the"
+                 " operationtimeout of the runs. A note of the trial reports how often it happened"
                  " (docs/conditions.md#requests-that-are-sent-again)"),
         Property("core_workload_insertion_retry_limit", Whole(0, 1_000_000), BOTH, default="0",
                  about="number of times that our client may send a failed insert of the load again, in addition to"
                  " retries; a note of the trial reports how often it happened"),
         Property("seed", Whole(0, 2**53 - 1), CLIENT,
-                 about="seed of the random operations, records and values; without it, each client draws one and"
-                 " writes it to its client.json (docs/method.md#replaying-a-run)"),
+                 about="seed of the random operations, records and values; by default, each client chooses one at"
+                 " random and writes it to its client.json (docs/method.md#replaying-a-run)"),
         Property("operationtimeout", Whole(1, 86_400_000), CLIENT, default="10000",
-                 about="milliseconds after which an operation counts as failed, whatever the driver does"),
+                 about="milliseconds after which an operation counts as failed, regardless of the driver's timeouts"),
         Property("stalltime", Duration(1, _DAY), CLIENT, default="60",
                  about="a run without a single success for this time is aborted: the system has failed. With a"
-                 " target rate, it is aborted only after ten operations of a client were due, with arrival=poisson"
-                 " thirty"),
+                 " target rate, it is aborted only after ten operations of a client were due (thirty with"
+                 " arrival=poisson)"),
     ],
     "Faults": [
         Property("faults", FaultList(), DOHYO, default="none", load=False,
-                 about="faults of the servers in the measured window, such as kill(node2)@60s, start(node2)@90s;"
-                 " with faults, no run is invalid because of errors or records that were not found (docs/faults.md)"),
+                 about="faults to inject in the measured window, such as kill(node2)@60s, start(node2)@90s; with"
+                 " faults, no run is invalid because of errors or records that were not found (docs/faults.md)"),
     ],
     "Search for the highest rate": [
         _search("search", Choice("none", "max"), default="none",
                 about="max: after its runs, each trial searches for the highest rate at which the bounds of slo"
                 " hold. The runs have a single phase and no target rate (docs/knee.md)"),
         _search("slo", Bounds(),
-                about="bounds that must all hold at that rate, on percentiles of the latency from the intended start"),
+                about="bounds on latency percentiles from the intended start; all must hold at that rate"),
         _search("search.probes", Whole(1, 50), default="10", about="maximum number of probes of a trial"),
         _search("search.duration", Duration(1, _YEAR),
-                about="length of the measured window of each probe, after the usual warm-up; without it, duration"),
+                about="length of the measured window of each probe, after the usual warm-up; by default duration"),
         _search("search.precision", Number(0.01, 1), default="0.03",
                 about="the search ends when the lowest rate that failed is at most this share above the highest rate"
                 " that held"),
@@ -239,8 +239,8 @@ GROUPS = {
     "Mix of operations": [
         _mix("workload", Choice("site.ycsb.workloads.CoreWorkload", "dohyo.workload.RecordWorkload"), BOTH,
              default="site.ycsb.workloads.CoreWorkload", same=True,
-             about="class of the workload; for either name, our client runs its own RecordWorkload, which is"
-             " CoreWorkload with batches and tables"),
+             about="class of the workload; with either name, our client runs its own RecordWorkload, a CoreWorkload"
+             " with batches and tables"),
         _mix("readproportion", Number(0, 1), BOTH, default="0.95", same=True,
              about="share of reads; the five proportions sum to 1"),
         _mix("updateproportion", Number(0, 1), BOTH, default="0.05", same=True, about="share of updates"),
@@ -253,7 +253,7 @@ GROUPS = {
              default="uniform", same=True,
              about="which records are requested. ranges: every thread walks through the contiguous part of the"
              " records that it has loaded, in batches of neighbours, and starts over at its end. next: the key that"
-             " the next insert would use, which stays without a record"
+             " the next insert would use; that record is never inserted"
              " (docs/time-series.md#one-key-after-the-other). Stock CoreWorkload refuses ranges and next"),
         _mix("hotspotdatafraction", Number(0, 1), BOTH, default="0.2", same=True,
              about="hotspot: share of the records that are hot"),
@@ -284,8 +284,8 @@ GROUPS = {
                 about="maximum number of loaded records, and of inserted records, that a client accounts for; if"
                 " there are more, it accounts for a sample chosen by hash"),
         Property("verify.timeout", Duration(1, _DAY), CLIENT, default="600", load=False,
-                 about="seconds for reading the records back after a run; a record that was not read by then counts"
-                 " as unreadable"),
+                 about="maximum time in seconds for reading the records back after a run; a record that was not read by"
+                 " then counts as unreadable"),
     ],
     "Records": [
         _record("recordcount", Count(1, _LONG), BOTH, same=True,
@@ -307,7 +307,7 @@ GROUPS = {
         _record("fieldnameprefix", Identifier(), BOTH, default="field",
                 about="fields are named with this prefix and a number from 0"),
         _record("valueentropy", Number(0, 8), CLIENT, default="6", same=True,
-                about="bits of entropy per byte of a value, which decide what compression can save; up to 7, values"
+                about="bits of entropy per byte of a value, which limit what compression can save; up to 7, values"
                 " are valid ASCII"),
         _record("insertorder", Choice("hashed", "ordered"), BOTH, default="hashed", same=True,
                 about="hashed: keys are made from hashes of the record numbers; ordered: from the numbers themselves"),
@@ -316,15 +316,15 @@ GROUPS = {
                 " values it has. Types: int, bigint, text(N), timestamp. The first columns, in parentheses, are the"
                 " partition key (docs/keys.md). Needs insertorder=ordered"),
         _record("partitions", Count(0, 1_000_000_000), DOHYO, default="0",
-                about="above 0: a time series with this number of partitions, short for keycolumns=series bigint N,"
+                about="above 0: a time series with this number of partitions; same as keycolumns=series bigint N,"
                 " time timestamp (docs/time-series.md)"),
         _record("zeropadding", Whole(0, 1000), BOTH, default="1",
-                about="digits to which key numbers are padded with zeros"),
+                about="number of digits to which key numbers are padded with zeros"),
         _record("insertstart", Count(0, _LONG), BOTH, default="0",
                 about="first record number that is loaded and requested"),
         _record("insertcount", Count(1, _LONG), BOTH,
-                about="number of records that are loaded and requested, from insertstart on; without it, all up to"
-                " recordcount. A part of the records needs tablecount=1; new records follow recordcount"),
+                about="number of records that are loaded and requested, beginning with insertstart; by default, all up"
+                " to recordcount. Fewer records than recordcount need tablecount=1; new records follow recordcount"),
         _record("tablecount", Whole(1, 10000), CLIENT, default="1",
                 about="number of tables that the records are divided into"),
         _record("tables", Choice("shared", "client"), CLIENT, default="shared",
@@ -335,8 +335,8 @@ GROUPS = {
     ],
     "Client output": [
         _output("measurement.interval", Choice("op", "intended", "both"), STOCK, default="op", matrix=False,
-                about="op: latency from the start of the operation; intended: from the start that the target rate"
-                " demands; both: both latencies. With a target rate, our client always records both"),
+                about="op: latency from the start of the operation; intended: from the start time that follows from the"
+                " target rate; both: both latencies. With a target rate, our client always records both"),
         _output("hdrhistogram.percentiles", Text(), BOTH, default="50,95,99",
                 about="percentiles in the client's result lines"),
         _output("status.interval", Whole(1, _DAY), BOTH, default="10", about="seconds between status lines"),
@@ -348,14 +348,14 @@ GROUPS = {
                about="true: a failed insert does not end the load"),
         _stock("measurementtype",
                Choice("hdrhistogram", "histogram", "hdrhistogram+histogram", "hdrhistogram+raw", "timeseries", "raw"),
-               default="hdrhistogram", about="form in which latencies are recorded"),
-        _stock("measurement.trackjvm", Boolean(), default="false", about="true: the client's JVM is measured as well"),
+               default="hdrhistogram", about="format in which latencies are recorded"),
+        _stock("measurement.trackjvm", Boolean(), default="false", about="true: the client's JVM is also measured"),
         _stock("measurement.histogram.verbose", Boolean(), default="false",
                about="true: the histogram's buckets are printed"),
         _stock("measurement.raw.output_file", Text(), about="file for raw measurements"),
         _stock("measurement.raw.no_summary", Boolean(), default="false",
                about="true: raw measurements have no summary"),
-        _stock("histogram.buckets", Whole(1, _INT), default="1000", about="number of buckets of one millisecond each"),
+        _stock("histogram.buckets", Whole(1, _INT), default="1000", about="number of buckets, each of one millisecond"),
         _stock("timeseries.granularity", Whole(1, _INT), default="1000", about="milliseconds per point"),
         _stock("reportlatencyforeacherror", Boolean(), default="false",
                about="true: latencies are reported per kind of error"),
@@ -366,11 +366,11 @@ GROUPS = {
         _stock("debug", Boolean(), default="false", about="true: bindings print verbose output"),
     ],
     "Set by Dohyo itself": [
-        Property("db", Refused("the binding follows from the system; choose with systems"), BOTH,
+        Property("db", Refused("the binding follows from the system; set systems"), BOTH,
                  about="class of the binding"),
         Property("table", Refused("Dohyo creates usertable; set tablecount for several tables"), BOTH, same=True,
                  about="name of the table"),
-        Property("dotransactions", Refused("every trial has a load and then its runs"), BOTH, same=True,
+        Property("dotransactions", Refused("every trial consists of a load and its runs"), BOTH, same=True,
                  about="true: run; false: load"),
         Property("status", Refused("status lines are always kept"), BOTH, about="true: status lines are printed"),
         Property("exporter", Refused("the analysis reads the text export"), BOTH,
@@ -393,9 +393,9 @@ GROUPS = {
                  " again after faults"),
         Property("verify.run", Refused("Dohyo counts the runs of a trial"), CLIENT,
                  about="number of the run in its trial, which verify=acknowledged writes into the records"),
-        Property("startgate", Refused("Dohyo starts all clients at one instant through it"), CLIENT,
+        Property("startgate", Refused("Dohyo uses it to start all clients at the same time"), CLIENT,
                  about="folder of the start gate"),
-        Property("startgate.timeout", Refused("Dohyo and the client agree on it"), CLIENT,
+        Property("startgate.timeout", Refused("Dohyo sets it when it starts a client"), CLIENT,
                  about="seconds to wait at the start gate"),
     ],
     "Keys of stock bindings": [
@@ -414,7 +414,7 @@ GROUPS = {
                  Refused("Dohyo creates the account; for your servers, set aerospike.password in the file of"
                          " --attach-secrets"), STOCK, about="password"),
         Property("as.*",
-                 Refused("Dohyo has its own binding: operationtimeout is the limit of an operation, aerospike.… its"
+                 Refused("Dohyo has its own binding: operationtimeout limits an operation, and aerospike.… are its"
                          " other settings"), STOCK, about="other settings of the binding"),
         Property("db.url",
                  Refused("Dohyo sets the address of its server; for your servers, use --attach"

@@ -1,6 +1,6 @@
 """Faults of a phase, such as `kill(node2)@60s, start(node2)@90s`; docs/faults.md describes them.
 
-It needs no further package, because Ansible's process imports it, too.
+This module must not need third-party packages, because Ansible's process also imports it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dohyo.bad_input import BadInputError, unknown
 
 NONE = "none"
 PARTITION, HEAL, SLOW, POWER, START = "partition", "heal", "slow", "power", "start"
-# Default rate at which a slow server reads and writes, per second.
+# Default number of bytes per second that a slow server reads and writes.
 SLOW_RATE = "1MB"
-# Kind of the fault that ends another, by the kind that it ends.
+# For each kind of fault that can be ended, the kind that ends it.
 ENDS = {
     "kill": START,
     "stop": START,
@@ -78,7 +78,7 @@ class Fault:
 def parse(text: str) -> list[Fault]:
     """Returns the faults sorted by time; an empty list for "none".
 
-    :raises BadInputError: naming the wrong part and the allowed values
+    :raises BadInputError: naming the invalid part and the allowed values
     """
     if text.strip() == NONE:
         return []
@@ -110,7 +110,7 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
         raise BadInputError(f"{said}: '{time}' must be a time in the measured window, such as 60s or 2m")
     if kind == HEAL:
         if inside.strip():
-            raise BadInputError(f"{said}: {HEAL} applies to all parted hosts and has no target: {HEAL}@{time}")
+            raise BadInputError(f"{said}: {HEAL} ends all partitions and has no target: {HEAL}@{time}")
         return Fault(kind, "", float(at[1]) * _UNITS[at[2]])
     inside, comma, rate = map(str.strip, inside.partition(","))
     if comma and kind != SLOW:
@@ -140,7 +140,7 @@ def _all(groups: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _check_ends(found: Sequence[Fault]) -> None:
-    """Checks that a fault which ends another comes after it.
+    """Checks that every fault which ends another one comes after it.
 
     :raises BadInputError: naming the fault
     """
@@ -202,7 +202,7 @@ def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tu
             parted |= dict.fromkeys(_all(groups))
         elif fault.kind == HEAL:
             if not parted:
-                raise BadInputError(f"{fault}: no hosts are parted at that time; leave it out")
+                raise BadInputError(f"{fault}: there is no partition at that time; leave it out")
             groups, parted = [list(parted)], {}
         planned.append((fault, groups))
     _check_hosts([(fault, _all(groups)) for fault, groups in planned])
@@ -210,11 +210,11 @@ def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tu
 
 
 def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
-    """Checks that a fault which ends another has the same hosts, and that a host without power is only started.
+    """Checks that a fault which ends another names the same hosts, and that a host without power is only started.
 
     :raises BadInputError: naming the fault and the host
     """
-    hurt: dict[tuple[str, str], Fault] = {}  # (fault that ends it, host): the fault
+    hurt: dict[tuple[str, str], Fault] = {}  # current faults, by (kind that ends it, host)
     for number, (fault, hosts) in enumerate(planned):
         for host in hosts if fault.kind != START else []:
             if (off := hurt.get((START, host))) is not None and off.kind == POWER:
@@ -259,7 +259,7 @@ def resolved(name: str, hosts: Sequence[str], role: str) -> str:
         return hosts[min(1, len(hosts) - 1)]
     if number and 1 <= int(number[1]) <= len(hosts):
         return hosts[int(number[1]) - 1]
-    raise BadInputError(f"{name}: is not a database host; there are {', '.join(hosts)}, node1 to node{len(hosts)}")
+    raise BadInputError(f"{name}: not a database host; there are {', '.join(hosts)}, node1 to node{len(hosts)}")
 
 
 def _no_leader(role: str) -> str:

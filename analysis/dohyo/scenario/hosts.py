@@ -1,4 +1,4 @@
-"""Facts about the database hosts before anything starts: number, memory, disk."""
+"""Facts about the database hosts that are known before anything starts: number, memory, disk."""
 
 import shutil
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class Hosts:
     :ivar count: number of hosts
     :ivar memory: memory of the smallest host in bytes; None if it is not known
     :ivar disk: space for data on the smallest host in bytes; None if it is not known
-    :ivar clients: whether clients run on these hosts, too
+    :ivar clients: whether clients also run on these hosts
     :ivar where: description for messages
     :ivar client_count: number of client hosts; None if it is not known
     """

@@ -1,11 +1,11 @@
-"""The property keycolumns: columns of a record's key. The client's class dohyo.binding.KeyColumns reads it, too."""
+"""The property keycolumns: columns of a record's key. The client's class dohyo.binding.KeyColumns also reads it."""
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Limits of KeyColumns: MySQL's maximum of columns in a key, and the length of the key column without keycolumns.
+# Limits of KeyColumns: MySQL's maximum number of columns in a key, and the length of the key column without keycolumns.
 MOST_COLUMNS = 16
 MOST_BYTES = 255
 
@@ -36,7 +36,7 @@ class KeyColumn:
 def parse(text: str) -> list[KeyColumn]:
     """Returns the columns in a value of the property, in order; an empty list for an empty value.
 
-    :raises ValueError: with what is wrong and what is allowed, without the property's name and value
+    :raises ValueError: with the error and what is allowed; the caller adds the property's name and value
     """
     if not text:
         return []
@@ -85,7 +85,7 @@ def _column(part: str, *, last: bool) -> KeyColumn:
 
 
 def plain(text: str) -> str:
-    """Returns valid columns in the form that the systems' classes parse: host int 10, when timestamp."""
+    """Returns valid columns in the form that the systems' classes parse, such as host int 10, when timestamp."""
     *first, last = parse(text)
     _, grouped = _parts(text)
     parts = [*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"]
@@ -93,7 +93,7 @@ def plain(text: str) -> str:
 
 
 def series(partitions: int) -> str:
-    """Returns the columns of a time series with a number of partitions."""
+    """Returns the columns of a time series with this number of partitions."""
     return f"series bigint {partitions}, time timestamp"
 
 

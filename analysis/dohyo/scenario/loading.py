@@ -1,4 +1,4 @@
-"""Loads a scenario: a property file with the changes of the command line, checked as a whole before the start."""
+"""Loads a scenario, a property file with the changes of the command line, and checks it as a whole before the start."""
 
 import itertools
 import json
@@ -42,7 +42,7 @@ def description(path: Path) -> str:
 
 
 def _title(path: Path, changes: Mapping[str, str]) -> str:
-    """Returns a file's description without parts in brackets, plus the operations and faults that the user changed."""
+    """Returns a file's description without parts in brackets, plus operations and faults that the user changed."""
     said = re.sub(r" *\([^)]*\)", "", description(path))
     other = [f"{key}={value}" for key, value in changes.items() if key.endswith(_IN_TITLE)]
     return f"{said}, with {', '.join(other)}" if said and other else said
@@ -79,7 +79,7 @@ def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> di
 
     :param assignments: values of the option --set, as ``key=value``
     :param named: values of options such as --records, by property key; None if the option was not given
-    :raises BadInputError: if an assignment is malformed or two values contradict
+    :raises BadInputError: if an assignment is malformed or two values contradict each other
     """
     given: dict[str, str] = {}
     for assignment in assignments:
@@ -143,9 +143,9 @@ def load(
     if len(set(whole.systems)) < len(whole.systems):
         raise BadInputError(f"systems={whole['systems']}: a system is named twice; repeats=N measures it again")
     for published_file in whole.published:
-        published.load(published_file)  # a broken file must fail before the experiment starts
+        published.load(published_file)  # an invalid file must be rejected before the experiment starts
     for variant, values in replaced.items():
-        # With fewer keys, the variant could apply to further systems.
+        # With fewer keys, the variant could also apply to other systems.
         given = {**values, **variants[variant]}
         variants[variant].setdefault("systems", ",".join(name for name in catalogue.all_systems() if _has(name, given)))
     _check_variants(variants, matrix)
@@ -175,7 +175,7 @@ def _about(key: str) -> str:
 
 
 def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
-    """Returns the properties of a file in its small or its full size.
+    """Returns the properties of a file for its small or its full size.
 
     :raises BadInputError: if the full size is requested and the file has none
     """
@@ -186,7 +186,7 @@ def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
     if not large:
         raise BadInputError(f"--full: {file} has only one size; {FULL}key=value in it would define the full size")
     replaced = {_about(key) for key in large}
-    # The order of the dimensions in the matrix must not change.
+    # Keep the order of the dimensions in the matrix.
     return {key: value for key, value in small.items() if key in large or _about(key) not in replaced} | large
 
 
@@ -254,7 +254,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
     decided = {_about(key) for key in changes}
     # The property systems on the command line does not replace a variant's own systems.
     in_variants = decided - {"systems"}
-    # Removing a phase on the command line removes its properties, too.
+    # Removing a phase on the command line also removes its properties.
     named = phases.split(changes.get("phases", ""))
     left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
     if "phases" in changes:
@@ -368,7 +368,7 @@ def concerns(system: str, key: str) -> bool:
 def _points(
     whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None, caches: Caches | None
 ) -> tuple[tuple[str, Scenario], ...]:
-    """Returns each system at each of its points in the order of measuring; the first dimension changes slowest.
+    """Returns each system at each of its points, in the order of measurement; the first dimension changes slowest.
 
     :raises BadInputError: naming the point at which the scenario is not valid
     """
@@ -401,7 +401,7 @@ def _points(
 
 
 def _added(key: str, assignments: Mapping[str, str], value: str) -> str:
-    """Returns a variant's value; entries of a dict, such as cassandra_settings, are added to the scenario's."""
+    """Returns a variant's value; entries of a dict, such as cassandra_settings, are added to those of the scenario."""
     variable = catalogue.all_options().get(key)
     if variable is None or variable.type != "dict" or key not in assignments:
         return value
@@ -430,7 +430,7 @@ def _at(
 
 
 def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) -> Scenario:
-    """Returns the scenario with recordcount for datasize, keycolumns for partitions, and ``scale`` applied.
+    """Returns the scenario with datasize turned into recordcount, partitions into keycolumns, and ``scale`` applied.
 
     :raises BadInputError: if partitions and keycolumns are both set, or the size is not known
     """
@@ -453,13 +453,13 @@ def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) ->
 
 
 def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
-    """Returns the number of records with a total size.
+    """Returns the number of records whose values have a total size of `datasize`.
 
     :raises BadInputError: if the hosts' memory is not known, no system has a cache, or a record is larger than the size
     """
     factor, _, multiple = datasize.partition("*")
     if multiple == "cache":
-        # The smallest cache: all systems must get the same records.
+        # Use the smallest cache, because all systems must get the same records.
         cache = min(filter(None, scenario.caches.values()), default=None)
         if cache is None:
             raise BadInputError(

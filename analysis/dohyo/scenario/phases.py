@@ -15,14 +15,14 @@ from dohyo.systems import catalogue
 INSERT = "insert"
 # Default phase.
 RUN = "run"
-# Names of the load before all phases, and of the runs of a search for the highest rate.
+# Names of the load, which precedes all phases, and of the runs of a search for the highest rate.
 LOAD, PROBE = "load", "probe"
 # MAX runs as fast as possible. EQUAL runs all systems at one rate, which follows from MAX
 # (docs/scenarios.md#at-equal-rate).
 MAX, EQUAL = "max", "equal"
 # OWN runs each system at a share of its own rate in MAX.
 OWN = "own"
-# Updates before the runs, without measurement.
+# Updates before the runs, which are not measured.
 PRECONDITION = "precondition"
 # Phases at a rate that follows from `max`. Their throughput is set, so it does not characterise a system.
 AT_RATE = (EQUAL, OWN)
@@ -31,7 +31,7 @@ SHARE = SHARES[EQUAL]
 
 PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
 _NO_MIX = dict.fromkeys(PROPORTIONS, "0")
-# Properties that follow from a phase's name; its own properties override them, and they override the scenario's.
+# Properties that follow from a phase's name. They override the scenario's; the phase's own properties override them.
 IMPLIED = {
     "update": {**_NO_MIX, "updateproportion": "1"},
     "read": {**_NO_MIX, "readproportion": "1"},
@@ -55,7 +55,7 @@ ONLY_UPDATES = {
 # (RegionTooBusyException). The number is the default of HBase's client (hbase.client.retries.number).
 RETRIES_OF_A_LOAD = "15"
 
-# Names of the steps of a trial in events and folders, which a phase cannot have.
+# Names of a trial's steps in events and folders. A phase cannot have such a name.
 _STEPS = (
     "deploy", "canary", "start", "schema", "load", "settle", PRECONDITION, "probe", "stats", "count", "stop", "matrix",
     "variant", "full",

@@ -1,4 +1,4 @@
-"""Scenario properties: reads and writes their files, and lists all known properties."""
+"""Reads and writes files of scenario properties, and lists all known properties."""
 
 import codecs
 import json
@@ -18,25 +18,25 @@ from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems import catalogue
 from dohyo.systems.option import WHOLE
 
-# Description of a property's reader.
+# Names of the programs that read a property.
 READERS = {DOHYO: "Dohyo", BOTH: "our client, stock YCSB", CLIENT: "our client", STOCK: "stock YCSB"}
 # Blanks in Java's property files; Python's str.strip() removes more characters.
 _BLANKS = " \t\f"
 
 
 def heap_bytes(text: str) -> int:
-    """Returns the size of a heap such as "512m" in bytes; the text must be valid."""
+    """Returns the size in bytes of a heap such as "512m"; the text must be valid."""
     return size_bytes(text, LETTERS) or 0
 
 
 def plain(value: Any) -> str:
-    """Returns the same text for a value from JSON as for one from a property file, such as true, 2000 or 0.5."""
+    """Returns a value from JSON as the text that a property file contains, such as true, 2000 or 0.5."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     return text.rstrip("0").rstrip(".") if re.fullmatch(r"[0-9]+\.[0-9]+", text) else text
 
 
 def _groups() -> dict[str, list[Property]]:
-    """Returns all properties by group: first the common ones, then the bindings' ones."""
+    """Returns all properties by group: first the common properties, then the bindings' properties."""
     groups = dict(common_properties.GROUPS)
     for file in sorted(BINDINGS.glob("*/properties.py")):
         binding = file.parent.name
@@ -83,7 +83,7 @@ def text(path: Path) -> str:
 def read(path: Path) -> dict[str, str]:
     """Reads a file in the format of java.util.Properties, as the stock client does.
 
-    :raises BadInputError: if the file cannot be read, or has a key twice (Java would silently use the last value)
+    :raises BadInputError: if the file cannot be read, or contains a key twice (Java would silently use the last value)
     """
     values: dict[str, str] = {}
     lines: dict[str, int] = {}
@@ -166,7 +166,7 @@ def reference() -> str:
                 f" | {entry.type.why if isinstance(entry.type, Refused) else default}"
                 f" | {READERS.get(entry.by, f'{entry.by} binding')} |"
             )
-    lines += ["", "## Variables of the systems", "", "An inventory may set them, too."]
+    lines += ["", "## Variables of the systems", "", "An inventory may also set them."]
     lines += ["", "| Variable | Meaning | Allowed | Default |", "|---|---|---|---|"]
     for option in catalogue.all_options().values():
         allowed = ", ".join(map(str, option.choices)) or {"str": "text"}.get(option.type, option.type)

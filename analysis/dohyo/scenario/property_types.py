@@ -12,9 +12,9 @@ from dohyo.sizes import LETTERS, SIZES, size_bytes
 
 
 class Text:
-    """Any text; the base of all types."""
+    """The base class of all types; it accepts any text."""
 
-    # Continuation of "must be" in a message.
+    # Text that follows "must be" in a message.
     allowed = "some text"
     # Words that are allowed: all values of a choice, or further values besides numbers.
     words: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Text:
 
 
 class Refused(Text):
-    """Type of a property that Dohyo sets itself; the message contains the reason."""
+    """Type of a property that a scenario cannot set, because Dohyo sets it; `why` is the reason."""
 
     allowed = "nothing"
 
@@ -135,7 +135,7 @@ class DataSize(Text):
 
 
 class Identifier(Text):
-    """A name that every system accepts, also with a number appended; `Property.names` has further limits."""
+    """A name that every system accepts, even with a number appended; `Property.names` sets further limits."""
 
     allowed = "at most 40 letters A-Z, digits, _ and -, the first of them a letter or _"
 
@@ -155,7 +155,7 @@ class ExistingFile(Text):
     allowed = "the name of a file that exists"
 
     def plain(self, value: str) -> str | None:
-        # Absolute, because clients run in other folders.
+        # The path must be absolute, because clients run in other folders.
         return str(Path(value).resolve()) if Path(value).is_file() else None
 
 

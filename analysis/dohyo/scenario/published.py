@@ -1,8 +1,8 @@
-"""Figures that others have published about a scenario, printed as a reference below or beside our results.
+"""Reads figures that others published about a scenario; they are printed below or beside our results for reference.
 
 They are in `workloads/published/NAME.yml`, one file per scenario; docs/workloads.md describes the format. An
 experiment keeps copies of its files, so that the summary needs only the experiment's folder. The figures come from
-other hardware and versions. They have types of their own, so that no statistic can mix them with our results.
+other hardware and versions. Their types are separate from those of our results, so no statistic can mix the two.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class PublishedFigure(_Numbers):  # type: ignore[misc]  # its fields come from t
     :ivar seconds: duration of the whole measurement
     :ivar l1_cache_hit_ratio: one ratio from 0 to 1, or the lowest and the highest
     :ivar at: values by dimension of a table; the line is shown beside our row with these values
-    :ivar operation: operation type of the count and the latencies; if empty, the latencies are of the table's type, and
-        the count is of all operations
-    :ivar per_client: whether counts and rates are those of one client
+    :ivar operation: operation type of the count and the latencies; if empty, the latencies are those of the table's
+        type, and the count includes all operations
+    :ivar per_client: whether counts and rates are given for one client instead of all
     """
 
     seconds: float | None = None
@@ -65,15 +65,15 @@ class PublishedFigure(_Numbers):  # type: ignore[misc]  # its fields come from t
 
 @dataclass(frozen=True)
 class Table:
-    """The form of a published table, in which our results are shown, too.
+    """The form of a published table. Our results are shown in the same form.
 
     :ivar rows: keys of a row: dimensions of the matrix, `phase`, `system`
     :ivar columns: names of metrics as in a figure. `READ p99_ms` refers to one operation type; otherwise counts and
         rates refer to all operations, and latencies to the only type or to `operation`
     :ivar operation: type whose latencies are shown for a phase with several types
     :ivar phases: phases to show, in order; empty for all except the load
-    :ivar highest: whether a row shows only our point with the highest rate; otherwise further dimensions of the matrix
-        make further rows
+    :ivar highest: whether a row shows only our point with the highest rate; otherwise each further dimension of the
+        matrix adds rows
     :ivar at: values by dimension that restrict our points; empty for all points
     """
 
@@ -87,7 +87,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Published:
-    """Everything that was published about one scenario.
+    """All figures and facts that a file publishes about one scenario.
 
     :ivar name: name of the file without its extension
     :ivar title: title of the publication
@@ -107,7 +107,7 @@ class Published:
 
     @property
     def heading(self) -> str:
-        """Returns the heading with the hardware and the versions, which a reader must know before the numbers."""
+        """Returns the heading with the hardware and the versions, which readers must know before the numbers."""
         return f"published, on other hardware: {self.hardware} · {self.versions}"
 
     def table_of(self, figure: PublishedFigure) -> Table | None:
@@ -116,7 +116,7 @@ class Published:
 
     @property
     def text(self) -> list[str]:
-        """Returns title, conditions and facts, one line each."""
+        """Returns the title with the conditions, and then the facts, as lines of text."""
         return [f"{self.title}: {self.conditions}" if self.conditions else self.title, *self.facts]
 
 
@@ -134,7 +134,7 @@ def files(scenario: str, named: str = "") -> list[Path]:
     return [there[name] for name in (named or scenario).split(",") if name in there]
 
 
-# Exclusive maximum of numbers, for readers of summary.json with 64-bit integers.
+# Exclusive maximum of numbers, because readers of summary.json may have only 64-bit integers.
 _LARGEST = 2**63
 
 

@@ -20,7 +20,7 @@ CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compressi
 
 @dataclass(frozen=True)
 class Scenario:
-    """A property file with the changes of the command line, checked.
+    """A checked property file, with the changes of the command line applied.
 
     :ivar values: given properties in canonical form, without defaults; counts are scaled
     :ivar role_variables: given variables of the systems, typed
@@ -35,12 +35,12 @@ class Scenario:
     full: Mapping[str, str] = field(default_factory=dict)
     # Size from which recordcount was computed; empty if recordcount was given.
     datasize: str = ""
-    # Size of the data that fills a system's own caches on all hosts, in bytes, for datasize=N*cache; 0 without a cache.
+    # Bytes of data that fill a system's own caches on all hosts, for datasize=N*cache; 0 without a cache.
     caches: Mapping[str, int] = field(default_factory=dict)
-    # Properties of single phases, by phase and key, with unscaled counts; ``of`` combines them with the others.
+    # Properties of single phases, by phase and key, with unscaled counts; ``of`` merges them with ``values``.
     phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Values by dimension. With a matrix, ``values`` contains the unresolved properties of all points. ``points``
-    # contains each system with the whole scenario at each of its points, in the order of measuring.
+    # contains each system with the whole scenario at each of its points, in the order of measurement.
     matrix: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # Properties of each variant, by its name in the dimension "variant".
     variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Scenario:
     point: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> str:
-        """Returns the given or the default value of a property, or "" if there is neither."""
+        """Returns the value of a property if it is given, otherwise its default, or "" without a default."""
         return self.values.get(key, properties.known()[key].default or "")
 
     def number(self, key: str) -> int:
@@ -58,7 +58,7 @@ class Scenario:
 
     @property
     def systems(self) -> list[str]:
-        """Names of the systems to compare, in the order of their trials."""
+        """Names of the systems to compare, in the order in which they are measured."""
         if self["systems"] == "all":
             return [system.name for system in catalogue.all_systems().values() if not system.by_name]
         return self["systems"].split(",")
@@ -75,12 +75,12 @@ class Scenario:
 
     @property
     def interleaves(self) -> bool:
-        """Whether the servers of all systems are up at the same time, and their windows take turns."""
+        """Whether the servers of all systems run at the same time and are measured in turns."""
         return self["interleave"] == "on"
 
     @property
     def precision(self) -> float | None:
-        """Half width of a rate's interval that ends the rounds, as a share of the rate; None without such a limit."""
+        """Half-width of a rate's interval that ends the rounds, as a share of the rate; None without such a limit."""
         return None if self["precision"] in ("decided", "none") else _share(self["precision"])
 
     @property
@@ -90,7 +90,7 @@ class Scenario:
 
     @property
     def alike(self) -> float:
-        """Maximum difference of neighbours in a ranking that count as alike, as a share."""
+        """Maximum difference between two neighbours in a ranking that count as alike, as a share."""
         return _share(self["alike"])
 
     @property
@@ -116,7 +116,7 @@ class Scenario:
 
     @property
     def equal_target(self) -> float | None:
-        """Given rate of the phase `equal` for all clients, in operations per second; None if it follows from `max`."""
+        """Rate that the scenario sets for all clients in the phase `equal`, in op/s; None if it follows from `max`."""
         return float(self.of(phases.EQUAL)["target"]) or None
 
     @property
@@ -174,7 +174,7 @@ class Scenario:
 
     @property
     def warmup_words(self) -> str:
-        """The warm-up in words."""
+        """Description of the warm-up for messages."""
         return f"{'at most ' if self['warmup'] == 'steady' and self.warmup else ''}{self.warmup} s warm-up"
 
     @property
@@ -202,7 +202,7 @@ class Scenario:
 
     @property
     def preconditions(self) -> int:
-        """Number of updates after the load has settled and before the runs."""
+        """Number of updates that are written between the settling of the load and the runs."""
         return self.number("preconditioning")
 
     @property
@@ -254,7 +254,7 @@ class Scenario:
         return properties.write({**values, **role_variables}, comment)
 
 
-# Function that returns :attr:`Scenario.caches` of a scenario without recordcount.
+# Function that returns :attr:`Scenario.caches` for a scenario without recordcount.
 Caches = Callable[[Scenario, Hosts], Mapping[str, int]]
 
 
@@ -263,5 +263,5 @@ def share_of(count: str, scale: str) -> str:
 
 
 def _share(percentage: str) -> float:
-    """Returns a percentage such as "5%" as a number, 0.05."""
+    """Returns a percentage such as "5%" as a number such as 0.05."""
     return float(percentage.removesuffix("%")) / 100

@@ -1,4 +1,4 @@
-"""Settings of the search for the highest rate under bounds; summary/probes.py has its results."""
+"""Settings of the search for the highest rate at which latency bounds hold; summary/probes.py reads its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Settings:
     :ivar slo: bounds, as in the property
     :ivar probes: maximum number of probes
     :ivar duration: measured window of a probe, in seconds
-    :ivar precision: maximum gap between the highest rate that held and the lowest that failed, as a share
+    :ivar precision: maximum gap, as a share, between the highest rate that held and the lowest that failed
     """
 
     slo: str
@@ -39,14 +39,14 @@ def asked(scenario: Scenario) -> Settings | None:
 
 
 def _run(scenario: Scenario) -> Scenario:
-    """Returns the scenario of the only phase; probes differ from its runs only in rate and duration."""
+    """Returns the scenario of the only phase. The probes differ from its runs only in rate and duration."""
     return scenario.of(scenario.phases[0])
 
 
 def check(scenario: Scenario) -> None:
     """Checks the properties of a search together.
 
-    :raises BadInputError: naming what is missing or contradicts
+    :raises BadInputError: naming the property that is missing or contradicts another
     """
     if scenario["search"] != "none" and not scenario.phases:
         raise BadInputError(
@@ -66,7 +66,7 @@ def check(scenario: Scenario) -> None:
         raise BadInputError("search=max: slo is missing; set the bounds on latency, such as slo=p99<10ms")
     if len(scenario.phases) > 1:
         raise BadInputError(
-            f"search=max with phases={scenario['phases']}: a search has the mix of one phase; set"
+            f"search=max with phases={scenario['phases']}: a search uses the mix of one phase; set"
             f" phases={scenario.phases[-1]}"
         )
     run = _run(scenario)
@@ -88,20 +88,20 @@ def check(scenario: Scenario) -> None:
 
 
 def _mix(run: Scenario) -> list[str]:
-    """Returns YCSB's names of the operations in the mix; a read-modify-write also has the types of its two parts."""
+    """Returns YCSB's names for the operations in the mix. A read-modify-write also adds those of its two parts."""
     names = [name for key, name in slo.OPERATIONS.items() if float(run[f"{key}proportion"])]
     halves = ["READ", "UPDATE"] if READ_MODIFY_WRITE in names else []
     return list(dict.fromkeys([*halves, *names]))
 
 
 def lengths(scenario: Scenario) -> list[int]:
-    """Returns the duration of each possible probe in seconds, warm-up and window; a search may need fewer probes."""
+    """Returns the duration of each possible probe in seconds, including its warm-up. A search may need fewer probes."""
     settings = asked(scenario)
     return [_run(scenario).warmup + settings.duration] * settings.probes if settings else []
 
 
 def words(scenario: Scenario) -> str:
-    """Returns the time of a search in words; empty without a search."""
+    """Returns a description of a search and its maximum duration; empty without a search."""
     settings = asked(scenario)
     if settings is None:
         return ""

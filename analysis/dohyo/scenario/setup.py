@@ -1,6 +1,6 @@
 """The setup behind published figures, in `workloads/published/NAME.yml`.
 
-Its keys are Dohyo's properties and variables, or names of servers' settings. Thus summary/differences.py can compare
+Its keys are Dohyo's properties and variables, or names of servers' settings. This lets summary/differences.py compare
 it with the setup of an experiment, key by key.
 """
 
@@ -19,12 +19,12 @@ from dohyo.systems import catalogue
 
 GROUPS = ("hardware", "versions", "settings", "workload")
 PHASE, SYSTEM = "phase", "system"
-# Text for an unknown value, also for a condition that cannot be read from attached servers.
+# Text for an unknown value, including a condition that cannot be read from attached servers.
 NOT_KNOWN = "not known"
 _MEMORY_WITHIN = 0.1
 # Value of a setting that was not published; our choice is shown beside it.
 NOT_PUBLISHED = "not published"
-# Descriptions of the keys that are neither properties nor variables nor settings of a server.
+# Descriptions of the keys that are not properties, variables or settings of a server.
 OTHERS = {
     "hosts": "database hosts",
     "clients": "client hosts",
@@ -67,15 +67,15 @@ class Setting:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the value was not published, so that our value is shown even if it is the default."""
+        """Whether the value was not published; our value is then shown even if it is the default."""
         return self.values == [NOT_PUBLISHED]
 
     def says(self, values: Iterable[str | None]) -> str:
-        """Returns values as text, sorted, counts with commas and durations with units."""
+        """Returns sorted values as text, with commas in counts and units after durations."""
         return ", ".join(sorted({_said(self.key, each) for each in values}, key=_order))
 
     def equals(self, ours: Collection[str | None]) -> bool:
-        """Returns whether our values are the same set; an unknown value differs from all."""
+        """Returns whether our values are the same set; an unknown value differs from every value."""
         return (
             None not in ours
             and all(any(_same(self.key, each, own or "") for own in ours) for each in self.values)
@@ -143,7 +143,7 @@ def _may_be_set(key: str, at: Mapping[str, list[str]]) -> bool:
 
 
 def _same(key: str, published: str, ours: str) -> bool:
-    if key in ("server", "jdk"):  # our value also has the build
+    if key in ("server", "jdk"):  # our value also contains the build
         return re.match(re.escape(published) + r"(?![0-9A-Za-z._])", ours) is not None
     if key == "memory":  # the kernel reserves a part, and vendors write GB for GiB
         one, other = (size_bytes(text, SIZES | LETTERS) or 0 for text in (published, ours))

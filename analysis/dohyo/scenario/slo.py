@@ -9,7 +9,7 @@ from dohyo.metrics import METRICS
 from dohyo.metrics import PERCENTILES as MEASURED
 from dohyo.operations import READ_MODIFY_WRITE
 
-# YCSB's name of an operation, by its name in bounds, which is also the prefix of its proportion.
+# YCSB's name for an operation, by its name in bounds; the latter is also the prefix of the operation's proportion.
 OPERATIONS = {
     "read": "READ",
     "update": "UPDATE",
@@ -30,7 +30,7 @@ _BOUND = re.compile(
 class Bound:
     """One bound on latencies.
 
-    :ivar operation: YCSB's name of the type; None for every operation in the mix
+    :ivar operation: YCSB's name for the type; None for every operation in the mix
     :ivar percentile: one of `PERCENTILES`
     :ivar limit_ms: exclusive upper limit, in milliseconds
     """
@@ -41,7 +41,7 @@ class Bound:
 
 
 def bounds(text: str) -> list[Bound]:
-    """Returns the bounds in a text such as "p99<10ms,read.p99.9<500us"; blanks and case do not matter.
+    """Returns the bounds in a text such as "p99<10ms,read.p99.9<500us"; blanks and case are ignored.
 
     :raises ValueError: if a part is not a bound
     """

@@ -1,4 +1,4 @@
-"""Checks whether the values of a scenario, each valid by itself, are valid together."""
+"""Checks that the values of a scenario, which are valid one by one, are also valid together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAMP_BYTES = 29
 def check(scenario: Scenario) -> None:
     """Checks all values together.
 
-    :raises BadInputError: naming what is missing or contradicts
+    :raises BadInputError: naming the property that is missing or contradicts another
     """
     if "recordcount" not in scenario.values:
         raise BadInputError("recordcount is missing; set recordcount=N, the records to load, or datasize=40GB")
@@ -59,7 +59,7 @@ def _check_interleaving(scenario: Scenario) -> None:
         return
     roles = Counter(catalogue.all_systems()[name].role for name in scenario.systems)
     if variants := [name for name in scenario.systems if roles[catalogue.all_systems()[name].role] > 1]:
-        raise BadInputError(f"interleave=on with {' and '.join(variants)}: they share ports and folders; leave out one")
+        raise BadInputError(f"interleave=on with {' and '.join(variants)}: they share ports and folders; leave one out")
     if len(scenario.phases) != 1:
         raise BadInputError(
             f"interleave=on with phases={scenario['phases']}: interleaving needs a single phase; set phases=run"
@@ -81,7 +81,7 @@ def _check_interleaving(scenario: Scenario) -> None:
 
 
 def _check_rounds(scenario: Scenario) -> None:
-    """Checks the properties that end the rounds."""
+    """Checks that the properties that end the rounds are valid together."""
     if not scenario.adds_rounds:
         # precision=none, or rounds=N on the command line, disables the precision of a file.
         given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
@@ -143,7 +143,7 @@ def _check_equal(scenario: Scenario) -> None:
 
 
 def _check_reuse(scenario: Scenario) -> None:
-    """Checks that a reused load is neither measured nor kept in memory only."""
+    """Checks that a reused load is neither measured nor kept only in memory."""
     if scenario["reuse"] == "none":
         return
     if scenario.measures_load:
@@ -159,7 +159,7 @@ def _check_reuse(scenario: Scenario) -> None:
 
 
 def _check_records(scenario: Scenario) -> None:
-    """Checks the properties of the records."""
+    """Checks that the properties of the records are valid together."""
     records = scenario.number("recordcount")
     _at_most(scenario, "tablecount", records, "recordcount")
     _check_fields(scenario)
@@ -184,7 +184,7 @@ def _check_records(scenario: Scenario) -> None:
 
 
 def _check_preconditioning(scenario: Scenario) -> None:
-    """Checks that the updates before the runs find their records."""
+    """Checks that the updates before the runs will find their records."""
     if scenario.preconditions and scenario["requestdistribution"] == "next":
         raise BadInputError(
             f"preconditioning={scenario['preconditioning']} with requestdistribution=next: updates would find no"
@@ -213,7 +213,7 @@ def _check_accounting(scenario: Scenario) -> None:
 
 
 def _check_fields(scenario: Scenario) -> None:
-    """Checks the length of the fields' names."""
+    """Checks that the names of the fields are short enough."""
     longest = f"{scenario['fieldnameprefix']}{scenario.number('fieldcount') - 1}"
     measured = {catalogue.all_systems()[name].role for name in scenario.systems}
     for entry in properties.known().values():
@@ -236,11 +236,11 @@ def _check_key(scenario: Scenario) -> None:
         )
     if scenario["keysalt"] != "none":
         raise BadInputError(
-            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) have no place for a salt; leave one out"
+            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) leave no room for a salt; leave one out"
         )
     fields = {f"{scenario['fieldnameprefix']}{number}".lower() for number in range(scenario.number("fieldcount"))}
     if same := next((column.name for column in columns if column.name in fields), None):
-        raise BadInputError(f"{given}: a field is called {same}, too; rename the column")
+        raise BadInputError(f"{given}: a field is also called {same}; rename the column")
     if scenario.number("recordcount") > key_columns.records(columns):
         raise BadInputError(
             f"recordcount={scenario['recordcount']}: {given} makes only {key_columns.records(columns)} keys; give"
@@ -260,7 +260,7 @@ def _check_batch(phase: Scenario) -> None:
 
 
 def _check_run(run: Scenario, load: Scenario) -> None:
-    """Checks the properties of a run together."""
+    """Checks that the properties of a run are valid together."""
     shares = {key: float(run[key]) for key in phases.PROPORTIONS}
     # Accept rounded shares, such as three times 0.333.
     if abs(sum(shares.values()) - 1) > 0.0011:
@@ -271,7 +271,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         )
         raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")
     _at_most(run, "minscanlength", run.number("maxscanlength"), "maxscanlength")
-    # The client checks this, too, but only after the load.
+    # The client also checks this, but only after the load.
     if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential", "next"):
         raise BadInputError(
             f"requestdistribution={run['requestdistribution']}: needs a single newest record; set tablecount=1,"
@@ -340,7 +340,7 @@ def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) ->
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
         if system not in attached and at_point.number("replication") > hosts:
             raise BadInputError(
-                f"replication={at_point['replication']}: needs as many database hosts, and there"
+                f"replication={at_point['replication']}: needs as many database hosts, but there"
                 f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or use --inventory (--plan: host_count=N)"
             )
 

@@ -10,7 +10,7 @@ from dohyo.scenario import properties
 from dohyo.scenario.phases import EQUAL, LOAD, PROBE, RUN
 from dohyo.scenario.properties import plain
 
-# Settings that do not affect the numbers, or that are compared elsewhere. Trials are paired by system and point, the
+# Settings that do not affect the numbers or are compared elsewhere. Trials are paired by system and point, the
 # scale is a condition, and rounds are samples. Two experiments must share all other settings, including new ones.
 _ASIDE = {
     "system", "name", "dir", "point", "round", "rounds", "strict", "keep", "canary", "scale", "full",
@@ -29,7 +29,7 @@ def servers(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def workload(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Returns the properties in trial.json for each phase, with defaults for missing ones; empty without trial.json.
+    """Returns the properties in trial.json for each phase, with defaults if they are missing; empty without trial.json.
 
     The load and the search count as phases. The key "" contains what applies to the whole trial.
     """

@@ -24,7 +24,7 @@ _WEIGHED = re.compile(
     "no valid numbers|no records|no highest rate|interrupted rounds|invalid rounds|one round|[0-9]+ rounds|less exact"
     "|not decided"
     "|p99 not compared"
-    "|unequal |too noisy|a preliminary|some comparisons are preliminary|hosts not the same|the hosts favoured"
+    "|unequal |too noisy|a preliminary|some comparisons are preliminary|the hosts differed|the hosts favoured"
     "|hosts differed"
     "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of the own rate|no latencies at an equal"
     "|faults in the|lost or stale under|not read back under|stricter |scale |small data|clients on the servers' host"
@@ -50,7 +50,7 @@ class Caution:
 
 
 def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> Iterator[Caution]:
-    """Yields the reasons to distrust a system's figures at a point that the comparison does not report elsewhere."""
+    """Yields reasons to distrust a system's figures at a point, except those that the comparison reports elsewhere."""
     one, other = (
         {reason.short: reason.text for reason in judged(_alone(summary, trial)).reasons}
         for summary, trial in ((before, first), (after, second))
@@ -69,7 +69,7 @@ def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> 
 
 
 def _is_worse(short: str, first: Trial, second: Trial) -> bool:
-    """Returns whether a reason that applies to both experiments was clearly worse in the second one."""
+    """Returns whether a reason that applies to both experiments is clearly stronger in the second one."""
     if short == "not steady":
         return any(
             abs(math.log(trend)) > abs(math.log(first.trends.get(phase, 1.0))) + math.log(UNSTEADY)
@@ -111,7 +111,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
     drifts = sorted(found.drifts, key=lambda drift: drift.figure not in COMPUTING)
     said = [f"Hosts differed: {drift.what}." for drift in drifts[:MOST_DRIFTS]]
     if (more := len(drifts) - MOST_DRIFTS) > 0:
-        said.append(f"{more} other figures of the hosts differed, too.")
+        said.append(f"{more} other figures of the hosts also differed.")
     if found.unsteady:
         which_figures = ", ".join(found.unsteady)
         said.append(f"Hosts may have differed in {which_figures}: too unsteady to tell.")

@@ -19,7 +19,7 @@ from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Figure, Neighbours, Pair, Trial
 
-# Key of what is compared: phase, operation and figure.
+# Key of a compared figure: phase, operation and name.
 Key = tuple[str, str, Figure]
 _PERCENTILES: tuple[Figure, ...] = ("p50_ms", "p99_ms")
 # Kinds of samples, best first: a mean over rounds predicts the next experiment better than a mean over runs.
@@ -27,7 +27,7 @@ _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Groups trials that are compared: those with the same faults and the same values of all common dimensions."""
+    """Groups the trials to compare, which have the same faults and the same values of all common dimensions."""
     shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
     points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
@@ -61,7 +61,7 @@ def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
 
 
 def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
-    """Returns texts that say at which rate latencies were measured, longest first; empty without latencies."""
+    """Returns texts that say at which rate latencies were measured, the longest text first; empty without latencies."""
     fast = _latencies_at(trials, [phase for phase in phases if phase not in AT_RATE])
     at_rate = [phase for phase in phases if phase in AT_RATE]
     slow = _latencies_at(trials, at_rate)
@@ -84,14 +84,14 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
 
 
 def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]]:
-    """Returns system, target rate and lowest reached rate of each trial that missed its target in any round."""
+    """Returns the system, the target rate and the lowest rate of each trial that missed its target in any round."""
     lowest = [(trial, min(succeeded(trial.rows, row))) for trial in trials for row in _overall(trial, phase)]
     asked = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
     return [(name, target, rate) for name, target, rate in asked if target and rate < target * (1 - TOLERANCE)]
 
 
 def behind_own(trial: Trial) -> tuple[float, float] | None:
-    """Returns target and reached rate of the phase `own` if the trial missed its target; otherwise None.
+    """Returns the target rate and the reached rate of the phase `own` if the trial missed its target; otherwise None.
 
     With faults, the reached rate is the rate before the first fault, and `FULL_SHARE` of the target is enough.
     """
@@ -106,7 +106,7 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
 
 
 def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
-    """Returns for each point the op/s of the slowest system that has a valid rate in the phase."""
+    """Returns the op/s of the slowest system with a valid rate in the phase, for each point."""
     found: dict[str, float] = {}
     for together in at_points(trials):
         rates = [row.ops_per_second for trial in together for row in _overall(trial, phase) if row.ops_per_second]
@@ -160,7 +160,7 @@ def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
 
 
 def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[Pair]:
-    """Returns the ratios of the best trial to each other one, for each point and figure.
+    """Returns the ratios of the best trial to every other trial, for each point and figure.
 
     Rates are compared only without a target rate, latencies only at an equal rate. The p50 of an operation is compared
     only if its p99 is not known in every round. A rate of 0 has no ratio.
@@ -202,7 +202,7 @@ def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float, paired: bool) -
 def _rankings(
     trials: Sequence[Trial], rounds: Sequence[Trial]
 ) -> Iterator[tuple[Key, list[str], dict[str, Row], bool]]:
-    """Yields for each figure at each point its key, the names of the trials (best first), their rows by name, and
+    """Yields a tuple for each figure at each point: key, names of the trials (best first), their rows by name, and
     whether their windows took turns."""
     for together in at_points([trial for trial in trials if trial.rows]):
         paired = took_turns(together, rounds)
@@ -238,8 +238,7 @@ def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:
-    """Returns the compared figures of a trial: the rate of all operations of each phase, and percentiles of each
-    operation.
+    """Returns the figures of a trial to compare: each phase's rate of all operations, and each operation's percentiles.
 
     :param among: trials with which this one is compared; the unit of the rate depends on them
     """
@@ -252,8 +251,8 @@ def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Fig
 
 
 def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
-    """Returns the mean maximum of the searches over the rounds, as a row of the phase `PROBE`. Empty without a search,
-    or if a search found no rate that held.
+    """Returns the highest rate that the searches found, averaged over the rounds, as a row of the phase `PROBE`. Empty
+    without a search, or if a search found no rate that held.
 
     :param rounds: rounds of all systems and points
     """
@@ -293,7 +292,7 @@ def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: S
 
 
 def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
-    """Returns whether the operation's latency is compared; with a target rate, only latency from the intended start is.
+    """Returns whether the operation's latency is compared. With a target rate, that is the one from the intended start.
 
     :param names: phases and operations of all rows
     """
@@ -302,7 +301,7 @@ def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
 
 
 def pairs(key: Key, rows: Mapping[str, Row], *, paired: bool = False) -> dict[tuple[str, str], Pair]:
-    """Returns the ratio of each trial to every other one. The intervals account for multiple comparisons.
+    """Returns the ratio of each trial to every other one. Its interval accounts for multiple comparisons.
 
     A trial with a single run has no interval: the seconds of one run do not predict the next run
     (benchmarks/README.md#what-intervals-and-verdicts-are-worth).

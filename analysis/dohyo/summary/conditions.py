@@ -1,4 +1,4 @@
-"""Declares each condition of a trial once, as a field of `Conditions`, in the order of the tables.
+"""Declares every condition of a trial once, as a field of `Conditions`, in the order of the tables.
 
 A declaration says what the condition means, where it must be equal, and how it is read and shown. It also says whether
 phases may differ, and how rounds are merged. Tables, summary.json, summary.csv, `dohyo compare` and
@@ -66,7 +66,7 @@ class ConditionSources:
         return _same(getattr(report, name) for report in self.reports)
 
     def most(self, name: str) -> Any:
-        """Returns the largest value that any client reports for a field of client.json."""
+        """Returns the largest value that a client reports for a field of client.json."""
         return max((value for each in self.reports if (value := getattr(each, name)) is not None), default=None)
 
 
@@ -76,12 +76,12 @@ class Condition:
 
     :ivar about: meaning, in Markdown
     :ivar unit: unit as in docs/summary-json.md; empty for texts, counts and shares
-    :ivar read: function that reads the value from the evidence; None: the running server states it in conditions.json
-    :ivar equal: where the condition must be equal; None: it may differ
+    :ivar read: function that reads the value from the evidence; None if the running server states it
+    :ivar equal: where the condition must be equal; None if it may differ
     :ivar by_phase: whether the condition may differ between the phases of a trial
     :ivar over_rounds: how the values of a system's rounds are merged
-    :ivar label: name in tables; empty: not shown, or contained in another condition's text
-    :ivar text: function that returns the value as text, or None to leave it out; None: the value itself is shown
+    :ivar label: name in tables; empty if it is not shown, or is contained in another condition's text
+    :ivar text: function that returns the value as text, or None to leave it out; if None, the value itself is shown
     :ivar also: other conditions that the text contains
     :ivar name: name of the field, in summary.json and summary.csv
     :ivar kind: JSON type
@@ -101,7 +101,7 @@ class Condition:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """Returns the names of the conditions that the text contains, this one first."""
+        """Returns the names of the conditions that the text contains, beginning with this one."""
         return (self.name, *self.also)
 
 
@@ -151,7 +151,7 @@ def _warmup(of: ConditionSources) -> float | None:
 
 
 def _client_hosts(phases: Sequence[Phase]) -> str | None:
-    """Returns as text on which hosts the clients ran; None if that is unknown, or with a single host."""
+    """Returns a text that says on which hosts the clients ran; None if that is unknown, or with a single host."""
     clients = {host for phase in phases for host in phase.conducted.clients}
     servers = {host for phase in phases for host in phase.conducted.nodes}
     both = clients & servers
@@ -168,7 +168,7 @@ def _client_cpus(cpus: Sequence[str | None]) -> str | None:
 
 
 def _price(facts: records.ReadBack) -> float | None:
-    """Returns the total price of the servers' hosts, in US$ per hour; None if the price of any is unknown."""
+    """Returns the total price of the servers' hosts, in US$ per hour; None if the price of a host is unknown."""
     try:
         prices = [math.nan if each is None else float(each) for each in facts.usd_per_hour.values()]
     except ValueError:
@@ -190,7 +190,7 @@ def _load(of: Conditions) -> str:
 
 
 def _transport(of: Conditions) -> str:
-    """Returns the connections of a client to the servers, and what serves them, as text."""
+    """Returns a text with a client's connections to the servers and the threads that serve them."""
     carried = f" on {counted(of.event_loops, 'event loop')}" if of.event_loops else " on the client's own threads"
     loop = f", client.loop={of.loop}" if of.loop else ""
     connections = "? connections" if of.connections is None else counted(of.connections, "connection")
@@ -198,7 +198,7 @@ def _transport(of: Conditions) -> str:
 
 
 def _skew(of: Conditions) -> str | None:
-    """Returns how far apart several clients began and ended, as text; None for a single client."""
+    """Returns a text with the differences between the clients' starts and ends; None for a single client."""
     if (of.clients or 0) < 2 or of.start_skew_ms is None:
         return None
     parts = (("start", of.start_skew_ms), ("end", of.end_skew_ms), ("clocks \N{PLUS-MINUS SIGN}", of.clock_error_ms))
@@ -206,7 +206,7 @@ def _skew(of: Conditions) -> str | None:
 
 
 def _taken(of: Conditions) -> str:
-    """Returns as text what other processes and the hypervisor took; a small share is shown as "below 5%"."""
+    """Returns a text with the shares that other processes and the hypervisor took; a small one is "below 5%"."""
     parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
@@ -238,11 +238,11 @@ def _overlap(of: Conditions) -> str:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a trial; None: unknown."""
+    """The conditions of a trial; None if unknown."""
 
     version: str | None = _of("version of the system")
     attached: str | None = _of(
-        "where the servers run, if Dohyo [did not start them](attach.md); null: Dohyo started them", label="attached"
+        "where the servers run, if Dohyo [did not start them](attach.md); null if Dohyo started them", label="attached"
     )
     replication: str | None = _of("copies of each record", equal="systems", label="replication")
     write_acks: str | None = _of(
@@ -254,8 +254,8 @@ class Conditions:
         also=("read_acks",),
     )
     read_acks: str | None = _of(
-        "replicas that must answer a read. A system that is `strong` with `one` reads from a primary; it is not"
-        " compared in this condition",
+        "replicas that must answer a read. A system that is `strong` with `one` reads from a primary; its value is not"
+        " compared",
         equal="systems",
     )
     consistency: str | None = _of(
@@ -275,12 +275,12 @@ class Conditions:
         label="profile",
     )
     tuned: str | None = _of(
-        "settings of the profile that differ from the package, such as `cassandra_memtable=trie`; null: none",
+        "settings of the profile that differ from the package, such as `cassandra_memtable=trie`; null if none",
         read=lambda of: _pairs(of.facts.tuned),
         label="tuned",
     )
     settings: str | None = _of(
-        "settings of the scenario or the inventory that differ from the profile; null: none",
+        "settings of the scenario or the inventory that differ from the profile; null if none",
         read=lambda of: _pairs(of.facts.settings),
         label="settings",
     )
@@ -317,7 +317,7 @@ class Conditions:
         over_rounds="most",
     )
     clock_error_ms: float | None = _of(
-        "uncertainty of the clients' clocks: the worst value",
+        "largest uncertainty of the clients' clocks",
         "ms",
         read=lambda of: furthest(phase.conducted.offset_error_ms() for phase in of.phases),
         over_rounds="most",
@@ -330,7 +330,7 @@ class Conditions:
     )
     other_cpu: float | None = _of(
         "share of a host's processors that [other processes](method.md#somebody-else) used: the maximum over hosts and"
-        " runs that count; null: not known",
+        " runs that count; null if not known",
         read=lambda of: furthest(each.other for each in of.taken),
         over_rounds="most",
         label="others",
@@ -341,7 +341,7 @@ class Conditions:
         "share that the hypervisor took", read=lambda of: furthest(each.stolen for each in of.taken), over_rounds="most"
     )
     scale: float | None = _of(
-        "share of the scenario's records and operations that was loaded and executed (`--scale`); null: all",
+        "share of the scenario's records and operations that was loaded and executed (`--scale`); null if all were",
         read=lambda of: of.trial.scale,
         equal="experiments",
         label="size",
@@ -349,7 +349,7 @@ class Conditions:
         also=("full_recordcount",),
     )
     full_recordcount: int | None = _of(
-        "number of records without `scale`; null: no `scale`", read=lambda of: of.trial.full.records
+        "number of records without `scale`; null without `scale`", read=lambda of: of.trial.full.records
     )
     recordcount: int | None = _of(
         "records loaded before the run", read=lambda of: of.trial.properties.records, equal="systems"
@@ -376,7 +376,7 @@ class Conditions:
     )
     retries: int | None = _of(
         "how many times a binding, or its driver,"
-        " [may send a request again](conditions.md#requests-that-are-sent-again); null: not known",
+        " [may send a request again](conditions.md#requests-that-are-sent-again); null if not known",
         read=lambda of: of.reported("retries"),
         equal="systems",
         by_phase=True,
@@ -384,7 +384,7 @@ class Conditions:
     )
     connections: int | None = _of(
         "connections from a client to all servers, at the end of its window: the maximum over clients and runs that"
-        " count; null: not known",
+        " count; null if not known",
         read=lambda of: of.most("connections"),
         over_rounds="most",
         label="transport",
@@ -393,11 +393,11 @@ class Conditions:
     )
     event_loops: int | None = _of(
         "threads of the driver that serve a client's connections: the maximum over clients; 0: the client's own threads"
-        " serve them; null: not known",
+        " serve them; null if not known",
         read=lambda of: of.most("event_loops"),
     )
     loop: str | None = _of(
-        "`events` or `threads`: how the client [ran its logical clients](conditions.md#connections); null: not known",
+        "`events` or `threads`: how the client [ran its logical clients](conditions.md#connections); null if not known",
         read=lambda of: loop if (loop := of.reported("loop")) in ("events", "threads") else None,
         equal="experiments",
     )
@@ -410,14 +410,14 @@ class Conditions:
         text=lambda of: "read before write" if of.read_before_write else "without reading",
     )
     faults: str | None = _of(
-        "what was [done to the servers](faults.md#what-is-measured-under-a-fault) in the window; null: nothing",
+        "what was [done to the servers](faults.md#what-is-measured-under-a-fault) in the window; null without faults",
         read=lambda of: _same(phase.faults.asked if phase.faults else None for phase in of.phases),
         equal="experiments",
         by_phase=True,
         label="faults",
     )
     target: float | None = _of(
-        "target rate of each client in operations/s; null: as fast as possible",
+        "target rate of each client in operations/s; null without a target rate",
         "1/s",
         read=lambda of: _target(of.phases),
         equal="experiments",
@@ -443,7 +443,7 @@ class Conditions:
         over_rounds="mean",
     )
     interleaved: int | None = _of(
-        "systems that were up at the same time, with windows that [took turns](interleaving.md); null: one at a time",
+        "systems that ran at the same time, with windows that [took turns](interleaving.md); null if only one ran",
         read=lambda of: len({*of.trial.turns.order}) or None,
         equal="systems",
         label="windows",
@@ -459,20 +459,20 @@ class Conditions:
     )
     read_copies: int | None = _of("copies that answer a read", equal="experiments")
     heap: str | None = _of("heap of the server, if it is a JVM", label="heap")
-    memory: str | None = _of("limit of a server without a heap on its caches or data", label="memory")
+    memory: str | None = _of("limit on the caches or the data of a server without a heap", label="memory")
     memory_budget: str | None = _of(
         "memory that all processes of the system may use [on each host](conditions.md#memory-and-processors), including"
-        " the page cache, and whether the kernel enforces it; null: there is no budget",
+        " the page cache, and whether the kernel enforces it; null without a budget",
         equal="systems",
         label="memory budget",
     )
     server_cpus: str | None = _of(
-        "processors that servers were bound to, as in `0-3,8`; null: all",
+        "processors that servers were bound to, as in `0-3,8`; null for all",
         equal="systems",
         label="servers on processors",
     )
     client_cpus: str | None = _of(
-        "processors that clients were bound to; null: all",
+        "processors that clients were bound to; null for all",
         read=lambda of: _client_cpus([report.cpus for report in of.reports]),
         equal="systems",
         label="clients on processors",
@@ -480,7 +480,7 @@ class Conditions:
     jdk: str | None = _of("JDK of the server, if it is a JVM", label="JDK")
     gc: str | None = _of("collector of the server, if it is a JVM", label="collector")
     usd_per_hour: float | None = _of(
-        "total price of the servers' hosts, from the inventory; null if the price of any is not known",
+        "total price of the servers' hosts, from the inventory; null if the price of a host is not known",
         "US$/h",
         read=lambda of: _price(of.facts),
         label="price",
@@ -505,13 +505,13 @@ _Stated = defstruct(
 
 
 def stated(content: Any, complain: Callable[[str], object]) -> dict[str, Any]:
-    """Returns the known conditions that the servers have stated, by name.
+    """Returns the known conditions that the servers stated, by name.
 
     Earlier versions called attached servers strongly consistent without knowing their replication or their write
     acknowledgements. The consistency of such servers is changed to unknown.
 
     :param content: content of conditions.json
-    :param complain: function that receives `field is value: why` for each value of a wrong type
+    :param complain: function that is called with `field is value: why` for each value of a wrong type
     """
     found = structs.asdict(records.decoded(content, _Stated, complain))
     known = {
@@ -573,7 +573,7 @@ def shown(of: Conditions) -> Iterator[tuple[Condition, str]]:
 
 
 def reference() -> str:
-    """Returns the table of conditions in docs/summary-json.md."""
+    """Returns the table of conditions for docs/summary-json.md."""
     heads = ("key", "type", "unit", "must be equal between", "meaning")
     return table(heads, ((f"`{each.name}`", each.kind, each.unit, each.equal or "", each.about)
                          for each in CONDITIONS.values()))  # fmt: skip

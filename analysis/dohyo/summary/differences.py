@@ -1,7 +1,7 @@
 """Compares the setup of a published experiment with ours, key by key.
 
-Before a run, our setup is what the scenario requests and what is known about the hosts. After a run, it comes from the
-evidence. An unknown value never counts as equal.
+Before a run, our setup consists of the scenario's requests and known facts about the hosts. After a run, it comes from
+the evidence. An unknown value never counts as equal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dohyo.systems import catalogue, collectors
 from dohyo.systems.system import Jvm
 
 NOT_MEASURED, NOT_SET = "not measured", "not set"
-# Keys that are listed even with their default values if a publication does not state them.
+# Keys that are listed even at their defaults if a publication does not state them.
 _ALWAYS = {*CONDITIONS, "duration", "warmuptime"} - {"profile"}
 _MEMORY = ("java_options", "gc", "heap", "memory", "buffer_pool", "shared_buffers", "bucket_cache_mb")
 # Keys that are not listed: other keys cover them (all_threads, key_type, duration), they are specific to a server, or
@@ -37,7 +37,7 @@ _ASIDE |= {"phases", "reuse"}
 _OF_A_ROLE = ("version", "jdk", "compression", "gc_threads", "settings", "feature_key")
 # Keys that a publication may state instead of the key that is looked up here.
 _INSTEAD = {"all_threads": "threadcount"}
-# Properties that have another name in trial.json.
+# Properties that have a different name in trial.json.
 _NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": "duration"}
 # Value of a system's compression that means the scenario's compression.
 _AS_THE_SCENARIO = "scenario"
@@ -53,7 +53,7 @@ _AS_IT_IS = {
 
 @dataclass(frozen=True)
 class Here:
-    """The setup of one of our trials; None: unknown.
+    """The setup of one of our trials; None if unknown.
 
     :ivar workload: properties by phase, as in `asked.workload`
     :ivar servers: variables of the system, and the server's own settings
@@ -74,7 +74,7 @@ class Here:
         return {**self.point, SYSTEM: self.system}
 
     def has(self, name: str, value: str) -> bool:
-        """Returns whether the trial has this value of a dimension, or contains this phase."""
+        """Returns whether the trial is at this value of a dimension, or contains this phase."""
         return value in self.workload if name == PHASE else value == self.at.get(name)
 
     def is_at(self, setting: Setting) -> bool:
@@ -128,7 +128,7 @@ class Here:
 
     @cached_property
     def _chosen(self) -> dict[str, set[str]]:
-        """Returns for each phase the keys that differ from their defaults, and those that are always listed."""
+        """Returns, by phase, the keys that differ from their defaults and those that are always listed."""
         role = catalogue.all_systems()[self.system].role
         whose = {*self.given, *(f"{role}_{name}" for name in _MEMORY)}
         servers = (name for name in self.servers if name in whose or name not in catalogue.all_options())
@@ -152,7 +152,7 @@ class Here:
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
         jvm = Jvm(_number(own["jdk"]), str(own["gc"] or "default"), _number(own["gc_threads"]), [])
         options = collectors.options_of(jvm, _number(self.others.get("processors")), huge_pages=True)
-        # The collector takes 0 threads as the number of processors, which is unknown here.
+        # With 0 threads the collector uses the number of processors, which is unknown here.
         options = [option.replace("Threads=0", "Threads=?") for option in options]
         return [*{flag.split("=")[0]: flag for flag in (*options, *self._own_flags)}.values()]
 
@@ -164,7 +164,7 @@ class Here:
 
 
 def _number(value: object) -> int:
-    """Returns a value as a number; 0 if it is none."""
+    """Returns a value as a number; 0 if it is not a number."""
     return int(str(value)) if str(value).isdecimal() else 0
 
 
@@ -175,7 +175,7 @@ def before(
     """Returns the setup of each trial before a run.
 
     :param trials: future content of each trial.json
-    :param values: effective variables by system and point, if a host has reported them
+    :param values: effective variables by system and point, as far as hosts have reported them
     :param machine: this machine, as `host.hardware` describes it
     """
     found = []
@@ -204,7 +204,7 @@ def before(
 
 
 def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
-    """Returns the setup of each trial that has numbers, from its evidence."""
+    """Returns the setup of each trial with numbers, according to its evidence."""
     found = []
     known = catalogue.all_systems()
     for trial in (trial for trial in trials if trial.status == "ok" and trial.system in known):
@@ -213,7 +213,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
         uses = [use for use in trial.hosts if use.host in trial.serving]
         sizes = {use.memory_bytes for use in uses if use.memory_bytes}
         workload = dict(trial.asked_workload)
-        # Values that the server reported and that differ from the request.
+        # Values that the server reported and that differ from the requested ones.
         other = {name: getattr(of, name, None) for name in (each.partition(":")[0] for each in trial.deviations)}
         workload[""] = workload.get("", {}) | {name: value for name, value in other.items() if isinstance(value, str)}
         others = {
@@ -264,7 +264,7 @@ def _others(
 
 
 def _all_threads(phase: Mapping[str, Any], clients: int | None) -> int | None:
-    """Returns the threads of all clients together."""
+    """Returns the number of threads of all clients together."""
     if phase["properties"].get("threadcount.of") == "all":
         return int(phase["threads"])
     return None if clients is None else int(phase["threads"]) * clients
@@ -277,7 +277,7 @@ def _each(values: Iterable[object]) -> str | None:
 
 
 def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]:
-    """Returns the difference in a list; empty if our values are equal. If `ours` is empty, nothing was measured."""
+    """Returns a list with the difference; empty if our values are equal. If `ours` is empty, nothing was measured."""
     values = {value for here in ours for value in here.values(setting)}
     at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.at.items())
     theirs, said = setting.says(setting.values), NOT_MEASURED

@@ -23,7 +23,7 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
 
 def differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
-    """Yields each condition that differs between the trials at a point, with these trials."""
+    """Yields each condition that differs between the trials at a point, and these trials."""
     # Leave out trials that only loaded: a load before the runs may be repeated and does not affect the runs.
     points = at_points([trial for trial in trials if trial.measured_rows])
     for name in (name for name, condition in CONDITIONS.items() if condition.equal == "systems"):
@@ -34,14 +34,14 @@ def differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
 
 
 def is_exceeded(name: str, differing: Sequence[Trial]) -> bool:
-    """Returns whether trials differ only because some systems cannot provide less, which gives them no advantage."""
+    """Returns whether trials differ only because some systems cannot be less strict, which gives them no advantage."""
     return len({trial.exceeded.get(name) or stated(trial, name) for trial in differing}) == 1
 
 
 def _is_compared(trial: Trial, name: str) -> bool:
-    """Returns whether this condition of the trial is compared with that of other trials."""
+    """Returns whether this condition of the trial is compared with the same condition of other trials."""
     of = trial.conditions
-    # Reads from a primary are strongly consistent without a quorum of reads.
+    # Reads from a primary are strongly consistent without a read quorum.
     if name == "read_acks" and of.consistency in ("strong", NOT_KNOWN) and of.read_acks == "one":
         return False
     # Attached servers may not state this condition. Their deviations report that, so it does not count as unequal.
@@ -50,7 +50,7 @@ def _is_compared(trial: Trial, name: str) -> bool:
 
 
 def stated(trial: Trial, name: str) -> str:
-    """Returns a condition as text; if it differs between phases, with the value of each phase."""
+    """Returns a condition as text, with the value of each phase if the phases differ."""
     value = getattr(trial.conditions, name)
     phases = [f"{phase} {own[name]}" for phase, own in trial.by_phase.items() if own.get(name) is not None]
     return ", ".join(phases) if value is None and phases else "unknown" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Summarises the costs of faults over several runs: the median and the range of each figure.
+"""Summarises the costs of faults over several runs, with the median and the range of each figure.
 
 No mean is computed, because a time is infinite if its event did not happen in a run.
 """
@@ -37,7 +37,7 @@ class FaultFigure:
     """A figure of a fault, or of a run with faults. Less is better, except for the rate before the fault.
 
     :ivar head: column head
-    :ivar of: function that returns the figure of a run and one of its faults; None: unknown
+    :ivar of: function that returns the figure of a run and one of its faults; None if unknown
     :ivar write: function that formats the number
     :ivar counts_wrong: whether it counts lost or wrong records; a single one is too many
     :ivar judged: whether a change of the figure between two experiments is better or worse
@@ -53,7 +53,7 @@ class FaultFigure:
 
     @property
     def in_seconds(self) -> bool:
-        """Returns whether the figure is a time, known to whole seconds."""
+        """Returns whether the figure is a time, which is known to the second."""
         return self.head.endswith(" s")
 
     def values(self, found: Sequence[tuple[FaultedRun, FaultCost]]) -> list[float]:
@@ -85,7 +85,7 @@ def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, Faul
 
 
 def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
-    """Returns a function for a count that reading back determines. A 0 is known only if all records were read."""
+    """Returns a function for a count of records read back. A 0 counts as known only if all records were read."""
 
     def found(run: FaultedRun, _: FaultCost) -> float | None:
         number = count(run.accounting) if run.accounting else 0
@@ -172,7 +172,7 @@ class SameFault:
         return str(self.found[0][1])
 
     def words(self, figures: Iterable[FaultFigure], runs: int | None = None) -> list[str]:
-        """Returns the figures over the runs as text.
+        """Returns the figures of all runs as text.
 
         :param runs: number of runs that count; default: all
         """
@@ -190,11 +190,11 @@ class SameFault:
 
 
 def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
-    """Returns every fault of every system, each with all rounds and repeats."""
+    """Returns every fault of every system, combined over all rounds and repeats."""
     together: dict[tuple[str, str, str, int], SameFault] = {}
     for trial in trials:
         for run in trial.faults:
-            # Number faults by name instead of time: hosts execute faults of the same second in any order.
+            # Number faults by name, not by time, because hosts may execute faults of the same second in any order.
             by_name = sorted(run.faults, key=lambda fault: (str(fault), fault.at))
             for fault in run.faults:
                 number = 1 + next(at for at, each in enumerate(by_name) if each is fault)

@@ -1,4 +1,4 @@
-"""Compares figures of two experiments that have no ratio: shares (errors, missing records, stale reads), losses, costs
+"""Compares figures of two experiments without a ratio: shares (errors, missing records, stale reads), losses, costs
 of faults, and figures that one experiment lacks. docs/method.md#two-experiments explains the rules.
 
 The costs of faults are compared by ranks instead of intervals, because a time beyond the window has no mean.
@@ -29,12 +29,12 @@ from dohyo.summary.results import ChangeVerdict, Trial
 
 # Difference within which two shares count as equal: a tenth of the share of errors that makes a run invalid.
 SHARE_MARGIN = 0.0001
-# Degrees of freedom of a binomial error, which the number of rounds does not limit.
+# Degrees of freedom of a binomial error, which do not depend on the number of rounds.
 _MANY = 1e6
 # Largest accepted probability that all rounds of one experiment lie beyond all rounds of the other by chance. With four
 # rounds each, that probability is 1 / 70.
 _CHANCE = 0.025
-# Factor by which a round may lose more records than the worst round of the first experiment.
+# Factor by which a round may exceed the losses of the worst round of the first experiment.
 _AS_MUCH = 2
 # Resolution of the times of faults, in seconds.
 _SECOND = 1.0
@@ -45,10 +45,10 @@ class Finding:
     """A figure in both experiments that has no ratio.
 
     :ivar phase: None for all phases together
-    :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None: no fault
+    :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None if there is none
     :ivar figure: figure, such as "errors", or "READ p99" if it is not known
     :ivar before: values of the rounds, None for a time beyond the window; empty if unknown
-    :ivar words: both sides as text
+    :ivar words: the figure in the first and the second experiment, as text
     :ivar verdict: None if the figure is neither good nor bad
     """
 
@@ -80,7 +80,7 @@ def finding(
 
 
 class _Counted(NamedTuple):
-    """A count of events, and the number of attempts in the round."""
+    """A number of events, and the number of attempts in the same round."""
 
     found: int
     of: int
@@ -118,10 +118,10 @@ def _phases(rounds: Sequence[Trial]) -> list[str]:
 
 
 def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
-    """Returns the number of records of a phase with that outcome. A scan counts as one record."""
+    """Returns the number of records of a phase that had this outcome. A scan counts as one record."""
     tried = count = 0
     for row in trial.measured_rows:
-        # A READ-MODIFY-WRITE counts as its READ and its UPDATE.
+        # A READ-MODIFY-WRITE is counted as a READ and an UPDATE.
         if row.phase != phase or not is_success(row.operation) or "-" in row.operation:
             continue
         succeeded = row.operations if row.operation == "SCAN" else row.records
@@ -247,7 +247,7 @@ def _points(share: float) -> str:
 def fault_changes(
     before: Sequence[Trial], after: Sequence[Trial], margin: float, other_rates: Collection[str] = ()
 ) -> Iterator[Finding]:
-    """Yields each figure of each fault in either experiment; a figure that one side lacks is inconclusive.
+    """Yields each figure of each fault in either experiment. A figure that one experiment lacks is inconclusive.
 
     :param before: valid rounds of a system at a point
     :param after: valid rounds in the other experiment
@@ -276,7 +276,7 @@ def fault_changes(
 
 
 def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before: bool) -> str | None:
-    """Returns why a loss is a regression, however few rounds there are; None if it is at most twice the loss before.
+    """Returns why a loss is a regression, with any number of rounds; None if it is at most twice the loss before.
 
     :param before: records lost in each round, if known
     :param after: the same in the other experiment
@@ -287,11 +287,11 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
         return None
     if most:
         return f"at most {most:,.0f} in a round before"
-    return "there was none before" if whole_before else "none is known before"
+    return "there were none before" if whole_before else "the number before is unknown"
 
 
 def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
-    """Yields the figures of each kind of healing on either side; without times if one side had nothing to heal."""
+    """Yields the figures of each kind of healing in either experiment, without times if one had nothing to heal."""
     for what in dict.fromkeys(what for side in sides for what in side.healing):
         idle = any(what in side.healing and {did.count for did in side.healing[what]} == {0} for side in sides)
         yield from (
@@ -302,11 +302,11 @@ def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
 
 
 def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:
-    """Returns one value for each round with the fault, because runs of a round are not independent; None: unknown."""
+    """Returns one value for each round with the fault, because runs of a round are not independent; None if unknown."""
     of_rounds = (
         [(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)] for trial in trials
     )
-    # Take the worst run of a round: good runs do not compensate for lost or wrong records.
+    # Use the worst run of a round, because good runs do not compensate for lost or wrong records.
     of_round = max if figure.counts_wrong else median
     return [of_round(values) if (values := figure.values(found)) else None for found in of_rounds if found]
 

@@ -1,4 +1,4 @@
-"""Divides work among processes if there is enough of it."""
+"""Divides work among several processes if it is large enough."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
-# Smallest number of bytes to read for which several processes are started. Each needs a second to start, and 100 to
-# 200 MB of memory to read histogram logs.
+# Minimum number of bytes to read for which several processes are started. Each process needs a second to start, and 100
+# to 200 MB of memory to read histogram logs.
 WORTH_BYTES = 32 * 1024 * 1024
 MOST_PROCESSES = 8
 
@@ -19,7 +19,7 @@ _Result = TypeVar("_Result")
 
 
 def divided(items: Sequence[_Part], size: int) -> list[Sequence[_Part]]:
-    """Returns the items in consecutive lists, one for each process.
+    """Divides the items into consecutive lists, one for each process.
 
     :param size: bytes to read for all items
     """

@@ -14,7 +14,7 @@ FILE = "summary.json"
 
 
 def read(folder: Path) -> Summary:
-    """Returns the summary in an experiment's folder, except what summary.json leaves out.
+    """Returns the summary in an experiment's folder, without the parts that summary.json leaves out.
 
     :raises BadInputError: if the file is missing, or if `Summary.json` did not write it
     """
@@ -26,6 +26,6 @@ def read(folder: Path) -> Summary:
             f"{folder} has neither evidence (raw) nor a {FILE}: name an experiment that was measured"
         ) from error
     except RecursionError as error:
-        raise BadInputError(f"{file}: not as dohyo wrote it: it is nested too deeply") from error
+        raise BadInputError(f"{file}: damaged or edited: it is nested too deeply") from error
     except (msgspec.ValidationError, ValueError) as error:
-        raise BadInputError(f"{file}: not as dohyo wrote it: {error}") from error
+        raise BadInputError(f"{file}: damaged or edited: {error}") from error

@@ -1,8 +1,8 @@
 """Chooses the rates of a search for the knee: the highest rate at which a system still answers in time. Does no I/O.
 
 A search runs one probe after another. The first has the rate of the closed-loop maximum. The rate is then halved until
-one holds, or raised by a quarter until one does not. Further probes bisect the two rates. Finally, the lowest rate that
-did not hold is tried again. docs/knee.md gives the reasons and limits.
+it holds, or raised by a quarter until it does not. Further probes bisect the interval between the two rates. Finally,
+the lowest rate that did not hold is tried again. docs/knee.md gives the reasons and limits.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ TOLERANCE = 0.01
 # threads cannot exceed the closed-loop maximum by far.
 DOWN = 2.0
 UP = 1.25
-# Share of the closed-loop maximum below which no rate is tried: a bound that fails there does not depend on the rate.
+# Share of the closed-loop maximum below which no rate is tried, because a failure there does not depend on the rate.
 FLOOR = 1e-3
 
 
-# Latencies in ms by operation and percentile; None: unknown.
+# Latencies in ms by operation and percentile; None if unknown.
 Latencies = Mapping[str, Mapping[str, float | None]]
 
 
@@ -47,7 +47,7 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
             if value is None:
                 raise ValueError(
                     f"the {bound.percentile} of {operation} from the intended start is not known: {BEYOND} operations"
-                    " must be beyond it; give a longer search.duration"
+                    " must be beyond it; set a longer search.duration"
                 )
             if value >= bound.limit_ms:
                 found.append(f"{operation} {bound.percentile} {milliseconds(value)} ms")
@@ -62,7 +62,7 @@ class Knee:
     :ivar start: closed-loop maximum in operations per second, above 0
     :ivar most: maximum number of probes
     :ivar precision: distance between the two sides of the bracket that ends the search, as a share of the lower one
-    :ivar tried: each tried rate in operations per second, and the bounds that did not hold, as text; empty: all held
+    :ivar tried: each tried rate in operations per second, and the bounds that did not hold, as text; empty if all held
     """
 
     slo: str
@@ -83,7 +83,7 @@ class Knee:
 
     @property
     def is_sure(self) -> bool:
-        """Returns whether the lowest rate that did not hold was tried twice: one bad second does not prove a limit."""
+        """Returns whether the lowest rate that did not hold was tried twice, because one bad second proves no limit."""
         return self.unmet is not None and sum(target == self.unmet for target, _ in self.tried) > 1
 
     @property
@@ -140,5 +140,5 @@ class Knee:
 
 
 def rounded(target: float) -> float:
-    """Returns a readable rate of four digits, which is finer than any precision."""
+    """Returns the rate rounded to four digits, which is finer than any precision."""
     return float(f"{target:.4g}")

@@ -1,6 +1,6 @@
-"""Finds what else changed on hosts and servers when the throughput of a long run changed its level.
+"""Finds changes on hosts and servers at the time when the throughput of a long run changed its level.
 
-Changes at the same time may be coincidences, so the sentences do not name a cause.
+They may be coincidences, so the sentences do not name a cause.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dohyo.evidence.levels import LEVEL_SECONDS, LevelChange
 from dohyo.evidence.server_log import covered
 from dohyo.evidence.servers import DOING, Span, Window
 
-# Smallest change of a share that is named. Memory is a share of the host's whole memory.
+# Smallest change of a share that is reported. Memory is a share of the host's whole memory.
 _LEAST_SHARE = 0.1
-# Maximum number of changes that are named, largest first.
+# Maximum number of changes that are reported, largest first.
 _MOST_NAMED = 6
 
 _SHARES = {
@@ -30,12 +30,12 @@ _SHARES = {
 _MEMORY = {"memory_used_bytes": "memory used", "memory_cached_bytes": "page cache"}
 
 _Stretch = tuple[float, float]
-# A change of a share as text, and its size.
+# Text that describes the change of a share, and the size of the change.
 _Beside = tuple[str, float]
 
 
 def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics) -> Iterator[Event]:
-    """Yields the changes of level in a measured window, each with what changed at the same time.
+    """Yields the changes of level in a measured window, each with the other changes at the same time.
 
     :param spans: background work of the servers in all runs of the trial
     """
@@ -69,7 +69,7 @@ def in_words(change: LevelChange) -> str:
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
-    """Returns up to `LEVEL_SECONDS` before and after the change, in seconds after the agreed start of the clients."""
+    """Returns up to `LEVEL_SECONDS` before and after the change, as begin and end in seconds after the agreed start."""
     at = first + change.at
     return (
         (max(first + change.begin, at - LEVEL_SECONDS), at),

@@ -1,4 +1,4 @@
-"""Writes the notes that a reader must know, on an experiment as a whole and on each valid trial."""
+"""Writes the notes that a reader needs, on the experiment as a whole and on each valid trial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dohyo.summary.equality import differing, is_exceeded, stated
 from dohyo.summary.phase import Phase
 from dohyo.summary.results import Trial
 
-# Size below which data fits into the caches of every database host, so that a run says nothing about disks.
+# Size below which data fits into the caches of every database host, so that a run does not measure disks.
 SMALL_DATA_BYTES = 1_000_000_000
 
 # Ratio between the throughputs in the first and the last third of a window above which throughput is not steady.
@@ -31,8 +31,8 @@ def notes_of(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
 def _stricter(trials: Sequence[Trial]) -> list[str]:
     """Returns notes on systems that provide more than was requested, if other systems do not."""
     found = [
-        f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, asked for {trial.exceeded[name]};"
-        " it cannot be set to less, which favours the others"
+        f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, requested {trial.exceeded[name]};"
+        " it cannot be less strict, which favours the others"
         for name, of in differing(trials)
         if is_exceeded(name, of)
         for trial in of
@@ -54,7 +54,7 @@ def _of_a_part(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
-    """Yields a note on systems whose throughput was low for long. That is a result, so these seconds count."""
+    """Yields a note on systems whose throughput was low for a long time. That is a result, so these seconds count."""
     found = [
         f"{trial.place} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
         for trial in trials
@@ -70,7 +70,7 @@ def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
 def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]:
     """Yields a note on systems whose throughput changed between the first and the last third of the window.
 
-    Their mean depends on the window. Phases with a target rate are left out. With several rounds, the worst is named.
+    Their mean depends on the window. Phases with a target rate are left out. Only the worst of several rounds is named.
     """
 
     def in_round(trial: Trial, phase: str) -> str:
@@ -178,7 +178,7 @@ def of_clients(counted: Sequence[Phase], uses: Sequence[HostUse]) -> Iterator[st
 
 
 def _sums(phases: Sequence[Phase], name: str) -> list[tuple[str, int]]:
-    """Returns the sum of a field of client.json for each phase in which it is not 0."""
+    """Returns the sum of a field of client.json for each phase in which the sum is not 0."""
     found: dict[str, int] = {}
     for phase in phases:
         for client in phase.clients:

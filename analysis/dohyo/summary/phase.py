@@ -1,4 +1,4 @@
-"""Reads one run of a phase of a trial, or its load: what all clients did, and whether it counts."""
+"""Reads one run of a trial's phase, or the trial's load: what all clients did, and whether it counts."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from dohyo.scenario.phases import LOAD
 from dohyo.summary import level_changes
 from dohyo.summary.level_changes import in_words
 
-# Exit code of a client whose database failed: too many errors, or no success for too long.
+# Exit code of a client whose database failed, with too many errors or without a success for too long.
 _DATABASE_FAILED = 5
 
 # File with the faults of a run.
 FAULTS = "faults.json"
 
-# Part of a trial that is added up separately: the name of a phase, and True for its discarded first runs.
+# Part of a trial whose results are summed separately: the name of a phase, and True for its discarded first runs.
 Part = tuple[str, bool]
 
 
 class Phase:
-    """One run of a phase of a trial, or its load, over all clients."""
+    """One run of a trial's phase, or the trial's load, over all clients."""
 
     def __init__(self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int) -> None:
         """:param most_slots: maximum number of time slots with latencies"""
@@ -75,7 +75,7 @@ class Phase:
         return own
 
     def add(self, other: Phase) -> None:
-        """Adds the results of other hosts, which another object for this run has read."""
+        """Adds the results of other hosts, which another object read for this run."""
         self.clients += other.clients
         self.missing += other.missing
         add_all(self.latencies, other.latencies)
@@ -93,7 +93,7 @@ class Phase:
 
     @property
     def shortest(self) -> float | None:
-        """Returns the shortest measured window of any client, in seconds; None: unknown."""
+        """Returns the shortest measured window of any client, in seconds; None if unknown."""
         return min((client.run.seconds for client in self.clients if client.run.seconds is not None), default=None)
 
     @property
@@ -103,17 +103,17 @@ class Phase:
 
     @property
     def curve(self) -> LoadCurve | None:
-        """Returns the number of inserted rows over time; only a load has it."""
+        """Returns the number of inserted rows over time; None except for a load."""
         return self.timeline.inserted.curve(self.run.records, self.run.seconds)
 
     @property
     def throughput(self) -> list[int]:
-        """Returns the number of operations without error in each second, of all clients together."""
+        """Returns the number of operations without error in each second, summed over all clients."""
         return self.timeline.seconds.throughput(self.shortest)
 
     @property
     def successes(self) -> list[int]:
-        """Returns the number of operations that found a record in each second; with faults, only while clients sent."""
+        """Returns how many operations found a record in each second; with faults, until clients stop sending."""
         end = self.shortest if self.faults is None else under_fault.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
@@ -152,20 +152,20 @@ class Phase:
             return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
         found = []
         for client in self.clients:
-            # If a client left no results, the conductor knows the reason better than the client's folder.
+            # If a client left no results, prefer the conductor's reason to the one in the client's folder.
             reason = self.conducted.reason(client.host) if not client.report else ""
             problems = [reason] if reason else _problems(client, self.timeline)
             found += [f"{self.name} on {client.host}: {problem}" for problem in problems]
         if not self.clients:
-            return [*found, f"{self.name}: no client has left results"]
+            return [*found, f"{self.name}: no client left results"]
         return found + [
-            f"{self.name} on {host}: {self.conducted.reason(host) or 'the client has left nothing'}"
+            f"{self.name} on {host}: {self.conducted.reason(host) or 'the client left no files'}"
             for host in self.missing
         ]
 
     @property
     def warmup(self) -> float:
-        """Returns the seconds from the agreed instant to the measured window."""
+        """Returns the time from the clients' agreed start to the measured window, in seconds."""
         reported = (client.report.warmup_seconds for client in self.clients)
         known = next((seconds for seconds in reported if seconds is not None), None)
         return known if known is not None else self.settings.warmup or 0.0
@@ -182,7 +182,7 @@ class Phase:
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self) -> list[str]:
-        """Returns when the throughput was low for long; empty for a run with faults."""
+        """Returns when the throughput was low for a long time; empty for a run with faults."""
         if self.faults is not None:
             return []
         which = self.name.replace("-", " ")
@@ -194,7 +194,7 @@ class Phase:
         return [f"{which}, second {self.warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
 
     def level_events(self, servers: Servers, hosts: HostMetrics) -> list[Event]:
-        """Returns the changes of level, each with what else changed then; empty if the window's time is unknown."""
+        """Returns the changes of level, each with other changes at that time; empty if the window's time is unknown."""
         return [
             event
             for window in self.window
@@ -228,7 +228,7 @@ class Phase:
         return frozenset(host for event in events if event.kind == "start" for host in event.hosts)
 
     def events(self, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """Returns the run's events. Short dips of an unmeasured load are left out: it may wait for compactions."""
+        """Returns the run's events. Short dips of an unmeasured load are left out, as it may wait for compactions."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         found += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
@@ -236,7 +236,7 @@ class Phase:
 
 
 def _problems(client: ClientFolder, timeline: Timeline) -> list[str]:
-    """Returns a client's problems; if it had too many errors, each problem with the time of the errors."""
+    """Returns a client's problems. If it had too many errors, each problem contains the time of the errors."""
     at = when(timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
     if client.report.valid is False and client.report.failed_operations and at:
         return [f"{problem}; failed operations {at}" for problem in client.problems]
@@ -250,7 +250,7 @@ def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> N
 
 
 def _percentiles_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, dict[str, float]]:
-    """Returns percentiles by name and operation type, if the histograms are complete and large enough."""
+    """Returns percentiles by name and operation type; only from histograms that are complete and large enough."""
     counts = {name: operation.operations for name, operation in run.by_operation.items()}
     whole = {name: merged for name, merged in latencies.items() if merged.count == counts.get(name)}
     return {
@@ -266,5 +266,5 @@ def place(part: Part) -> tuple[bool, bool]:
 
 
 def parts_of(phases: Sequence[Phase]) -> list[Part]:
-    """Returns the parts that are added up separately, in the order of a summary."""
+    """Returns the parts whose results are summed separately, in the order of a summary."""
     return sorted(dict.fromkeys(phase.part for phase in phases), key=place)

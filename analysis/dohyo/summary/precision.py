@@ -1,6 +1,6 @@
 """Decides when enough rounds were measured: all rates are precise enough, or all neighbours in the ranking are decided.
 
-docs/method.md#rounds has the rules.
+docs/method.md#rounds describes the rules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dohyo.summary.results import Ended, Neighbours, Precision, Shortfall, Summa
 def judged(summary: Summary, asked: float | None, ended: Ended | None) -> Summary:
     """Returns the summary with the rates that are not precise enough. Systems without a valid round are left out.
 
-    :param asked: requested half-width of intervals, as a share of the mean; None: measure until neighbours are decided
+    :param asked: requested half-width of intervals, as a share of the mean; None: until all neighbours are decided
     """
     short: list[Shortfall] = []
     if asked is None:
@@ -58,7 +58,7 @@ def is_reached(summary: Summary) -> bool:
 
 
 def undecided(summary: Summary) -> list[Neighbours]:
-    """Returns the neighbours in the ranking whose interval shows neither a difference nor that they are alike."""
+    """Returns the neighbours in the ranking whose interval shows neither that they differ nor that they are alike."""
     return [each for each in deciding_neighbours(summary) if each.outcome == "open"]
 
 

@@ -15,7 +15,7 @@ from dohyo.summary.knee import Knee
 
 
 def stated(settings: Settings | None) -> Settings | None:
-    """Returns the search settings; None if they contain no valid latency bounds."""
+    """Returns the settings of the search; None if they contain no valid latency bounds."""
     try:
         return settings if settings and slo.bounds(settings.slo) else None
     except ValueError:
@@ -26,8 +26,8 @@ def stated(settings: Settings | None) -> Settings | None:
 class Probe:
     """A rate that was tried.
 
-    :ivar target: requested operations per second of all clients together; None: unknown
-    :ivar held: None if the probe is invalid and says nothing about the rate
+    :ivar target: requested operations per second of all clients together; None if unknown
+    :ivar held: None if the probe is invalid, so that it says nothing about the rate
     :ivar reason: why the rate did not hold, or why the probe is invalid
     """
 
@@ -44,7 +44,7 @@ class Search:
     """The state of a search. Rates are operations per second of all clients together.
 
     :ivar closed_loop: mean of the runs before the search, which had no target rate
-    :ivar maximum: highest rate that held below one that did not, if the search is complete; None: only bounds are known
+    :ivar maximum: highest rate that held below one that did not; None if the search is incomplete or found only bounds
     :ivar held: highest rate that held below every one that did not; the maximum is at least as high
     :ivar unmet: lowest rate that did not hold
     :ivar next_target: rate to try next; None when the search is over
@@ -79,10 +79,10 @@ def rate_of(rows: Sequence[Row]) -> float | None:
 
 
 def judged(settings: Settings, probe: Probe, problems: Sequence[str], doubts: Sequence[str]) -> Probe:
-    """Returns the probe with whether its rate held and, if not, the reason.
+    """Returns the probe, completed with whether its rate held and the reason if it did not.
 
     :param problems: why the probe is invalid
-    :param doubts: reasons other than the system why the rate may not have held; ignored if it held
+    :param doubts: reasons outside the system why the rate may not have held; ignored if it held
     """
     if problems:
         return replace(probe, reason=problems[0])
@@ -142,7 +142,7 @@ def percentiles(row: Row) -> dict[str, float | None]:
 
 
 def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
-    """Returns for each type of successful operations its latency percentiles from the intended start, in ms."""
+    """Returns the latency percentiles from the intended start, in ms, for each type of successful operation."""
     found = {}
     for row in rows:
         name = row.operation.removeprefix(INTENDED)

@@ -1,4 +1,4 @@
-"""Ranks the systems: selects the rates that decide, and builds contests from `Summary.comparisons`."""
+"""Ranks the systems: selects the rates that decide the ranking, and builds contests from `Summary.comparisons`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNITS: dict[Figure, str] = {
 
 @dataclass(frozen=True)
 class Contest:
-    """The comparison of the best system in a figure at a point with every other system.
+    """A comparison, in one figure at one point, of the best system with every other system.
 
     :ivar pairs: pairs of the best system with the others, nearest first; at least one
     """
@@ -29,22 +29,22 @@ class Contest:
 
     @property
     def nearest(self) -> Pair:
-        """Returns the pair of the best and the system nearest to it."""
+        """Returns the pair of the best system and the one nearest to it."""
         return self.pairs[0]
 
     @property
     def is_won(self) -> bool:
-        """Returns whether the best system is better than every other one by more than noise."""
+        """Returns whether the best system's lead over every other system is larger than the noise."""
         return all(pair.tie is False for pair in self.pairs)
 
     @property
     def is_unclear(self) -> bool:
-        """Returns whether noise is too large to tell the best system from another one."""
+        """Returns whether the noise is too large to distinguish the best system from another one."""
         return any(pair.is_unclear for pair in self.pairs)
 
     @property
     def is_tied(self) -> bool:
-        """Returns whether the best system ties with another one, or cannot be told from it."""
+        """Returns whether the best system ties with another one, or cannot be distinguished from it."""
         return any(pair.tie for pair in self.pairs)
 
     @property
@@ -62,18 +62,18 @@ class Rate:
 
     @property
     def mean(self) -> float:
-        """Returns records per second; operations per second if records are unknown."""
+        """Returns records per second, or operations per second if records are unknown."""
         return float(getattr(self.row, self.figure))
 
     @property
     def low(self) -> float | None:
-        """Returns the lower end of the interval; None: unknown."""
+        """Returns the lower end of the interval; None if unknown."""
         end: float | None = getattr(self.row, f"{self.figure}_low")
         return end
 
     @property
     def high(self) -> float | None:
-        """Returns the upper end of the interval; None: unknown."""
+        """Returns the upper end of the interval; None if unknown."""
         end: float | None = getattr(self.row, f"{self.figure}_high")
         return end
 
@@ -115,7 +115,7 @@ def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
 
 
 def phases_of(summary: Summary) -> list[str]:
-    """Returns the measured phases in order; a measured load is the first."""
+    """Returns the measured phases in order; a measured load comes first."""
     found = dict.fromkeys(row.phase for trial in summary.compared for row in trial.measured_rows)
     return sorted(found, key=lambda phase: phase != LOAD)
 
@@ -149,7 +149,7 @@ def contests(summary: Summary) -> list[Contest]:
 
 
 def deciding_neighbours(summary: Summary) -> list[Neighbours]:
-    """Returns the neighbours in the rankings of rates; in those of latencies if every phase had a target rate."""
+    """Returns the neighbours in the rankings by rate, or by latency if every phase had a target rate."""
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
     found = [each for each in summary.neighbours if each.pair.phase in phases[each.pair.of]]
     of_rates = [each for each in found if each.pair.operation == OVERALL]
@@ -170,7 +170,7 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
 
 
 def distance(pair: Pair) -> float:
-    """Returns how far apart the two trials of a pair are, as a sort key."""
+    """Returns a sort key: how far apart the two trials of a pair are."""
     return abs(math.log(pair.ratio))
 
 

@@ -44,9 +44,9 @@ BEFORE, AFTER = "before", "after"
 MARGIN = 0.05
 # Target rates that follow from measurements. They may differ between experiments; latencies are then not compared.
 _MEASURED = {(phase, "target") for phase in AT_RATE}
-# Figure that shows how far a target rate was reached.
+# Figure that shows which part of a target rate was reached.
 _ASKED: Figure = "ops_per_second"
-# Resolution of a ratio below which the scatter of rounds hides it.
+# Resolution of a ratio below which it does not matter, because the rounds scatter more.
 _VISIBLE = 0.001
 _NO_RATIO = "a round at a rate of 0 has no ratio"
 _ENOUGH = "a p99 needs 1,000 operations"
@@ -60,7 +60,7 @@ class Change:
     :ivar pair: ratio of the figure, after / before
     :ivar verdict: "within": the interval is within the margin; "regression", "improvement": it is beyond the
         margin; "inconclusive": none of these, or either experiment has a single round
-    :ivar rounds: rounds of each experiment that would probably decide; None: decided, or no number is known
+    :ivar rounds: number of rounds of each experiment that would probably decide; None if it is decided or unknown
     :ivar reason: why it is inconclusive; for a p99 also in how many rounds it is unknown
     :ivar at_rates: op/s before and after at which a latency was measured, if they differ
     """
@@ -101,11 +101,11 @@ class Changes:
     :ivar margin: margin passed to `compare`
     :ivar forced: True if the comparison ignores differences
     :ivar changes: changes of figures; empty if the experiments cannot be compared
-    :ivar faults: changes of the costs of faults; empty in the same case
-    :ivar findings: shares and losses, and figures that one experiment lacks
+    :ivar faults: changes of the costs of faults; empty if the experiments cannot be compared
+    :ivar findings: changes of shares and losses, and figures that one experiment lacks
     :ivar cautions: reasons that put figures in doubt
-    :ivar problems: trials with nothing to compare, or missing in the second experiment, and why
-    :ivar single: trials in only one experiment whose absence in the other one is not a problem
+    :ivar problems: trials that have nothing to compare or are missing in the second experiment, with the reason
+    :ivar single: trials that are in only one experiment, which is not a problem
     """
 
     before: str
@@ -140,7 +140,7 @@ class Changes:
         return 5 if "inconclusive" in verdicts else 0
 
     def json(self) -> str:
-        """Returns the comparison as docs/summary-json.md describes it."""
+        """Returns the comparison in the form that docs/summary-json.md describes."""
         content = {**asdict(self), "exit_code": self.exit_code}
         for each in content["findings"]:
             del each["fault"]
@@ -151,7 +151,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     """Returns the changes between two experiments.
 
     :param margin: share of a figure within which a change does not count
-    :param force: compare even if conditions that must be equal differ
+    :param force: whether to compare even if conditions that must be equal differ
     """
     left, right = _by_place(before), _by_place(after)
     result = Changes(before.name, after.name, margin, force)
@@ -172,7 +172,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
         # The intervals of all systems at a point are computed together.
         _compare(result, one, other, [known[place] for place in both if place != at and place[1] == at[1]])
         if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
-            result.problems.append(f"{first.place}: no phase with a rate is in both")
+            result.problems.append(f"{first.place}: the experiments have no phase with a rate in common")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
         result.faults.extend(fault_changes(one.rounds, other.rounds, margin, other_rates))
         result.findings.extend(findings(one.all_rounds, other.all_rounds, margin, other_rates))
@@ -200,7 +200,7 @@ class _Side:
 
     @property
     def rounds(self) -> list[Trial]:
-        """Returns the valid rounds; the conditions that they share are compared."""
+        """Returns the valid rounds. Only conditions that they share are compared."""
         return [each for each in self.all_rounds if each.status == "ok"]
 
     @property
@@ -218,7 +218,7 @@ class _Side:
         return figures(self.trial, [other]) | maximum(self.trial, self.summary.trials) | reached
 
     def due(self, other: Trial) -> dict[Key, Row]:
-        """Returns the figures that would be known if each round had enough operations for a p99.
+        """Returns the figures that would be known if every round had enough operations for a p99.
 
         :param other: trial with which this one is compared
         """
@@ -233,13 +233,13 @@ class _Side:
     def p99(self, key: Key) -> tuple[Row | None, str]:
         """Returns a row with the known p99s of the rounds, and text such as "in 1 of 3 rounds" if some are unknown.
 
-        The row is None if fewer than two rounds know their p99. Without several rounds, it is the trial's only row.
+        The row is None if fewer than two rounds have a known p99. Without several rounds, it is the trial's only row.
         """
         rows = [row for row in self.trial.measured_rows if (row.phase, row.operation) == key[:2] and row.p99_ms]
         if not rows or rows[0].sampled != "rounds":
             return (rows[0] if rows else None), ""
         of = [[row for row in each.rows if row.phase == key[0] and not row.discarded] for each in self.rounds]
-        # A round with the phase but without the operation does not know the p99 either.
+        # The p99 is also unknown in a round with the phase but without the operation.
         measured = [found for found in of if found]
         known = [row.p99_ms for found in measured for row in found if row.operation == key[1] and row.p99_ms]
         said = f"in {len(measured) - len(known)} of {len(measured)} rounds" if len(known) < len(measured) else ""
@@ -251,12 +251,12 @@ def _have_numbers(first: _Side, second: _Side) -> bool:
     return bool(first.rounds and second.rounds) and "failed" not in (first.trial.status, second.trial.status)
 
 
-# Compared figure → estimates of its means over the rounds, after and before.
+# For each compared figure, the estimates of its means over the rounds, after and before.
 _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
 def _estimates(first: _Side, second: _Side) -> _Estimates:
-    """Returns the means of the figures that both experiments know in several rounds, for a system at a point."""
+    """Returns the means of the figures of a system at a point that are known in several rounds of both experiments."""
     if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)
@@ -265,7 +265,7 @@ def _estimates(first: _Side, second: _Side) -> _Estimates:
 
 
 def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Estimates]) -> None:
-    """Adds the figures of a system at a point that both experiments know, and those that only one knows.
+    """Adds the figures of a system at a point, including those that are known in only one of the experiments.
 
     :param others: estimates of the other systems at that point
     """
@@ -309,7 +309,7 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
 
 
 def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str, str]) -> Finding:
-    """Returns a finding for a figure that one experiment lacks, or that neither knows in each round."""
+    """Returns a finding for a figure that one experiment lacks, or that is not known in all rounds of either."""
     phase, operation, figure = key
     metric = METRICS[figure]
     values = [getattr(rows[name], figure) if name in rows else None for name in (BEFORE, AFTER)]
@@ -334,7 +334,7 @@ def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
 
 
 def _single(rows: Mapping[str, Row]) -> str | None:
-    """Returns text if `BEFORE` or `AFTER` has a single round or run, which cannot decide; None if neither has."""
+    """Returns a reason if `BEFORE` or `AFTER` has only one round or run, which cannot decide; otherwise None."""
     single = {name: row for name, row in rows.items() if row.sampled != "rounds"}
     runs = "round" if any(row.sampled == "runs" for row in single.values()) else "run"
     return f"one {runs} {'each' if len(single) > 1 else next(iter(single))}" if single else None
@@ -356,7 +356,7 @@ def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str
 
 
 def _at_rates(change: Change, first: Trial, second: Trial, margin: float) -> Change:
-    """Adds the rates to a latency if they differ, and rejects verdicts that the rate may explain.
+    """Adds the rates to a latency if they differ, and rejects a verdict that a difference in rate may explain.
 
     In the phases `equal` and `own`, the target follows from other figures, and latency rises with the rate. Only a
     latency that is worse at a lower rate, or not worse at a higher rate, says something about the system.
@@ -376,7 +376,7 @@ _RANKS: tuple[ChangeVerdict, ...] = ("regression", "inconclusive", "within", "im
 
 
 def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, has_target: bool) -> Change:
-    """Returns the change, inconclusive if a difference in the hosts' computing speed may explain it.
+    """Returns the change, but as inconclusive if a difference in the hosts' computing speed may explain it.
 
     :param computed: ratios of the hosts' computing speed, after / before
     :param has_target: True for a rate with a target, which does not rise with the hosts' speed
@@ -390,13 +390,13 @@ def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, h
         better, worse = (_RANKS.index(each) for each in (with_same_hosts, change.verdict))
         explained = better > worse if change.verdict == "regression" else better < worse and not has_target
         if explained:
-            reason = f"the hosts compute at {factor:.2f}\N{MULTIPLICATION SIGN} the speed before"
+            reason = f"the hosts compute at {factor:.2f}\N{MULTIPLICATION SIGN} their earlier speed"
             return replace(change, verdict="inconclusive", rounds=None, reason=reason)
     return change
 
 
 def verdict(of: Pair, margin: float) -> ChangeVerdict:
-    """Returns the verdict of an interval over rounds: a higher rate or a lower latency is better."""
+    """Returns the verdict of an interval over rounds: higher rates and lower latencies are better."""
     if of.low is None or of.high is None:
         return "inconclusive"
     if 1 - margin <= of.low and of.high <= 1 + margin:
@@ -432,7 +432,7 @@ def judge(
             ratio,
             found,
             None,
-            f"no number of rounds decides, as figures are known to {percent(known_to / 2)} at best",
+            f"no number of rounds would decide, as figures are known to {percent(known_to / 2)} at best",
         )
     means = estimates(key[2], rows[AFTER], rows[BEFORE])
     rounds = statistics.deciding(*means, distance, others) if means else None
@@ -447,7 +447,7 @@ def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
 
 
 def _differences(before: _Side, after: _Side) -> Iterator[Difference]:
-    """Yields the differences between two trials; none if either has no round with numbers."""
+    """Yields the differences between two trials, or nothing if either has no round with numbers."""
     if not before.rounds or not after.rounds:
         return
     at = before.trial.system, before.trial.point
@@ -467,7 +467,7 @@ def _differences(before: _Side, after: _Side) -> Iterator[Difference]:
 
 
 def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
-    """Returns the conditions by phase (None: all) and name; times are means of all rounds."""
+    """Returns the conditions by phase (None for all) and name; times are means of all rounds."""
     names = [name for name, condition in CONDITIONS.items() if condition.over_rounds != "most"]
     found: list[dict[tuple[str | None, str], str]] = []
     for each in of_side.rounds:
@@ -483,7 +483,7 @@ def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
 
 
 def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
-    """Yields phase (None: all phases), name and both values of each setting that differs in a common phase."""
+    """Yields phase (None for all phases), name and both values of each setting that differs in a common phase."""
     one, other = (
         _together(
             [
@@ -507,7 +507,7 @@ def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tu
 
 
 def _together(rounds: Sequence[Mapping[_Place, str]]) -> dict[_Place, str]:
-    """Returns for each setting the distinct values of all rounds."""
+    """Returns the distinct values of each setting in all rounds."""
     places = dict.fromkeys(place for each in rounds for place in each)
     values = {
         place: dict.fromkeys(each.get(place, "unknown") for each in rounds if place in each or not _is_of_equal(place))
@@ -529,5 +529,5 @@ def _unlike(one: Mapping[_Place, str], other: Mapping[_Place, str]) -> dict[_Pla
 def _said(name: str, value: Any) -> str:
     if value is None:
         return "unknown"
-    # A window ends with the operations that began in it, so fractions of a second vary.
+    # A window ends with the last operation that began in it, so fractions of a second vary.
     return f"{value:.0f}" if name.endswith("_seconds") else plain(value)

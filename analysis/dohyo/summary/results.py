@@ -1,4 +1,4 @@
-"""Defines the results, which are trials with their rows of numbers, and writes them to files.
+"""Defines the results, trials with their rows of numbers, and writes them to files.
 
 docs/summary-json.md describes the schema of `summary.json`.
 """
@@ -43,7 +43,7 @@ WIDEST_TIE = 1.5
 
 @dataclass(frozen=True)
 class Trial:
-    """A system at a point of the matrix, with its numbers or the reason why it has none."""
+    """The result of a system at a point of the matrix: its numbers, or the reason why it has none."""
 
     name: str
     system: str
@@ -51,7 +51,7 @@ class Trial:
     status: Status
     reason: str | None = None
     point: dict[str, str] = field(default_factory=dict)  # point of the matrix: dimension -> value
-    round: int | None = None  # from 1, if there are several; None also for merged rounds
+    round: int | None = None  # from 1; None with a single round, and for merged rounds
     conditions: Conditions = field(default_factory=Conditions)
     # phase -> condition -> value, for conditions that differ between phases
     by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -62,12 +62,12 @@ class Trial:
     accounting: Accounting | None = None  # result of checking acknowledged writes, over all runs
     faults: list[FaultedRun] = field(default_factory=list)  # costs of faults in each valid run with faults
     rows: list[Row] = field(default_factory=list)  # rows of the whole cluster
-    load_is_measured: bool = False  # True if the rows of the load are the measurement
+    load_is_measured: bool = False  # True if the load itself is measured
     target_is_known: bool = True  # False if logs of other clients do not state a target rate
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of the last third / that of the first
-    collapses: list[str] = field(default_factory=list)  # when the throughput was low for 10 s or more
-    level_changes: list[str] = field(default_factory=list)  # when the throughput of long runs changed its level
-    system_failed: bool = False  # under load: too many errors, no success any more, or a server that ended
+    collapses: list[str] = field(default_factory=list)  # times at which the throughput was low for 10 s or more
+    level_changes: list[str] = field(default_factory=list)  # times at which the level of a long run changed
+    system_failed: bool = False  # under load: too many errors, no more successes, or a server that ended
     warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
     cold: list[str] = field(default_factory=list)  # runs that were still not steady when their warm-up ended
     load: LoadCurve | None = None  # inserted rows over time
@@ -84,7 +84,7 @@ class Trial:
     configured: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # content of conditions.json
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # speed of the hosts before the trial
-    search: Search | None = None  # search for the highest rate, also of a trial that is not ok
+    search: Search | None = None  # search for the highest rate, even if the trial is not ok
 
     def is_aside(self, row: Row) -> bool:
         """Returns whether a row is not part of the measurement: a load before runs, or a discarded run."""
@@ -101,7 +101,7 @@ class Trial:
         return [row for row in self.rows if not self.is_aside(row)]
 
     def usd_per_million(self, ops_per_second: float | None) -> float | None:
-        """Returns the price of the servers' hosts in US$ per million operations at this rate; None: unknown."""
+        """Returns the price of the servers' hosts in US$ per million operations at this rate; None if unknown."""
         price = self.conditions.usd_per_hour
         return price / 3600 / ops_per_second * 1e6 if price is not None and ops_per_second else None
 
@@ -116,7 +116,7 @@ class Pair:
     """The ratio of a figure between two trials at the same point.
 
     :ivar of: name of the trial in the numerator; `to` is the denominator
-    :ivar low: lower end of the 95 % confidence interval of the ratio; None if either has a single run
+    :ivar low: lower end of the 95 % confidence interval of the ratio; None if either trial has a single run
     :ivar tie: whether the interval includes 1; None if there is no interval to show a tie or a difference
     :ivar sampled: kind of samples behind the interval; if the trials differ, the weaker kind
     :ivar samples: number of samples of the trial that has fewer
@@ -136,7 +136,7 @@ class Pair:
 
     @property
     def key(self) -> tuple[str, str, Figure]:
-        """Returns what is compared: phase, operation and figure."""
+        """Returns the phase, the operation and the figure that are compared."""
         return self.phase, self.operation, self.figure
 
     @property
@@ -162,7 +162,7 @@ class Neighbours:
     """Two trials that follow each other in the ranking of a figure at a point.
 
     :ivar pair: ratio of the first to the second
-    :ivar more: number of further rounds that would decide the pair; None: decided, or no number is known
+    :ivar more: number of further rounds that would decide the pair; None if it is decided or unknown
     """
 
     pair: Pair
@@ -171,7 +171,7 @@ class Neighbours:
 
 
 def without_interval(pairs: Sequence[Pair]) -> str:
-    """Returns text for the kind of measurement that leaves these pairs without an interval."""
+    """Returns a text that says what left these pairs without an interval."""
     if any(pair.samples > 1 for pair in pairs):
         return "a round at a rate of 0"
     return "a single search" if all(pair.phase == PROBE for pair in pairs) else "a single run"
@@ -182,9 +182,9 @@ class Shortfall:
     """A rate that is less precise than requested.
 
     :ivar trial: name of a system at its point
-    :ivar half: half-width of the rate's interval as a share of the mean; None: a single round has no interval
+    :ivar half: half-width of the rate's interval as a share of the mean; None with a single round: it has no interval
     :ivar rounds: number of valid rounds
-    :ivar more: estimated number of further rounds needed; None: unknown, or more than `statistics.MOST_MORE`
+    :ivar more: estimated number of further rounds needed; None if unknown, or more than `statistics.MOST_MORE`
     """
 
     trial: str
@@ -200,9 +200,9 @@ Ended = Literal["precision", "decided", "budget", "rounds.max"]
 
 @dataclass(frozen=True)
 class Precision:
-    """The requested precision, and the rates that do not reach it.
+    """The requested precision, and the rates that have not reached it.
 
-    :ivar asked: requested half-width of the interval of every deciding rate, as a share of the mean; None: rounds
+    :ivar asked: requested half-width of the interval of every deciding rate, as a share of the mean; None if rounds
         continue until all neighbours in the ranking are decided
     :ivar ended: None if the rounds were not completed
     """
@@ -216,8 +216,8 @@ class Precision:
 class SetupDifference:
     """A setting that differs from a publication.
 
-    :ivar at: where the published value applies, such as `system=hbase`; empty: everywhere
-    :ivar here: our value as text; None: unknown
+    :ivar at: where the published value applies, such as `system=hbase`; empty for everywhere
+    :ivar here: our value as text; None if unknown
     """
 
     group: str
@@ -247,15 +247,15 @@ class Summary:
     name: str
     trials: list[Trial]
     merged: list[Trial] = field(default_factory=list)  # with several rounds: each system at a point over all rounds
-    comparisons: list[Pair] = field(default_factory=list)  # the best at each point against the others
+    comparisons: list[Pair] = field(default_factory=list)  # the best trial at each point with each of the others
     neighbours: list[Neighbours] = field(default_factory=list)  # pairs in each ranking of rates or latencies
-    alike: float = ALIKE  # share within which the interval of a ratio makes neighbours alike
-    round_seconds: float | None = None  # duration of a round of all trials; None: unknown
+    alike: float = ALIKE  # neighbours are alike if the interval of their ratio is within this share
+    round_seconds: float | None = None  # duration of a round of all trials; None if unknown
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` for logs that could not be read completely
     canary: Comparison | None = None  # whether the hosts had the same speed before all trials
-    precision: Precision | None = None  # None: no precision was requested, and the scenario sets the number of rounds
+    precision: Precision | None = None  # None if no precision was requested: the scenario sets the number of rounds
     published: list[Published] = field(
         default_factory=list
     )  # published figures from other hardware, only for reference
@@ -274,7 +274,7 @@ class Summary:
 
     @property
     def host_count(self) -> int:
-        """Returns the largest number of hosts with servers in any trial; 0: unknown."""
+        """Returns the largest number of hosts with servers in any trial; 0 if unknown."""
         return max((len(trial.serving) for trial in self.trials), default=0) or max(
             (trial.conditions.nodes or 0 for trial in self.trials), default=0
         )
@@ -289,7 +289,7 @@ class Summary:
     def has_numbers(self, *, skipped: bool = False) -> bool:
         """Returns whether all trials have valid numbers.
 
-        :param skipped: accept skipped systems if at least one other was measured
+        :param skipped: whether to accept skipped systems if at least one other was measured
         """
         fine = ("ok", "skipped") if skipped else ("ok",)
         statuses = [trial.status for trial in self.trials]
@@ -311,14 +311,14 @@ class Summary:
             del trial["asked_workload"], trial["asked_servers"], trial["configured"]
             if trial["load"]:
                 del trial["load"]["points"]  # load.csv contains them
-        # json indents in Python, which takes several times as long.
+        # The json module would take several times as long to indent, because it does so in Python.
         compact = json.dumps(content, ensure_ascii=False, default=msgspec.to_builtins)
         return msgspec.json.format(compact, indent=2) + "\n"
 
     def lines(self) -> list[dict[str, Any]]:
         """Returns rows of the cluster, of each client and node if there are several, and of each probe of a search.
 
-        The key `scope` distinguishes them. A trial without rows of the run has one line with a status and no numbers.
+        The key `scope` distinguishes them. A trial without rows of a run has one line with its status and no numbers.
         """
         found: list[dict[str, Any]] = []
         scopes = [("cluster", trial) for trial in self.trials] + [("rounds", trial) for trial in self.merged]
@@ -344,14 +344,14 @@ class Summary:
         return _csv([columns, *([line.get(column) for column in columns] for line in self.lines())])
 
     def load_csv(self) -> str:
-        """Returns the inserted rows of all loads over time as CSV: a line for each second, and one for the end."""
+        """Returns the inserted rows of all loads over time as CSV, with a line for each second and one for the end."""
         lines = [
             (*_which(trial), second, rows) for trial in self.trials if trial.load for second, rows in trial.load.points
         ]
         return _csv([(*_WHICH, "second", "rows"), *lines])
 
     def hosts_csv(self) -> Iterator[str]:
-        """Yields the use of all hosts in all runs as CSV, in parts: a line for each second and device."""
+        """Yields the use of all hosts in all runs as pieces of CSV, with a line for each second and device."""
         yield _csv([(*_WHICH, *SERIES)])
         for trial in self.trials:
             for lines in trial.host_metrics.series() if trial.host_metrics else ():
@@ -367,7 +367,7 @@ class Summary:
         return _csv([(*_WHICH, *Span._fields), *lines])
 
 
-# Columns of a row, without its lists of samples, which only summary.json contains.
+# Columns of a row. Only summary.json also contains the lists of samples.
 _OF_ROW = [each.name for each in fields(Row) if not each.name.endswith("_samples")]
 _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
 _OF_PROBE = ("slo", "probe", "probe_target", "probe_held", "probe_reason", "probe_maximum")
@@ -392,7 +392,7 @@ def _which(trial: Trial) -> tuple[str, str, int]:
 
 
 def _csv(lines: Iterable[Sequence[object]]) -> str:
-    """Returns CSV with an empty field for None, "" for an empty string; Python's writer does not distinguish them."""
+    """Returns CSV with an empty field for None and "" for an empty string; Python's writer cannot distinguish them."""
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 

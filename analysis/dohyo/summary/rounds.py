@@ -19,7 +19,7 @@ from dohyo.summary.conditions import CONDITIONS, over_rounds
 from dohyo.summary.phase import Part, add_all, place
 from dohyo.summary.results import Trial
 
-# Part → valid runs of one or several trials, and their histograms.
+# For each part, the valid runs of one or several trials, and their histograms.
 Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
 
 
@@ -44,7 +44,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
         for phase in phases if by_phase else [None]:
             if (phase, name) == (OWN, "target"):
                 continue
-            # If the phases of a round are alike, or if there is only one, the round states the condition as a whole.
+            # A condition that is equal in all phases of a round is not in `by_phase`.
             values = [
                 each.by_phase.get(phase or "", {}).get(name, getattr(each.conditions, name))
                 for each in rounds
@@ -56,9 +56,9 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
 
 
 class Rounds:
-    """Adds up the rounds of a system at a point of the matrix.
+    """Merges the rounds of a system at a point of the matrix.
 
-    :param planned: number of rounds after which precision was first checked; None: it was not checked
+    :param planned: number of rounds after which precision was first checked; None if it was not checked
     """
 
     def __init__(self, planned: int | None = None) -> None:
@@ -77,10 +77,10 @@ class Rounds:
     def merged(self) -> Trial:
         """Returns a trial with the numbers of the valid rounds, and the reasons why other rounds are not valid.
 
-        A system that failed under load in any round has no numbers: other rounds would only show when it survived.
+        A system that failed under load in any round has no numbers, because the other rounds are not representative.
         """
         bad = [trial for trial in self.trials if trial.status != "ok"]
-        # Choose a round with all phases: the first round may lack one, and with it the conditions of that phase.
+        # Choose a round with all phases, because the first round may lack a phase and the conditions of that phase.
         good = [trial for trial in self.trials if trial.status == "ok"]
         first = max(good or self.trials, key=lambda trial: len({row.phase for row in trial.rows} - {LOAD}))
         failed = any(trial.system_failed for trial in self.trials)
@@ -138,7 +138,7 @@ class Rounds:
         return of_all, by_phase
 
     def _reasons(self, bad: Sequence[Trial]) -> str:
-        """Returns why rounds have no valid numbers, each reason with its rounds unless it applies to all."""
+        """Returns why rounds have no valid numbers, naming the rounds of each reason unless it applies to all."""
         rounds: dict[str | None, list[str]] = {}
         for trial in bad:
             rounds.setdefault(trial.reason, []).append(str(trial.round))
@@ -149,7 +149,7 @@ class Rounds:
         )
 
     def _trends(self) -> dict[str, float]:
-        """Returns for each phase the trend of the least steady round. In a mean, a rise and a fall would cancel out."""
+        """Returns the trend of the least steady round for each phase. In a mean, a rise and a fall would cancel out."""
         of_rounds: dict[str, list[float]] = {}
         for trial in self.trials:
             for phase, trend in trial.trends.items():
@@ -157,7 +157,7 @@ class Rounds:
         return {phase: max(trends, key=lambda each: abs(log(each))) for phase, trends in of_rounds.items()}
 
     def _over_rounds(self, row: Row) -> Row:
-        """Returns a row over all rounds, whose rates are geometric means over the rounds.
+        """Returns a row for all rounds, with geometric means of their rates.
 
         If only one round has the phase, the row is unchanged, with an interval over its runs. If a round with the phase
         does not list the operation type, the operation did not occur in that round.

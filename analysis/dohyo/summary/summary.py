@@ -1,6 +1,6 @@
 """Computes the summary of an experiment from its evidence (`results/<id>/raw`).
 
-Everything in a summary can be recomputed from the evidence: `summarise` reads nothing else and writes nothing.
+A summary can always be recomputed from the evidence: `summarise` reads nothing else and writes nothing.
 A trial has numbers only if all its clients report a valid run and their logs agree with each other.
 """
 
@@ -36,8 +36,8 @@ def summarise(
     Unfinished trials, and missing or broken files, lead to reasons and warnings instead of errors.
 
     :param experiment: the folder with `raw/<trial>/…` and perhaps `published/`
-    :param seen: function that receives each trial with its load, runs and probes, which are not kept afterwards
-    :param only: names of the trials to summarise; None: all
+    :param seen: function that receives each trial with its load, runs and probes, which are discarded afterwards
+    :param only: names of the trials to summarise; None for all
     :raises FileNotFoundError: if there is no `raw` folder
     """
     raw = experiment / "raw"
@@ -51,7 +51,7 @@ def summarise(
     # Rounds, and the longest duration of a trial, for each system and point.
     rounds: dict[str, Rounds] = {}
     longest: dict[str, float] = {}
-    # Properties that define the workload, for each trial.
+    # Properties of each trial that define its workload.
     workloads: dict[str, dict[str, str]] = {}
     runs: dict[str, str] = {}  # runs by the fingerprint of their logs
     for name in sorted(name for name in {*there, *facts.plan} if only is None or name in only):
@@ -145,7 +145,7 @@ def _facts(experiment: Path, there: Mapping[str, Path], warnings: list[str]) -> 
 
 
 def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, runs: dict[str, str]) -> Trial:
-    """Returns a trial, without numbers if it does not belong to the experiment or is a copy of another one."""
+    """Returns a trial. It has no numbers if it does not belong to the experiment or is a copy of another trial."""
     trial = evidence.trial()
     copied = validity.copied(trial.name, evidence.phases, runs)
     why = next(validity.of_another_experiment(evidence.files, facts), None)
@@ -160,7 +160,7 @@ def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, runs: dict[s
 
 
 def _lost(name: str, experiment: records.ExperimentFacts) -> Trial:
-    """Returns an invalid trial in place of one that was planned and has no folder."""
+    """Returns an invalid trial to replace a planned one that has no folder."""
     system = next((each.system for each in experiment.trials if each.name == name and each.system), name)
     return Trial(name, system, system, "invalid", "its evidence is missing")
 
@@ -177,5 +177,5 @@ def _mixed(trials: Sequence[Trial], workloads: Mapping[str, Mapping[str, str]]) 
                 said = ", ".join(
                     f"{key} {own.get(key, 'not given')} instead of {usual.get(key, 'not given')}" for key in differs
                 )
-                found.append(f"raw/{other.name} ran another scenario than raw/{first.name}: {said}")
+                found.append(f"raw/{other.name} ran a different scenario than raw/{first.name}: {said}")
     return found

@@ -123,7 +123,7 @@ class TrialEvidence:
         """
         healing = HealingLogs(self.files.path / "server", self.files.warn)
         return {
-            # Include discarded runs: later runs do not find what a discarded one has lost.
+            # Include discarded runs, because later runs do not notice what a discarded one lost.
             "accounting": accounting.of_all(client.report.accounting for run in of.measured for client in run.clients),
             "faults": [faulted for phase in valid if (faulted := phase.healed(healing))],
             "trends": _trends(valid),
@@ -191,7 +191,7 @@ class TrialEvidence:
         )
 
     def _pauses(self, servers: Servers, phase: Phase, rows: Sequence[Row]) -> list[Event]:
-        """Returns pauses of the servers' JVMs that are long compared with the clients' latencies."""
+        """Returns the pauses of the servers' JVMs that are long compared with the clients' latencies."""
         calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
         known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         timeout, default = self.settings.properties.operationtimeout, find_property("operationtimeout")
@@ -216,7 +216,7 @@ class TrialEvidence:
 
 
 def _judged(of: TrialFacts) -> tuple[Status, str | None]:
-    """Returns the trial's status, and why it is not "ok"."""
+    """Returns the trial's status, and the reason if it is not "ok"."""
     status, reason = _state(of)
     problems = of.problems()
     if status == "ok" and problems:
@@ -224,7 +224,7 @@ def _judged(of: TrialFacts) -> tuple[Status, str | None]:
     broken = next((run for run in of.measured if run.conducted.failure), None)
     if status == "failed" and broken is not None:
         # The run's failure explains best why the trial has no valid numbers. The reason in state.json may
-        # name a dead server in addition.
+        # also name a dead server.
         why = broken.conducted.failure
         also = (reason or "").partition(why)[2]
         failed = any(run.system_failed for run in of.measured)
@@ -247,7 +247,7 @@ def _state(of: TrialFacts) -> tuple[Status, str | None]:
 
 
 def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
-    """Returns the conditions of the trial, and for each phase those that differ between phases."""
+    """Returns the conditions of the trial and, for each phase, those that differ between phases."""
 
     def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
         settings = of.files.settings
@@ -264,7 +264,7 @@ def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
 
 
 def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
-    """Returns a probe with its measurements and whether its rate held."""
+    """Returns a probe with its measurements, judged by whether its rate held."""
     targets = [client.report.target for client in phase.clients]
     known = [target for target in targets if target is not None]
     # Add up the clients' targets, because each client received a share.
@@ -279,9 +279,9 @@ def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
 
 
 def _trends(phases: Sequence[Phase]) -> dict[str, float]:
-    """Returns for each phase the trend of its runs' throughput.
+    """Returns the trend of the throughput for each phase.
 
-    Loads are left out, because they slow down as tables grow. Runs with faults are left out, too.
+    Loads are left out, because they slow down as tables grow. Runs with faults are also left out.
     """
     of_phases: dict[str, list[list[int]]] = {}
     for phase in phases:

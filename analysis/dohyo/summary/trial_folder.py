@@ -1,4 +1,4 @@
-"""Reads the files of one trial in `raw/` into records and phases."""
+"""Reads the files of one trial in `raw/`, and turns them into records and phases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 R = TypeVar("R", bound=Struct)
 
-# Problem of a trial without state.json. The file is written before a trial begins; only it tells how the trial ended.
+# Problem of a trial without state.json, which is written before a trial begins and says how the trial ended.
 NO_STATE = "state.json: is missing"
 # Maximum number of time slots of all runs of a trial together: six runs of half an hour with a slot for each second.
 _MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
@@ -72,7 +72,7 @@ class TrialFolder:
         return {key: str(value) for key, value in mapping(self.asked.get("trial_properties")).items() if key in own}
 
     def changed(self) -> list[str]:
-        """Returns the differences from the manifest, and warns about them."""
+        """Returns the differences between the files and the manifest, and warns about them."""
         found = manifest.problems(self.path, self.state.manifest)
         if not (self.path / "state.json").is_file():
             found = [NO_STATE, *found]
@@ -81,7 +81,7 @@ class TrialFolder:
         return found
 
     def read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
-        """Returns the content of conditions.json: a record of the general facts, and the conditions by name."""
+        """Returns the content of conditions.json as a record of general facts and the conditions by name."""
         path = self.path / "conditions.json"
         warn = limited(path, self.warn)
         content = read_object(path, warn)
@@ -94,7 +94,7 @@ class TrialFolder:
     def phases(self, *names: str) -> list[Phase]:
         """Returns the runs of these phases, before any results of clients are read.
 
-        Without names, returns the load and the runs of all planned phases.
+        Without names, these are the load and the runs of all planned phases.
         """
         load = self.path / LOAD
         loads = [load] if not names and load.is_dir() else []
@@ -133,12 +133,12 @@ class TrialFolder:
         for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
             covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase in kinds)
             if covered < measured / 2 and host not in ill:
-                self.warn(f"{self.path}/hosts/{host}: has samples of {covered:.0f} of {measured:.0f} measured seconds")
+                self.warn(f"{self.path}/hosts/{host}: samples cover {covered:.0f} of {measured:.0f} measured seconds")
 
     def steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
         """Returns the steps of the trial (load, runs and probes) in order."""
         in_time = sorted(runs, key=lambda run: (run.number or 0, self.settings.planned.index(run.kind)))
-        # Servers that started from a copy of a load have counted none of its operations.
+        # Servers that started from a copy of a load did not count its operations.
         first = (
             [Step(LOAD, LOAD, counts=False)]
             if self.kept.load
@@ -151,7 +151,7 @@ class TrialFolder:
         ]
 
     def counted_rows(self) -> Mapping[str, int | None] | None:
-        """Returns the number of rows of each table after the last run; None if no run inserts, as it is not counted."""
+        """Returns the rows of each table after the last run; None if no run inserts, as they are then not counted."""
         counted = (self.path / "counted.json").is_file()
         return self.read("counted.json", records.CountedRows).rows if counted else None
 

@@ -1,4 +1,4 @@
-"""Judges how far a verdict can be trusted, and gives reasons against it. docs/method.md#trust explains the rules."""
+"""Judges how far a verdict can be trusted, and states reasons against it. docs/method.md#trust explains the rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from dohyo.summary.validity import at_work
 Mark = Literal["solid", "caution", "do not use"]
 # Minimum number of rounds for a verdict: Student's t of a mean's interval is 12.7 with two rounds and 4.3 with three.
 LEAST_ROUNDS = 3
-# Factor within which sizes of memory count as alike: Dohyo's defaults on a single host are 1 to 1.5 GiB.
+# Factor within which memory sizes count as alike. Dohyo's defaults on a single host are 1 to 1.5 GiB.
 LIKE_MEMORY = 1.5
 # Figures of the canary that affect every operation.
 COMPUTING = ("cpu_one", "cpu_all")
@@ -49,7 +49,7 @@ COMPUTING = ("cpu_one", "cpu_all")
 UNSETTLED = "not settled: "
 MOST_DRIFTS = 2
 _MOST_UNCLEAR = 3
-# Factor within which rows per scan count as alike: lengths are random, and scans may reach the end of a table.
+# Factor within which rows per scan count as alike, because lengths are random, and scans may reach a table's end.
 _ROWS_ALIKE = 1.05
 _MOST_SHORT = 4
 _MOST_BEHIND = 4
@@ -80,14 +80,14 @@ class Trust:
 
     @property
     def mark(self) -> Mark:
-        """Returns the judgement that follows from all reasons together."""
+        """Returns the overall judgement that follows from the reasons."""
         if any(reason.fatal for reason in self.reasons):
             return "do not use"
         return "caution" if self.reasons else "solid"
 
 
 def judged(summary: Summary) -> Trust:
-    """Returns how far the verdict of an experiment, or of logs of other clients, can be trusted."""
+    """Returns how far the verdict for an experiment, or for logs of other clients, can be trusted."""
     held = contests(summary)
     pairs = [pair for contest in held for pair in contest.pairs]
     nearest = [contest.nearest for contest in held]
@@ -148,18 +148,18 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     alone = fatal and len(systems) > 1
     bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
-        said = f"{len(bounds)} of {len(tried)} have only bounds of the highest rate: {', '.join(bounds)}."
+        said = f"{len(bounds)} of {len(tried)} have only bounds for the highest rate: {', '.join(bounds)}."
         yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
     # With several rounds, the valid ones still count, so these reasons are not fatal.
     rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
     cut = {name: count for name, of in rounds.items() if (count := [each.status for each in of].count("interrupted"))}
     if cut:
         counts = ", ".join(f"{name} {count} of {len(rounds[name])}" for name, count in cut.items())
-        yield Reason(f"Rounds were interrupted or not begun: {counts}.", f"interrupted rounds of {_few([*cut])}")
+        yield Reason(f"Rounds were interrupted or did not begin: {counts}.", f"interrupted rounds of {_few([*cut])}")
     partly = [name for name, of in rounds.items() if {each.status for each in of} - {"ok", "interrupted"}]
     if partly:
         yield Reason(
-            f"{len(partly)} of {len(tried)} have rounds that are not valid and do not count: {', '.join(partly)}.",
+            f"{len(partly)} of {len(tried)} have invalid rounds, which do not count: {', '.join(partly)}.",
             f"invalid rounds of {_few(partly)}",
         )
 
@@ -170,7 +170,7 @@ def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     alone = all(len({trial.system for trial in at_point}) == 1 for at_point in at_points(valued))
     if alone and not pairs and len({trial.system for trial in valued}) > 1:
         text = "No two systems were measured at the same point: there is nothing to compare."
-        yield Reason(text, "not the same points", fatal=True)
+        yield Reason(text, "measured at different points", fatal=True)
 
 
 def _searched_in_vain(summary: Summary, name: str) -> bool:
@@ -208,7 +208,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields a reason if neighbours in the ranking are not decided, except those that `_noise` names."""
+    """Yields a reason if neighbours in the ranking are undecided, except for those that `_noise` names."""
     unclear = [pair for pair in pairs if pair.is_unclear]
     found = [each for each in undecided(summary) if each.pair.low is not None and each.pair not in unclear]
     if found:
@@ -217,7 +217,7 @@ def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields a reason if a figure depends on a single round that differs much from the others."""
+    """Yields a reason if a figure depends on a single round that differs considerably from the others."""
     said = []
     for where, of, unit in _samples(summary, pairs):
         if (at := statistics.outlier(of)) is not None:
@@ -228,7 +228,7 @@ def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, list[float], str]]:
-    """Yields name, samples by round and unit of the deciding figures: all rates, and compared latencies."""
+    """Yields the name, the samples by round and the unit of each deciding figure: all rates, and compared latencies."""
 
     def name(trial: str, phase: str) -> str:
         return trial if phase in (RUN, PROBE) else f"{trial} {phase}"
@@ -255,7 +255,7 @@ def _empty(summary: Summary) -> Iterator[Reason]:
 
 
 def _scans(summary: Summary) -> Iterator[Reason]:
-    """Yields a reason if scans returned different numbers of rows: neither rows nor scans per second compare them."""
+    """Yields a reason if scans returned different numbers of rows, because their rates are then not comparable."""
     for at_point in at_points(summary.compared):
         rows = {
             (trial.name, row.phase): row.records / row.operations
@@ -268,7 +268,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
             if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
                 said = ", ".join(f"{name} {each:.3g}" for name, each in of_phase.items())
                 yield Reason(
-                    f"Scans returned different numbers of rows ({said} per scan), so no rate compares them.",
+                    f"Scans returned different numbers of rows ({said} per scan), so their rates are not comparable.",
                     "unequal rows per scan",
                     fatal=True,
                 )
@@ -276,7 +276,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
 
 
 def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields a reason if comparisons have an interval, but fewer rounds than a verdict needs."""
+    """Yields a reason if comparisons have intervals, but fewer rounds than a verdict needs."""
     found: Sequence[Pair | Rate] = [pair for pair in pairs if pair.tie is not None]
     if not pairs:
         found = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
@@ -306,14 +306,14 @@ def _shortened(texts: Sequence[str]) -> str:
 
 
 def _why_ended(summary: Summary) -> str:
-    """Returns in brackets what ended the rounds too early; empty if that is unknown."""
-    why = {"budget": "the budget has no room for more rounds", "rounds.max": "rounds.max allows no more"}
+    """Returns a text in brackets that says what ended the rounds too early; empty if that is unknown."""
+    why = {"budget": "the budget allows no more rounds", "rounds.max": "rounds.max allows no more"}
     ended = summary.precision and summary.precision.ended
     return f" ({why[ended]})" if ended in why else ""
 
 
 def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields reasons from differences of the hosts before trials, first those that favoured the winner."""
+    """Yields reasons for differences between hosts before trials, beginning with those that favoured the winner."""
     if summary.canary is None:
         return
     sides = _Sides(summary, pairs)
@@ -334,9 +334,9 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
     for drift in drifts[:MOST_DRIFTS]:
         helped = sides.help_winner(drift)
         which = "Hosts favoured the winner" if helped else "Hosts differed"
-        yield Reason(f"{which}: {drift.what}.", "the hosts favoured the winner" if helped else "hosts not the same")
+        yield Reason(f"{which}: {drift.what}.", "the hosts favoured the winner" if helped else "the hosts differed")
     if (more := len(drifts) - MOST_DRIFTS) > 0:
-        yield Reason(f"{more} other figures of the hosts differed, too.", "hosts not the same")
+        yield Reason(f"{more} other figures of the hosts also differed.", "the hosts differed")
     if summary.canary.unsteady:
         which = ", ".join(summary.canary.unsteady)
         yield Reason(
@@ -346,7 +346,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
 
 
 class _Sides:
-    """Trials of winners and losers. A canary belongs to one trial, but a verdict to all rounds of a system."""
+    """Trials of winners and losers. A canary belongs to one trial, but a verdict concerns all rounds of a system."""
 
     def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
         self.drifts = summary.canary.drifts if summary.canary else []
@@ -364,7 +364,7 @@ class _Sides:
         return drift.trial in self.trials[pair.of] | self.trials[pair.to]
 
     def lead(self, pair: Pair) -> float:
-        """Returns the factor by which the winner's hosts computed faster: the largest mean over rounds of a figure."""
+        """Returns the factor by which the winner's hosts computed faster: the largest of the means over rounds."""
 
         def mean(of: str, host: str, figure: str) -> float:
             found = [
@@ -395,15 +395,15 @@ def _served(summary: Summary) -> Iterator[Reason]:
             )
         for what, copies in (
             ("acknowledge a write", {system: of.write_copies for system, of in of_each.items()}),
-            # Strongly consistent reads may need only the primary.
+            # Strongly consistent reads may involve only the primary.
             ("answer a read", {name: of.read_copies for name, of in of_each.items() if of.consistency != "strong"}),
         ):
             known = {system: count for system, count in copies.items() if count is not None}
             acks = {of_each[system].write_acks if "write" in what else of_each[system].read_acks for system in known}
-            # If acknowledgements differ, unequal conditions or a note on stricter ones already say so.
+            # If acknowledgements differ, the unequal conditions or a note on stricter ones already say so.
             if len(set(known.values())) > 1 and len(acks) == 1:
                 said = ", ".join(f"{system} {count}" for system, count in known.items())
-                yield Reason(f"Different numbers of copies {what}: {said}.", "other numbers of copies")
+                yield Reason(f"Different numbers of copies {what}: {said}.", "different numbers of copies")
 
 
 def _memory_bytes(of: Conditions) -> int | None:
@@ -440,7 +440,7 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
 
 
 def _unsettled(summary: Summary) -> Iterator[Reason]:
-    """Yields a reason if notes say that servers were measured before they finished the work of the load."""
+    """Yields a reason if notes say that servers were measured before they had finished the work of the load."""
     notes = [(trial.system, text) for trial in summary.compared for text in trial.notes]
     said = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
     if said:
@@ -479,7 +479,7 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
 
 
 def _verifies(trial: Trial) -> bool:
-    """Returns whether the trial had to account for acknowledged writes."""
+    """Returns whether the trial was required to account for acknowledged writes."""
     return any(of_phase.get("verify") == "acknowledged" for of_phase in trial.asked_workload.values())
 
 
@@ -509,15 +509,15 @@ def _limited(summary: Summary) -> Iterator[Reason]:
         unlike = [phase for phase in phases if not is_equal(summary.compared, [phase])]
         compare = "compare latencies, not throughput"
         if unlike == phases:
-            compare = "not all systems had the same rate and reached it, so nothing is ranked"
+            compare = "the systems' rates differed or missed the target, so nothing is ranked"
         elif unlike:
-            compare += f"; in {', '.join(unlike)}, not all had the same rate and reached it: no ranking"
+            compare += f"; in {', '.join(unlike)}, rates differed or missed the target: no ranking"
         yield Reason(f"A target rate was set{where}: {compare}.", "a target rate was set")
     yield from _unknown_percentiles(summary)
     late = [each for together in at_points(summary.compared) for each in behind(together, EQUAL)]
     if late:
         reached = [f"{name} {rate(lowest)} of {rate(target)} op/s" for name, target, lowest in late]
-        text = f"Not all reached the equal rate ({', '.join(reached)}): latencies are not ranked."
+        text = f"Some systems missed the equal rate ({', '.join(reached)}): latencies are not ranked."
         yield Reason(text, "the equal rate was not reached")
     own = [(trial, *rates) for trial in summary.trials if trial.status == "ok" and (rates := behind_own(trial))]
     if own:
@@ -525,7 +525,7 @@ def _limited(summary: Summary) -> Iterator[Reason]:
             f"{trial.system} {rate(mean)} of {rate(target)} op/s{f' in round {trial.round}' if trial.round else ''}"
             for trial, target, mean in sorted(own, key=lambda each: each[2] / each[1])
         ]
-        text = f"Not all reached the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
+        text = f"Some systems missed the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
         yield Reason(f"{text}: they were busier than requested.", "a share of the own rate was not reached")
     said = []
     for trial in summary.trials:
@@ -557,7 +557,7 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:
-    """Yields reasons if other processes or the hypervisor took processor time in valid runs; names the worst case."""
+    """Yields reasons if other processes or the hypervisor took processor time in valid runs, naming the worst case."""
     valid = [(trial, each) for trial in summary.trials if trial.status == "ok" for each in trial.taken]
     for who, found in (
         ("Other processes used", [(each.other or 0.0, trial, each.host) for trial, each in valid]),
@@ -577,7 +577,7 @@ def _taken(summary: Summary) -> Iterator[Reason]:
 def _about_the_whole(summary: Summary) -> Iterator[Reason]:
     if summary.warnings:
         more = f" (and {len(summary.warnings) - 1} more)" if len(summary.warnings) > 1 else ""
-        yield Reason(f"Evidence is missing, broken or not clear: {summary.warnings[0]}{more}.", "evidence is not whole")
+        yield Reason(f"Evidence is missing, broken or unclear: {summary.warnings[0]}{more}.", "evidence is incomplete")
     for note in summary.notes:
         yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
     if any({client.host for client in trial.clients} & trial.serving for trial in summary.trials):

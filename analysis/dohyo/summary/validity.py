@@ -40,7 +40,7 @@ _SAME_SECONDS = 0.001
 # applies to strict conditions.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
-# Fields of client.json that must be equal for all clients of a run. A target rate may be divided unequally.
+# Fields of client.json that must be equal for all clients of a run. A target rate may be divided unevenly.
 _SAME_FOR_ALL = (
     "binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop",
 )  # fmt: skip
@@ -50,7 +50,7 @@ _SAME_FOR_ALL = (
 class RunFacts:
     """A run that counts, and other facts that its checks need.
 
-    :ivar cpus: number of processors of each host, if known
+    :ivar cpus: number of processors for each host on which it is known
     :ivar strong: whether the servers promise that a read sees the last acknowledged write
     """
 
@@ -60,17 +60,17 @@ class RunFacts:
 
     @property
     def clients(self) -> Sequence[ClientFolder]:
-        """Returns the clients that have left results."""
+        """Returns the clients that left results."""
         return self.phase.clients
 
     @property
     def apart_ms(self) -> float:
-        """Returns how far apart clients may begin, in ms."""
+        """Returns the allowed difference between the clients' starts, in ms."""
         return max(LATE_MS, self.phase.conducted.limit_ms or 0.0)
 
     @property
     def agreed_warmup(self) -> float | None:
-        """Returns the duration of the warm-up on which the clients agreed, in seconds; None: unknown."""
+        """Returns the duration of the warm-up on which the clients agreed, in seconds; None if unknown."""
         warmups = (client.report.warmup_seconds for client in self.clients)
         return next((each for each in (self.phase.conducted.warmup_seconds, *warmups) if each is not None), None)
 
@@ -87,7 +87,7 @@ class RunFacts:
 
     @property
     def requested(self) -> dict[str, Any]:
-        """Returns the work that trial.json requests of each client: field of client.json → value."""
+        """Returns the work that trial.json requests from each client: field of client.json → value."""
         settings = self.phase.settings
         if settings.properties is None:
             return {}
@@ -97,7 +97,7 @@ class RunFacts:
         return {name: value for name, value in stated.items() if value is not None}
 
     def problems(self) -> list[str]:
-        """Returns the problems of the run: first of each client, then of all clients, in the order of the checks."""
+        """Returns the problems of the run in the order of the checks, first for each client, then for all clients."""
         found = [
             f"{self.phase.name} on {client.host}: {why}"
             for client in self.clients
@@ -115,7 +115,7 @@ class TrialFacts:
     :ivar read_back: content of conditions.json without the conditions, which are in `stated`
     :ivar hosts: speed of the hosts before the trial
     :ivar phases: the load and all runs
-    :ivar aside: a load that is not measured
+    :ivar aside: the load, if it is not measured
     :ivar measured: runs, and a measured load, including discarded runs
     :ivar taken: processor time that other processes and the hypervisor took in the runs that count
     """
@@ -149,7 +149,7 @@ class TrialFacts:
         return [phase for phase in self.measured if not phase.discarded]
 
     def problems(self) -> list[str]:
-        """Returns the reasons why the trial's numbers must not be shown, the most telling one first."""
+        """Returns the reasons why the trial's numbers must not be shown, the most informative one first."""
         is_done = self.files.state.status == "done"
         cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
         strong = str(self.stated.get("consistency", "")).startswith("strong")
@@ -163,7 +163,7 @@ class TrialFacts:
 
 
 def late(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client that began too late after the agreed instant."""
+    """Finds a client that began too long after the agreed instant."""
     skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
     if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
         return None
@@ -171,19 +171,19 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_start(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client whose evidence is from another run, because it was to begin at another instant than agreed."""
-    # start_ms is a time by the clock of the client's host, agreed by the controller's clock.
+    """Finds a client whose evidence is from another run, because its agreed start was not that of this run."""
+    # start_ms is a time on the clock of the client's host, agreed a time on the controller's clock.
     start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
     offset_ms = run.phase.conducted.offsets_ms().get(client.host)
     if start_ms is None or agreed is None or offset_ms is None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run at {instant(agreed)}"
+    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but the run at {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
-    """Finds clients that report the same number, and clients that ran another phase."""
+    """Finds clients that report the same number, and clients that ran a different phase."""
     for of, count in Counter(client.number for client in run.clients if client.number).items():
         if count > 1:
             yield f": {count} clients have the clientnumber {of}: their evidence is from one client"
@@ -201,11 +201,11 @@ def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_window(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client whose window began at another time than that of the other clients and of the servers' figures."""
+    """Finds a client whose window did not begin with that of the other clients and of the servers' figures."""
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
-    return f"its window began {warmup:.1f} s after the agreed instant, that of the run {agreed:.1f} s after it"
+    return f"its window began {warmup:.1f} s after the agreed instant, the run's window {agreed:.1f} s after it"
 
 
 def other_length(run: RunFacts, client: ClientFolder) -> str | None:
@@ -230,12 +230,12 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def busiest(_: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client with a thread that used nearly a whole processor, so that more processors would not help it."""
+    """Finds a client with a thread that used nearly a whole processor, so that more processors would not help."""
     share = client.report.busiest_thread_share
     if share is None or share < SATURATED:
         return None
     return (
-        f"the client's thread {client.report.busiest_thread or 'of an unknown name'} used {share:.0%} of a processor:"
+        f"the client's thread {client.report.busiest_thread or 'with an unknown name'} used {share:.0%} of a processor:"
         f" the client was the limit; less than {SATURATED:.0%} are allowed"
     )
 
@@ -247,17 +247,17 @@ def lost_writes(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds stale reads although the servers' consistency excludes them."""
+    """Finds stale reads that the servers' consistency should prevent."""
     account = client.report.accounting
     if account is None or not account.stale_reads or not run.strong or run.phase.faults is not None:
         return None
-    return f"{account.stale_reads:,} of {account.reads:,} reads were stale, and the servers' consistency is strong" + (
+    return f"{account.stale_reads:,} of {account.reads:,} reads were stale, but the servers' consistency is strong" + (
         f"; first: {account.examples[0]}" if account.examples else ""
     )
 
 
 def other_target(run: RunFacts) -> Iterator[str]:
-    """Finds target rates of clients that do not add up to the scenario's."""
+    """Finds target rates of clients that do not add up to the scenario's target rate."""
     together = sum(client.report.target or 0.0 for client in run.clients)
     target = run.phase.settings.workload.target
     if target and not math.isclose(together, target, rel_tol=1e-3):
@@ -316,7 +316,7 @@ def most_taken(stated: Any, *, strict: bool) -> float:
 
 
 def taken(of: Taken, limit: float) -> list[str]:
-    """Returns problems if others took too much of a host's processors. The figures of containers are too uncertain.
+    """Returns problems if others took too much of a host's processors. Containers are left out as too uncertain.
 
     :param limit: share of all processors of the host
     """
@@ -341,12 +341,12 @@ def disturbed(trial: TrialFacts) -> Iterator[str]:
 
 
 def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
-    """Finds hosts whose processors others used too much in a run, and names the other users and servers."""
+    """Finds hosts on which others used too much processor time in a run, and names the other users and servers."""
     settings = trial.files.settings
     limit = most_taken(settings.max_other_cpu, strict=settings.strict)
     others = at_work(trial.read_back.notes)
     for each in trial.taken:
-        # Skip hosts of attached servers: these count as other processes there, but are what is measured.
+        # Skip hosts of attached servers: the measured servers themselves count as other processes there.
         ours = "attached" not in trial.stated or each.host in phase.conducted.clients
         if (each.phase, each.run) == (phase.kind, phase.number) and ours:
             yield from (f"{phase.name}: {'; '.join([why, *others])}" for why in taken(each, limit))
@@ -375,13 +375,13 @@ def missing_runs(trial: TrialFacts) -> Iterator[str]:
     if trial.files.state.status != "done":
         return
     if settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
-        yield "the load has left no results"
+        yield "the load left no results"
     wanted = settings.repeats
     for name in settings.planned:
         left = sum(run.kind == name for run in trial.measured)
         if wanted is not None and left != wanted:
             which = "" if name == RUN else f"{name}: "
-            yield f"{which}{left} of {wanted} repeats have left results"
+            yield f"{which}{left} of {wanted} repeats left results"
 
 
 def other_rows(trial: TrialFacts) -> Iterator[str]:
@@ -405,7 +405,7 @@ def missing_evidence(trial: TrialFacts) -> Iterator[str]:
         *(f"{name}: is missing" for name in needed),
         *trial.changed,
         *files.damaged,
-        *(f"{phase.name}/clients.json: is missing, or damaged" for phase in together if not phase.conducted.clients),
+        *(f"{phase.name}/clients.json: is missing or damaged" for phase in together if not phase.conducted.clients),
     ))  # fmt: skip
 
 
@@ -416,17 +416,17 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
         agreed = phase.conducted.agreed
         if agreed is None:
             continue
-        # The agreed instant and the times in state.json are all by the controller's clock.
+        # The agreed instant and the times in state.json are all times on the controller's clock.
         end = agreed + phase.warmup + (phase.run.seconds or 0.0)
         if not first <= agreed <= end <= last:
             until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
-            yield f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted {lasted(first, last)}"
+            yield f"{phase.name}: began at {instant(agreed)}{until}, but the trial lasted {lasted(first, last)}"
     if trial.files.settings.name not in (None, trial.files.path.name):
         yield f"trial.json: belongs to {trial.files.settings.name}"
 
 
 def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
-    """Finds a trial that the experiment has not planned, or has planned differently."""
+    """Finds a trial that the experiment did not plan, or planned differently."""
     name, settings = trial.path.name, trial.settings
     if experiment.plan and name not in experiment.plan:
         yield (
@@ -445,13 +445,13 @@ def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> It
 
 
 def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
-    """Finds a trial outside the experiment's time, which begins with the first start, even if it was resumed."""
-    # An unknown time is not a contradiction.
+    """Finds a trial outside the experiment's time, which begins with the first start of a resumed experiment."""
+    # If a time is unknown, there is no contradiction.
     own_times, all_times = times(trial.state), times(experiment)
     early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]
     late = math.isfinite(own_times[1]) and own_times[1] > all_times[1]
     if early or late:
-        yield f"state.json: the trial lasted {lasted(*own_times)}, the experiment {lasted(*all_times)}"
+        yield f"state.json: the trial lasted {lasted(*own_times)}, but the experiment {lasted(*all_times)}"
 
 
 def copied(trial: str, phases: Sequence[Phase], known: dict[str, str]) -> str | None:
@@ -470,7 +470,7 @@ def copied(trial: str, phases: Sequence[Phase], known: dict[str, str]) -> str | 
 
 
 def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
-    """Returns begin and end in seconds since 1970; if unknown, minus and plus infinity."""
+    """Returns the begin and the end in seconds since 1970; minus and plus infinity if they are unknown."""
 
     def seconds(at: str | None, unknown: float) -> float:
         try:
@@ -478,7 +478,7 @@ def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
         except (ValueError, OverflowError):
             return unknown
 
-    # Add a second to the end, because times are cut off to whole seconds.
+    # Add a second to the end, because times are truncated to whole seconds.
     return seconds(of.started, -math.inf), seconds(of.finished, math.inf) + 1
 
 
@@ -495,7 +495,7 @@ class Check:
     :ivar what: event that makes a run invalid
     :ivar limit: limit beyond which the event makes a run invalid
     :ivar by: property that sets the limit
-    :ivar looks: parts of Dohyo that perform the check
+    :ivar looks: the parts of Dohyo that perform the check
     :ivar of_evidence: function that yields problems of the evidence of a successful trial
     :ivar of_client: function that returns a problem of a client in a run, or None
     :ivar of_run: function that yields problems of all clients of a run together, to be shown after the run's name
@@ -514,7 +514,7 @@ class Check:
     of_experiment: Callable[[TrialFolder, ExperimentFacts], Iterator[str]] | None = None
 
 
-_APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` if that is more"
+_APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` if that is larger"
 # Entries without a function describe checks by the client, by the conductor, or by the code that reads the evidence.
 CHECKS = (
     Check("a client is missing, died, lost a thread, did not become ready, or hung; a host was lost",
@@ -522,33 +522,33 @@ CHECKS = (
     Check("no operation succeeded in the window, or a load inserted fewer records than it was given", looks="client"),
     Check("a server ended; *the system failed*", looks="conducting"),
     Check("several clients began at different times (*skew*)", "10 ms", by="client_skew_limit_ms", looks="conducting"),
-    Check("several clients could not agree on a start, because the clock of a host is not known exactly enough",
+    Check("several clients could not agree on a start, because the clock of a host is not known precisely enough",
           "10 ms", by="client_skew_limit_ms", looks="conducting"),
-    Check("nothing succeeded for some time, also in the warm-up; *the system failed*",
+    Check("no operation succeeded for some time, in the warm-up or the window; *the system failed*",
           "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
           " `arrival=poisson`), if that is longer", by="stalltime", looks="client"),
     Check("too many records failed; *the system failed*", "0.1 %; for a load 0", by="maxerrorrate", looks="client"),
-    Check("evidence of another run: a client was to begin at another instant than its run, its run was not"
-          " within the trial's time, two clients have one `clientnumber`, a client did another phase",
+    Check("evidence of another run: a client's agreed start was not that of its run, its run was not"
+          " within the trial's time, two clients have the same `clientnumber`, a client ran another phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
-    Check("the clock of a client's host is not known exactly enough to tell when it began", _APART,
+    Check("the clock of a client's host is not known precisely enough to tell when it began", _APART,
           of_client=unsure_clock),
     Check("one of several clients began late: its first operation was after the agreed instant", _APART,
           of_client=late),
     Check("a single client began late, and its window had begun",
-          "the same, after the warm-up; 1 s more if the window begins with its first operation: a load, or a"
-          " run without `duration`"),
-    Check("a client measured in another window than was agreed, or than the other clients: its warm-up was"
+          "the same, counted from the end of the warm-up; 1 s more if the window begins with its first operation: a"
+          " load, or a run without `duration`"),
+    Check("a client's window was not the agreed one, or not that of the other clients: its warm-up was"
           " longer or shorter", _APART, of_client=other_window),
-    Check("a client measured for another time than `trial.json` says", "0", of_client=other_length),
+    Check("a client did not measure for the time that `trial.json` says", "0", of_client=other_length),
     Check("a client is [saturated](#what-the-hosts-did): its process used nearly all of its host's processors"
           " in the measured window, so that the client limits the figures", f"{100 * SATURATED:.0f} % of them",
           of_client=saturated),
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
-    Check("the clients' target rates do not add up to the scenario's", "0.1 %", of_run=other_target),
-    Check("a client ran another scenario than `trial.json` says, or than most clients of the run: its threads, requests"
-          " in flight, batch size, retries, binding, … in `client.json`",
+    Check("the clients' target rates do not add up to the scenario's target rate", "0.1 %", of_run=other_target),
+    Check("a client did not run the scenario in `trial.json`, or not that of most clients of the run: its threads,"
+          " requests in flight, batch size, retries, binding, … in `client.json`",
           of_run=other_scenario),
     Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
@@ -561,8 +561,8 @@ CHECKS = (
           f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
           by="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
-    Check("the load, or a repeat of a phase, has left no results", of_trial=missing_runs),
-    Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it",
+    Check("the load, or a repeat of a phase, left no results", of_trial=missing_runs),
+    Check("a trial is not in the plan of `experiment.json`, or has another system or round there",
           of_experiment=of_another_experiment),
     Check("a valid trial was not within the experiment's time", of_experiment=outside_the_experiment),
     Check("the histogram logs of a client have the intervals of another run of the experiment: the run is a copy",
@@ -572,16 +572,16 @@ CHECKS = (
           of_evidence=missing_evidence),
     Check("`trial.json` belongs to another trial, or a run was not within the trial's time",
           of_evidence=of_another_trial),
-    Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
-          " not the same seconds; one of the histogram logs is missing", "0"),
-    Check("the histogram logs end before the measured window, or have an operation that began after it: an interval"
+    Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms differ in their counts"
+          " or seconds; one of the histogram logs is missing", "0"),
+    Check("the histogram logs end before the measured window, or contain an operation that began after it: an interval"
           " began later than its shortest latency after the window's end",
           "1 s, an interval of the logs, and 0.1 % of the window; in a window that ends with the last answer, the first"
           " interval if that is longer"),
-    Check("the longest latency of a histogram log is not that of the result lines", "0.1 % and 1 µs"),
-    Check("a histogram log is cut or damaged, of an unknown unit, or a clock jumped in it: back by more than 1"
+    Check("the longest latency of a histogram log differs from that of the result lines", "0.1 % and 1 µs"),
+    Check("a histogram log is cut or damaged, or its unit is unknown, or a clock jumped in it: back by more than 1"
           " s, ahead by more than 10 minutes"),
-    Check("rows are missing, or too many, after the load or the runs", "0, except for inserts without an answer",
+    Check("there are too few or too many rows after the load or the runs", "0, except for inserts without an answer",
           looks="settling, summary", of_trial=other_rows),
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ from dohyo.systems.option import Option
 from dohyo.systems.system import System
 
 T = TypeVar("T")
-# Variables of attached systems (docs/attach.md); they belong to no single system.
+# Variables of attached systems (docs/attach.md), which do not belong to a single system.
 ATTACHED = {
     "attached": Option("attached", "dict", {}),
     "attached_secrets": Option("attached_secrets", "str", ""),
@@ -36,14 +36,14 @@ def all_systems() -> dict[str, System]:
     for file in sorted((ANSIBLE / "systems").glob("*/system.py")):
         for system in load(file):
             if found.setdefault(system.name, system) is not system:
-                raise BadInputError(f"{shown(file)}: there is a system {system.name} already; choose another name")
+                raise BadInputError(f"{shown(file)}: the name {system.name} is already used; choose another name")
     return {system.name: system for system in sorted(found.values(), key=lambda each: each.order)}
 
 
 def load(file: Path) -> Sequence[System]:
     """Loads a file and returns its list SYSTEMS.
 
-    :raises BadInputError: naming the file, if Python cannot load it or a declaration in it is wrong
+    :raises BadInputError: naming the file if Python cannot load it, or if a declaration in it is wrong
     """
 
     def check(system: object) -> System:
@@ -80,11 +80,11 @@ def load(file: Path) -> Sequence[System]:
 
 
 def ask(name: str, context: Context, question: Callable[[System], T]) -> T:
-    """Calls a function with a system in a context, and returns its result.
+    """Calls a function with a system in a context, and returns the function's result.
 
     :param name: name of the system
     :param question: the function, for example ``lambda system: system.needs()``
-    :raises BadInputError: naming the system and its wrong variables, if the function fails
+    :raises BadInputError: naming the system and its invalid variables if the function fails
     """
     system = all_systems()[name]
     try:
@@ -139,7 +139,7 @@ def profiles() -> str:
 
 
 def fetching(names: str) -> list[str]:
-    """Returns the assignments that the option --fetch stands for.
+    """Returns the values of --set that are equivalent to the option --fetch.
 
     :param names: names of systems, separated by commas
     :raises BadInputError: if a system has no archive to download
@@ -166,5 +166,5 @@ def check_fetching(names: str, chosen: Sequence[str]) -> None:
 
 
 def not_attached() -> dict[str, object]:
-    """Returns the variables of attached systems with their defaults: no system is attached."""
+    """Returns the variables of attached systems with their defaults, for a trial without attached systems."""
     return {name: option.default for name, option in ATTACHED.items()}

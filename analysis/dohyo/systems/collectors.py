@@ -1,4 +1,4 @@
-"""Named sets of options of the JVM's garbage collectors (docs/versions.md#collectors)."""
+"""Named sets of options for the JVM's garbage collectors (docs/versions.md#collectors)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOG = ("-Xlog:gc*,safepoint:file=gc.log:time,uptime:filecount=4,filesize=20M",)
 
 
 def options_of(jvm: Jvm, cores: int, *, huge_pages: bool) -> list[str]:
-    """Returns the options of a JVM's collector and of its log.
+    """Returns the options for a JVM's collector and for the collector's log.
 
     :param cores: number of processors of the server
     :param huge_pages: true if a process can get transparent huge pages
@@ -49,15 +49,15 @@ def options_of(jvm: Jvm, cores: int, *, huge_pages: bool) -> list[str]:
 
 
 def _choice(jdk: int, name: str) -> list[str]:
-    """Returns the options that choose a collector, and its own ones."""
+    """Returns the options that select a collector, and the ones that tune it."""
     if name == "CMS":
         return ["-XX:+UseConcMarkSweepGC", *(["-XX:+UseParNewGC"] if jdk < 11 else []), *_CMS]
     if name == "G1":
         return [*_G1]
     if name == "Parallel":
         return ["-XX:+UseParallelGC"]
-    # Both became a product feature with JDK 15.
+    # ZGC and Shenandoah are experimental before JDK 15.
     found = ["-XX:+UnlockExperimentalVMOptions"] if jdk < 15 else []
     found.append(f"-XX:+Use{name if name == 'ZGC' else 'ShenandoahGC'}")
-    # JDK 23 made it the default.
+    # Since JDK 23 ZGC is generational by default.
     return [*found, *(["-XX:+ZGenerational"] if name == "ZGC" and 21 <= jdk < 23 else [])]

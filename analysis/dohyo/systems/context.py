@@ -14,7 +14,7 @@ from dohyo.systems.option import BOOLEANS, plain
 T = TypeVar("T")
 
 MIB = 2**20
-# Memory of a client's process beside its heap, in MiB.
+# Memory that a client's process needs outside its heap, in MiB.
 CLIENT_MIB = 200
 # Value of a condition that cannot be read from an attached system (Attached.UNKNOWN in Java).
 UNKNOWN = "not known"
@@ -24,8 +24,8 @@ class Once(Generic[T]):
     """A property that is evaluated once for each context.
 
     Before Python 3.12, functools.cached_property has one lock for all contexts, so the threads of two hosts could
-    deadlock. The first holds the lock and waits for Ansible, which resolves variables in one thread at a time. The
-    second is that thread, and waits for the lock to resolve a variable of its host.
+    deadlock. The first thread holds the lock and waits for Ansible, which resolves variables in one thread at a time.
+    The second thread is resolving a variable of its host, and waits for the lock.
     """
 
     def __init__(self, evaluate: Callable[[Any], T]) -> None:
@@ -43,7 +43,7 @@ class Once(Generic[T]):
 class Endpoint:
     """A configured server.
 
-    :ivar values: its address, its ports by name, and other values that nodes and clients need
+    :ivar values: the server's address, its ports by name, and other values that nodes and clients need
     """
 
     values: Mapping[str, Any]
@@ -59,7 +59,7 @@ class Endpoint:
 
 
 class Context:
-    """Variables of one host in a trial, with types and defaults.
+    """The variables of one host in a trial, as typed members with defaults.
 
     :ivar values: variables by name, as Ansible resolves them for this host. They are read on access, so that a member
         of a system can be evaluated before the servers have ports.
@@ -117,7 +117,7 @@ class Context:
 
     @Once
     def client_mb(self) -> int:
-        """Memory of a client's process in MiB: its heap, and what the JVM needs beside it."""
+        """Memory of a client's process in MiB: its heap, plus what the JVM needs outside it."""
         return mib(self.get("client_heap") or self.get("trial_client_heap", "512m"), "client_heap") + CLIENT_MIB
 
     @Once
@@ -163,7 +163,7 @@ class Context:
 
     @Once
     def budget_mb(self) -> int:
-        """The budget in MiB; 0 for no limit, and for a share if the host's memory is not known."""
+        """The budget in MiB; 0 if there is no limit, or if it is a share and the host's memory is not known."""
         return budget_mb(self.budget, int(dict(self.get("host_has", {})).get("memory_mb", 0)))
 
     @property
@@ -210,7 +210,7 @@ class Context:
 
     @property
     def recordcount(self) -> int:
-        """Number of records in the key space; the default is YCSB's, 1000."""
+        """Number of records in the key space; 1000 by default, as in YCSB."""
         return int(self.properties.get("recordcount", 1000))
 
     @property
@@ -221,7 +221,7 @@ class Context:
 
     @property
     def fieldcount(self) -> int:
-        """Number of fields of a record."""
+        """Number of fields per record."""
         return int(self.properties.get("fieldcount", 10))
 
     @property
@@ -236,7 +236,7 @@ class Context:
 
     @property
     def has_fields_of_4_bytes(self) -> bool:
-        """Whether every value has four bytes, so that a column of integers can store it."""
+        """Whether every value is four bytes long, so that a column of integers can store it."""
         return (self.fieldlength, self.fieldlengthdistribution) == (4, "constant")
 
     @property
@@ -263,7 +263,7 @@ class Context:
     def key_bytes(self) -> int:
         """Maximum length of a key in bytes.
 
-        Without key columns it is "user", at least 20 digits (more with zeropadding), and 2 bytes of salt.
+        Without key columns, a key consists of "user", at least 20 digits (more with zeropadding), and 2 bytes of salt.
         """
         if not self.keycolumns:
             return 6 + max(20, int(self.properties.get("zeropadding", 1)))
@@ -274,16 +274,16 @@ class Context:
 
     @property
     def keysalt(self) -> str:
-        """Method of salting keys; ``none`` for no salt."""
+        """Method by which keys are salted; ``none`` for no salt."""
         return str(self.properties.get("keysalt", "none"))
 
     @property
     def sstable_bytes(self) -> int:
         """Disk space for one copy of a record in SSTables, in bytes; Cassandra and ScyllaDB have the same format.
 
-        A row takes 23 bytes, a field 15 and its name, the index 32 and the key (DataStax, "Calculating user data size";
-        the format since 3.0 takes less). The result is doubled: a compaction of all data needs the same space again
-        ("Calculating usable disk capacity": 50 % with the size-tiered strategy).
+        A row takes 23 bytes, a field 15 plus its name, and the index 32 plus the key (DataStax, "Calculating user data
+        size"; the format since 3.0 takes less). The result is doubled, because a compaction of all data needs the same
+        space again ("Calculating usable disk capacity": 50 % with the size-tiered strategy).
         """
         fields = self.fieldcount * (self.fieldlength + self.fieldname_bytes + 15)
         return 2 * (fields + 23 + 2 * self.key_bytes + 32)
@@ -342,7 +342,7 @@ class Context:
 
     @property
     def inflight(self) -> int:
-        """Maximum number of requests in flight per thread, over the load and all phases."""
+        """Maximum number of requests in flight per thread in the load and all phases."""
         parts = [self.get("trial_load", {}), *self.get("trial_phases", [])]
         of_parts = [part["properties"] for part in parts if "properties" in part]
         return max(int(each.get("inflight", 1)) for each in (self.properties, *of_parts))
@@ -360,17 +360,17 @@ class Context:
 
     @property
     def trial_id(self) -> str:
-        """ID of the trial, with which its tables are marked, too."""
+        """ID of the trial, which is also recorded in its tables."""
         return str(self.get("trial_id", ""))
 
     # ---- the trial --------------------------------------------------------------------------------------------------
 
     def state(self, role: str, host: str = "") -> dict[str, Any]:
-        """Returns the values that the tasks of a system have recorded on a host; by default on this host."""
+        """Returns the values that a system's tasks recorded for a host, by default for this host."""
         return dict(self.of_host(host or self.host, "system_state", {}).get(role, {}))
 
     def node(self, role: str, host: str = "") -> Endpoint:
-        """Returns the configured server of a host; by default of this host."""
+        """Returns the configured server on a host, by default on this host."""
         return Endpoint(self.state(role, host)["node"])
 
     @property
@@ -379,7 +379,7 @@ class Context:
         return str(self.get("jdk_host", {}).get("java_home", ""))
 
     def named_jdk(self, major: int) -> str:
-        """Returns the folder that the user has named for a major version of the JDK; empty if there is none."""
+        """Returns the folder that the user named for a major version of the JDK; empty if there is none."""
         # Keys are numbers in YAML and strings in JSON. An empty value in YAML is None.
         homes = {str(key): home for key, home in (self.get("dohyo_java_homes", {}) or {}).items()}
         default = self.get("dohyo_java_home", "") if major == 17 else ""
@@ -396,7 +396,7 @@ def budget_mb(budget: str, memory_mb: int) -> int:
 
     :param budget: a share or a size, such as 80% or 150g; empty for no limit
     :param memory_mb: memory of the host in MiB; 0 if it is not known
-    :returns: 0 for no limit, and for a share of an unknown memory
+    :returns: 0 if there is no limit, or if the budget is a share of an unknown memory
     :raises BadInputError: if the budget is neither a share nor a size
     """
     text = budget.strip()
@@ -467,7 +467,7 @@ SIZES_OF_OPTIONS = LETTERS | {f"{letter}b": value for letter, value in LETTERS.i
 
 
 def is_older(version: str, than: str) -> bool:
-    """Returns whether one version is older than another; parts without digits are ignored."""
+    """Returns whether one version is older than another, ignoring parts without digits."""
     return _numbers(version) < _numbers(than)
 
 
@@ -477,7 +477,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def named(hosts: Sequence[str], most: int = 4) -> str:
-    """Returns the names of hosts as a list of at most ``most`` entries; the last one counts the rest."""
+    """Returns the names of hosts as a list of at most ``most`` entries; the last one may count the rest."""
     return (
         ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
     )
@@ -489,7 +489,7 @@ def no_cpus(text: Any) -> str:
 
 
 def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Returns why a host cannot divide its memory and processors as requested, one sentence for each reason.
+    """Returns why a host cannot divide its memory and processors as requested, with one sentence for each reason.
 
     :param has: answer of the agent's ``host_resources`` with ``memory_mb`` and ``cpus``; empty without an answer
     :param needs: minimum MiB of each system, by name
@@ -502,7 +502,7 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         beside = f", and its client needs {client}" if client else ""
         found.append(
             f"host_memory_budget={given['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
-            " budget" + (", a smaller client_heap, or give the clients hosts of their own" if client else "")
+            " budget" + (", a smaller client_heap, or give the clients separate hosts" if client else "")
         )
     found += [
         f"{name} needs {mb} MiB, and host_memory_budget={given['budget']} leaves it {budget}; set a larger budget, or"
@@ -516,13 +516,13 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         try:
             asked[who] = cpus(str(text))
         except BadInputError:
-            # Do not raise an exception, which would hide the other problems.
+            # Do not raise an exception, because it would hide the other problems.
             found.append(f"host_cpus_{who}: {no_cpus(text)}")
             asked[who] = set()
         if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
             found.append(
                 f"host_cpus_{who}={text}: the host has no processors"
-                f" {', '.join(map(str, sorted(missing)))}; lscpu shows those that it has"
+                f" {', '.join(map(str, sorted(missing)))}; lscpu lists its processors"
             )
     if both := asked["server"] & asked["client"]:
         found.append(

@@ -1,4 +1,4 @@
-"""Common base of Cassandra and ScyllaDB: the protocol CQL and its tables."""
+"""Base class of Cassandra and ScyllaDB: the protocol CQL and its tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.systems.system import Attach, Attached, ConfigFile, System
 
 
 def is_public(address: str) -> bool:
-    """Returns whether the internet may reach an address; true for names, which only the host could resolve."""
+    """Returns whether an address may be reachable from the internet; true for names: only the host can resolve them."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -22,7 +22,7 @@ def is_public(address: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Cql(System):
-    """A system with the protocol CQL."""
+    """A system that uses the protocol CQL."""
 
     cql_port: int = option(9042, "Preferred port for clients.")
     storage_port: int = option(7000, "Preferred port between nodes.")
@@ -38,14 +38,14 @@ class Cql(System):
     # Cassandra's default limits, 5 and 50 KiB, reject a batch of 100 records of 500 B. ScyllaDB's are 128 and 1024 KiB.
     batch_warn_kib: int = option(1024, "Size in KiB above which the server logs a warning about a CQL batch.")
     batch_fail_kib: int = option(10240, "Size in KiB above which the server refuses a CQL batch.")
-    # Longer than the client's timeout of an operation, so that the client gives up first and counts the timeout.
+    # Longer than the client's timeout for an operation, so that the client gives up first and counts the timeout.
     timeout_ms: int = option(15000, "The server's own timeout for a request, in ms.")
     user: str
     tls: bool
 
     @property
     def starts_with_default_user(self) -> bool:
-        """Whether the server has the user cassandra with the password cassandra until all nodes are up."""
+        """Whether the user cassandra has the password cassandra until all nodes are up."""
         return self.asks_for_password
 
     def problems(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Common base of Apache's servers on the JVM: their jars come from Maven Central or from an archive."""
+"""Base class of Apache's servers on the JVM, whose jars come from Maven Central or from an archive."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ VERSION = "[0-9][0-9A-Za-z.-]*"
 
 @dataclass(frozen=True, kw_only=True)
 class OnJvm(System):
-    """A server with several release series; each series supports certain JDKs."""
+    """A server with several release series that support different JDKs."""
 
     keeps_versions = True
     # Supported JDKs of each series, the best first. docs/versions.md lists the combinations that were tested.
     known: ClassVar[Mapping[str, Sequence[int]]]
-    # Folders in the archive with the jars of the server's classpath, and a pattern for the jar named after the version.
+    # Folders in the archive with the server's classpath, and a pattern for the jar whose name contains the version.
     jar_folders: ClassVar[Sequence[str]]
     main_jar: ClassVar[str]
 
@@ -29,7 +29,7 @@ class OnJvm(System):
     archive: str = option(
         "",
         "Archive with the server, as Apache offers it (…-bin.tar.gz), instead of Maven Central's jars: a URL, or a file"
-        " of the control machine. The option version must name its version.",
+        " on the control machine. Set the option version to the version of the archive.",
     )
     archive_checksum: str = option("", "SHA-256 of the archive, 64 hexadecimal digits.", pattern=SHA256)
     jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
@@ -38,7 +38,7 @@ class OnJvm(System):
         "Garbage collector of the server, a named set of options (docs/versions.md).",
         choices=("default", "CMS", "G1", "ZGC", "Shenandoah", "Parallel"),
     )
-    gc_threads: int = option(0, "Threads of the garbage collector; 0 is one per processor, at most 8.")
+    gc_threads: int = option(0, "Number of garbage collector threads; 0: one per processor, at most 8.")
     java_options: list[str] = option([], "Further options for the JVMs of the server's processes.")
 
     def default_jdk(self) -> int:
@@ -57,7 +57,7 @@ class OnJvm(System):
 
     @property
     def impossible(self) -> str:
-        """Reason why this version cannot run; empty if it can."""
+        """Reason why this version cannot run; empty if it can run."""
         if self.series not in self.known:
             return (
                 f"{self.role}_version={self.version} is not a version known to run; choose"
@@ -79,7 +79,7 @@ class OnJvm(System):
 
     @property
     def installed_version(self) -> str:
-        """The version; for an archive with the first 12 digits of its checksum."""
+        """The version, followed by the first 12 digits of the checksum if it is an archive."""
         return self.version + (f"-{self.archive_checksum.lower()[:12]}" if self.archive else "")
 
     @property
@@ -117,7 +117,7 @@ class OnJvm(System):
     @property
     def temporary(self) -> str:
         """Folder for temporary files of the JVM, which a killed server leaves behind; it is removed with the data."""
-        return f"{self.data[0]}/tmp"  # noqa: S108 - a folder of Dohyo's own
+        return f"{self.data[0]}/tmp"  # noqa: S108 - a folder that only Dohyo uses
 
     @property
     def folders(self) -> list[str]:

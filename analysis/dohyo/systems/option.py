@@ -1,4 +1,4 @@
-"""Variables that an inventory or a scenario sets for a system: fields of its class, made with :func:`option`."""
+"""Variables that an inventory or a scenario sets for a system: fields of its class, declared with :func:`option`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import yaml
 from dohyo import plain_text
 from dohyo.bad_input import BadInputError
 
-# Booleans as text, as Ansible's module parameters accept them.
+# Texts that Ansible's module parameters accept as booleans.
 BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1", "y", "t"), True),
     **dict.fromkeys(("false", "no", "off", "0", "n", "f"), False),
 }
-# Default pattern of an int: no setting of a server is negative or has more than nine digits.
+# Default pattern of an int, because no setting of a server is negative or has more than nine digits.
 WHOLE = "[0-9]{1,9}"
 HEAP = "[0-9]{1,15}[kKmMgG]?"
 ADDRESS = "[0-9A-Za-z.:_-]+"
@@ -46,7 +46,7 @@ def option(
     :param pattern: regular expression that must match the whole value, each element of a list, or each key of a dict
     :param choices: allowed values; empty for any value
     :param secret: whether messages must hide the value
-    :param environment: environment variable of the control machine that gives the value if no inventory sets it
+    :param environment: environment variable on the control machine with the value, used if no inventory sets it
     """
     declared = Option("", "", None, about, pattern, tuple(choices), secret, environment)
     if isinstance(default, list | dict):
@@ -132,7 +132,7 @@ class Option:
         return list(map(str, typed)) if self.type == "list" else typed
 
     def _typed(self, value: Any, shown: Any) -> Any:
-        """Converts a value to the declared type; Ansible's templates yield numbers and booleans as text."""
+        """Converts a value to the declared type, because Ansible's templates yield numbers and booleans as text."""
         if self.type == "str" and isinstance(value, str | int | float):
             return str(value)
         if self.type == "bool" and str(value).lower() in BOOLEANS:
@@ -151,9 +151,9 @@ class Option:
 
 @lru_cache(maxsize=256)
 def _loaded(text: str) -> Any:
-    """Parses YAML; returns None if it is invalid or contains values without a type in JSON.
+    """Parses YAML; returns None if it is invalid or contains values that JSON cannot represent.
 
-    Callers must not change the result, which is cached: each point of a matrix has the same texts.
+    Callers must not change the result, which is cached: every point of a matrix parses the same texts.
     """
     try:
         value = yaml.safe_load(text)

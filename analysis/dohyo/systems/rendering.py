@@ -1,4 +1,4 @@
-"""Rendering of configuration files: Jinja templates, and the formats of the servers' settings."""
+"""Renders configuration files: Jinja templates, and the formats of the servers' settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dohyo.bad_input import BadInputError
 def render(file: Path, **variables: Any) -> str:
     """Renders a Jinja template.
 
-    :param variables: variables of the template; it also has the filter ``json``
+    :param variables: variables of the template, which can also use the filter ``json``
     :raises jinja2.UndefinedError: if the template uses a name that does not exist
     """
     return str(_environment(file.parent).get_template(file.name).render(**variables))
@@ -29,7 +29,7 @@ def _environment(folder: Path) -> Any:
 
     class Environment(jinja2.Environment):
         def getattr(self, obj: Any, attribute: str) -> Any:
-            # Jinja would report a property that raises AttributeError as undefined and hide the reason.
+            # Otherwise Jinja would report a property that raises AttributeError as undefined, and hide the reason.
             is_member = isinstance(getattr(type(obj), attribute, None), property)
             return getattr(obj, attribute) if is_member else super().getattr(obj, attribute)
 
@@ -80,7 +80,7 @@ def as_yaml(text: str, settings: dict[str, Any]) -> str:
             if not isinstance(place, dict):
                 raise BadInputError(f"setting {path}: {key} is {place!r} and has no keys")
         if isinstance(place.get(last), dict | list):
-            raise BadInputError(f"setting {path}: it has keys or elements of its own")
+            raise BadInputError(f"setting {path}: it is a mapping or a list; set one of its values")
         place[last] = value
     return yaml.safe_dump(content, sort_keys=False, width=math.inf, allow_unicode=True)
 

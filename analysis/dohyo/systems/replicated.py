@@ -1,4 +1,4 @@
-"""Common base of MySQL and PostgreSQL: a primary with full replicas. The server may be one installed on the host."""
+"""Base class of MySQL and PostgreSQL: a primary with full replicas. The server may already be on the host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dohyo.systems.system import ConfigFile, Owner, Script, System
 
 @dataclass(frozen=True, kw_only=True)
 class Replicated(System):
-    """A system with its primary on the first database host and replicas on the next ones; other hosts are idle."""
+    """A system with its primary on the first database host and its replicas on the next ones. Other hosts are idle."""
 
     disks = 1
     asks_for_password = True
@@ -28,11 +28,11 @@ class Replicated(System):
     server: str
     version: str
     port: int
-    run_as: str = option("nobody", "User that the server runs as if Ansible is root.")
+    run_as: str = option("nobody", "User that runs the server if Ansible logs in as root.")
     ready_timeout: int = option(120, "Seconds for the server to start.")
     replica_timeout: int
     stop_timeout: int = option(120, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Number of records up to which rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records up to which the rows are counted after the load.")
 
     @property
     def installed_version(self) -> str:

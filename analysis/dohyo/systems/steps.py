@@ -1,4 +1,4 @@
-"""Interface for a system's own steps of a trial; :class:`dohyo.trial.servers.ServerSteps` implements it."""
+"""Interface for a system that has its own steps of a trial; :class:`dohyo.trial.servers.ServerSteps` implements it."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Steps(Protocol):
         """
 
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
-        """Repeats a program until it succeeds, while a process of the server runs.
+        """Repeats a program until it succeeds, as long as a process of the server runs.
 
         :param ready: whether success means that the process is ready; such a program runs again after a fault
         """
 
     def admin(self, host: str, verb: str, *words: str) -> str:
-        """Runs a command of the system's administration and returns its output."""
+        """Runs a command of the system's administration class, and returns its output."""
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
-        """Repeats a command of the administration, as :meth:`until` does."""
+        """Repeats an administration command, like :meth:`until`."""
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
         """Starts a process of the server in its folder ``run``; ``more`` as in :func:`dohyo.trial.processes.start`."""
@@ -58,7 +58,7 @@ class Steps(Protocol):
         """Starts servers and waits until each is up; by default on the hosts that start first."""
 
     def wait_until_all_know(self) -> None:
-        """Waits until every node knows all others; the last node becomes known only some time after its start."""
+        """Waits until every node knows all others; they learn of the last node only some time after its start."""
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
         """Returns ``address``, free ``ports`` by name, and ``moved``: a sentence for each changed port."""

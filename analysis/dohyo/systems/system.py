@@ -1,4 +1,4 @@
-"""Base class of all systems: the members that the playbooks and the plan use, most of them with a default.
+"""The base class of all systems, with the members that the playbooks and the plan use. Most have a default.
 
 A system is a folder ansible/systems/NAME: a class in ``system.py``, templates of the configuration, optional tasks.
 docs/adding-a-system.md shows how to write one.
@@ -33,10 +33,10 @@ _UNSET = object()
 class DataNeeds:
     """Space that the data takes on a host (docs/sizing.md).
 
-    :ivar record_disk: disk for one copy of a record, including free space for reorganising it, in bytes
+    :ivar record_disk: disk space for one copy of a record, including space for reorganising it, in bytes
     :ivar record_memory: minimum memory for one copy of a record, in bytes, for example for an index
     :ivar log_mb: maximum size of the log beside the data, in MiB
-    :ivar spread: whether the copies are divided over all hosts; otherwise each host with data has all records
+    :ivar spread: whether the copies are divided among all hosts; otherwise each host with data stores all records
     """
 
     record_disk: float
@@ -49,7 +49,7 @@ class DataNeeds:
         return records * replication / hosts if self.spread else float(records)
 
     def disk(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
-        """Returns the disk space on a host in bytes: its copies and the log, which cannot exceed the data written."""
+        """Returns the disk space in bytes for a host's copies and its log, which cannot exceed the data written."""
         copies = self.copies(records, replication, hosts)
         return copies * self.record_disk + min(copies * record_bytes, self.log_mb * MIB)
 
@@ -65,7 +65,7 @@ class HostNeeds:
     :ivar memory_mb: memory of all its processes without data, in MiB
     :ivar size: space for the data
     :ivar cache_mb: size of its own read cache, in MiB; 0 if it has none
-    :ivar unmet: one sentence for each requested value that the system cannot use
+    :ivar unmet: a sentence for each requested value that the system cannot use
     :ivar instead: values that the system uses instead, by variable
     :ivar way_out: advice on how to need less memory per record
     """
@@ -86,7 +86,7 @@ class Tuned:
     :ivar value: None if the profile does not set it
     :ivar source: source of the value, in Markdown
     :ivar shown: text for a value that depends on the host or the version
-    :ivar vanilla: text for the package's default; unless given, an option's own default
+    :ivar vanilla: text for the package's default; by default, the default of the option
     """
 
     name: str
@@ -100,13 +100,13 @@ class Tuned:
 class Archive:
     """An archive with the server, from the user or from the vendor.
 
-    :ivar variable: variable that gives the archive
-    :ivar given: value of this variable: a URL or a file of the control machine; empty if it is not set
-    :ivar checksum: variable that gives the SHA-256
+    :ivar variable: variable that names the archive
+    :ivar given: value of this variable: a URL or a file on the control machine; empty if it is not set
+    :ivar checksum: variable that contains the SHA-256
     :ivar sha256: value of this variable; empty if it is not set
     :ivar jars: folders in the archive that contain the server's jars
     :ivar wanted: regular expression of a jar that must be among them
-    :ivar unchecked: whether a file of the control machine is accepted without a checksum
+    :ivar unchecked: whether a file on the control machine is accepted without a checksum
     :ivar url: URL of the vendor's archive; empty if it is not to be downloaded
     :ivar sums: URL of the vendor's file of checksums
     :ivar unsigned: reason why the user must give the checksum of the download
@@ -135,7 +135,7 @@ class Archive:
 
     @property
     def note(self) -> list[str]:
-        """Sentence about the archive for the conditions; empty list if there is none."""
+        """Sentence for the conditions about the archive; empty if there is no archive."""
         if not self.source or not (self.sha256 or self.url):
             return []
         by = f"SHA-256 {self.sha256}" if self.sha256 else f"verified with its vendor's {self.sums.rpartition('/')[2]}"
@@ -150,7 +150,7 @@ class Jvm:
     :ivar gc: name of the garbage collector
     :ivar gc_threads: threads of the collector; 0 for one per processor, at most 8
     :ivar gc_default: JVM options of the collector named ``default``
-    :ivar given: folder of the JDK that the user has named; empty to look for one
+    :ivar given: folder of the JDK that the user named; empty to look for one
     :ivar installed: folder in which deploy.yml installs a JDK
     """
 
@@ -166,7 +166,7 @@ class Jvm:
 class Binaries:
     """A server whose programs are in an artifact of Maven Central.
 
-    :ivar wanted: false if the user gave an installed server
+    :ivar wanted: false if the user named an installed server
     :ivar artifact: group and name, as in ``GROUP:NAME``
     :ivar includes: patterns of the files to extract
     :ivar unpack: shell command that turns the folder ``jar`` into the folder ``server``
@@ -219,12 +219,12 @@ class Initialise:
 
 @dataclass(frozen=True)
 class Attach:
-    """Access to attached servers (docs/attach.md).
+    """How to access attached servers (docs/attach.md).
 
     :ivar admin: class of the administration
     :ivar words: arguments of all its commands
     :ivar client_properties: properties of clients
-    :ivar schema_words: arguments of the command that makes the tables
+    :ivar schema_words: arguments of the command that creates the tables
     """
 
     admin: str
@@ -237,7 +237,7 @@ class Attach:
 class Attached:
     """Attached servers.
 
-    :ivar servers: their addresses as the user gave them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
+    :ivar servers: their addresses as the user entered them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
     :ivar place: name of the keyspace, database or the like that Dohyo creates there
     :ivar folder: folder on the host for the connection's files
     """
@@ -271,7 +271,7 @@ class Attached:
 class System(ABC):
     """One database under test. Fields made with :func:`option` are the variables that users may set.
 
-    The members are evaluated for one host at one moment of a trial; ``context`` has the values known at that moment.
+    The members are evaluated for one host at one moment of a trial; ``context`` contains the values known then.
     """
 
     # ---- constants of the class ------------------------------------------------------------------------------------
@@ -280,26 +280,26 @@ class System(ABC):
     binding: ClassVar[str]
     # Binding whose properties the system accepts besides those of its own binding.
     inherits: ClassVar[str] = ""
-    # Class of the administration, in the binding's bundle.
+    # Administration class in the binding's bundle.
     admin: ClassVar[str]
     order: ClassVar[int] = 99
     # Licence that the user must accept before the vendor's archive is downloaded; empty if there is no download.
     licence: ClassVar[str] = ""
     # Names of processes that faults do not kill.
     spared: ClassVar[Sequence[str]] = ()
-    # Whether an installed version stays when deploy.yml installs another.
+    # Whether deploy.yml keeps an installed version when it installs another one.
     keeps_versions: ClassVar[bool] = False
     # Whether a killed server leaves shared memory behind, which only a regular stop removes.
     leaves_shared_memory: ClassVar[bool] = False
     # Whether nodes start one after another.
     starts_one_by_one: ClassVar[bool] = False
-    # Name of the port that the server opens last.
+    # Name of the last port that the server opens.
     opens: ClassVar[str] = ""
-    # Whether the command that settles runs on every host instead of only the first.
+    # Whether the command for settling runs on every host instead of only the first.
     settles_everywhere: ClassVar[bool] = False
     # Whether the server can empty its caches while it runs.
     drops: ClassVar[bool] = False
-    # Command of the administration that counts the rows.
+    # Administration command that counts the rows.
     count_verb: ClassVar[str] = "count"
     attaches: ClassVar[bool] = False
     # Options that also apply to attached servers.
@@ -313,7 +313,7 @@ class System(ABC):
     disk_by: ClassVar[Sequence[str]] = ()
     name: str
     title: str
-    # Whether the system is measured only if the user names it.
+    # Whether the system is measured only if it is named explicitly.
     by_name: bool = False
     context: Context = field(default=NO_CONTEXT, repr=False, compare=False)
     given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -341,7 +341,7 @@ class System(ABC):
                     given[name] = replace(each, name=each.environment).check(value)
             except BadInputError as error:
                 misfits.append(str(error))
-            except Exception as error:  # Ansible raises others if it cannot resolve a template
+            except Exception as error:  # Ansible raises other exceptions if it cannot resolve a template
                 misfits.append(f"{each.name} has no value: {' '.join(str(error).split())}")
         found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
         found = found._with_defaults(given)
@@ -354,7 +354,7 @@ class System(ABC):
     def _with_defaults(self, known: Mapping[str, Any]) -> Self:
         """Returns the system with computed defaults for all options that are not set, in the order of declaration.
 
-        Computed defaults are checked, too: they may come from a wrong variable of the host, such as its address.
+        Computed defaults are also checked: they may come from a wrong variable of the host, such as its address.
 
         :param known: values of the options that are set
         """
@@ -378,7 +378,7 @@ class System(ABC):
 
     @property
     def bindings(self) -> tuple[str, ...]:
-        """Bindings whose properties the system accepts: its own one, and `inherits`."""
+        """Bindings whose properties the system accepts: its own binding, and `inherits`."""
         return (self.binding, self.inherits) if self.inherits else (self.binding,)
 
     @property
@@ -403,7 +403,7 @@ class System(ABC):
 
     @property
     def archive_problem(self) -> str:
-        """Reason why the archive cannot be fetched; empty if it can."""
+        """Reason why the archive cannot be fetched; empty if it can be fetched."""
         archive = self.server_archive
         if archive is None or not archive.source:
             return ""
@@ -449,7 +449,7 @@ class System(ABC):
 
     @property
     def jars(self) -> list[str]:
-        """Artifacts of Maven Central that make up the server, with their versions."""
+        """Maven Central artifacts that the server consists of, with their versions."""
         return []
 
     @property
@@ -469,7 +469,7 @@ class System(ABC):
 
     @property
     def looks_for(self) -> Script | None:
-        """Script for sh that looks for the server's requirements; :attr:`looked` has its output."""
+        """Script for sh that looks for the server's requirements; :attr:`looked` contains its output."""
         return None
 
     @property
@@ -484,7 +484,7 @@ class System(ABC):
 
     @property
     def look(self) -> Script | None:
-        """Script for bash that describes an installed server in JSON; :attr:`found` has its output."""
+        """Script for bash that describes an installed server in JSON; :attr:`found` contains its output."""
         return None
 
     @property
@@ -501,7 +501,7 @@ class System(ABC):
 
     @abstractmethod
     def needs(self) -> HostNeeds:
-        """Returns the resources that the system needs on a host, from the scenario alone."""
+        """Returns the resources that the system needs on a host, computed only from the scenario."""
 
     def problems(self) -> list[str]:
         """Returns one sentence for each request that the system cannot meet."""
@@ -513,7 +513,7 @@ class System(ABC):
         return [*self._other_variant(), *self.problems()] or self._too_few_hosts()
 
     def _other_variant(self) -> list[str]:
-        """Returns a sentence for each variable that would turn this variant into another system."""
+        """Returns a sentence for each variable that would turn this variant into a different system."""
         return [
             f"{self.role}_{name}={self.given[name]}: the system {self.name} has {own};"
             f" leave {self.role}_{name} out, and choose the system with that {name}"
@@ -531,7 +531,7 @@ class System(ABC):
         if self.replication <= there:
             return []
         return [
-            f"replication={self.replication}: needs as many database hosts, and the inventory has {there};"
+            f"replication={self.replication}: needs as many database hosts, but the inventory has {there};"
             " lower it, or add hosts to the group database"
         ]
 
@@ -548,7 +548,7 @@ class System(ABC):
 
     @property
     def planned(self) -> dict[str, Any]:
-        """Facts for planning and deployment, before any host is examined. Attached systems need no resources."""
+        """Facts for planning and deployment, known before a host is examined. Attached systems need no resources."""
         is_attached = self.name in self.context.get("attached", {})
         needs = asdict(HostNeeds(0, DataNeeds(0)) if is_attached else self.needs())
         if is_attached:
@@ -558,7 +558,7 @@ class System(ABC):
             **needs,
             "values": {**self.values, **needs["instead"]},
             "budget_mb": self.context.budget_mb,
-            # A budget that is a share of an unknown memory: the sizes are then those of a small machine.
+            # The budget is a share of an unknown amount of memory. The sizes are then those for a small machine.
             "unknown": bool(self.context.budget) and self.context.budget_mb == 0,
             "data_mb": self.data_mb,
             "disks": self.disks,
@@ -610,7 +610,7 @@ class System(ABC):
 
     @property
     def settles_here(self) -> bool:
-        """Whether the command that settles runs on this host."""
+        """Whether the command for settling runs on this host."""
         return self.serves and (self.is_first or self.settles_everywhere)
 
     @property
@@ -656,7 +656,7 @@ class System(ABC):
 
     @property
     def log_disks(self) -> list[str]:
-        """Folders on separate disks that the user has chosen for logs."""
+        """Folders on separate disks that the user chose for logs."""
         return []
 
     @property
@@ -666,7 +666,7 @@ class System(ABC):
 
     @property
     def disks(self) -> int:
-        """Number of folders that hold data, counted from the first one."""
+        """Number of folders that are used for data, starting with the first one."""
         return len(self.context.data)
 
     @property
@@ -714,7 +714,7 @@ class System(ABC):
 
     @property
     def node_more(self) -> dict[str, Any]:
-        """Further values of this server that other nodes and clients need, besides address and ports."""
+        """Values of this server that other nodes and clients need, besides its address and ports."""
         return {}
 
     @property
@@ -741,12 +741,12 @@ class System(ABC):
 
     @property
     def new_passwords(self) -> dict[str, str]:
-        """Passwords for a new trial by account: the one that the user has set, otherwise a random one."""
+        """Passwords for a new trial, by account: the user's, or a random one if the user has set none."""
         return {"client": getattr(self, "password", "") or secrets.token_hex(12)} if self.asks_for_password else {}
 
     @property
     def passwords(self) -> dict[str, str]:
-        """Passwords of the trial by account."""
+        """Passwords of the trial, by account."""
         return dict(self.context.get("system_secrets", {}).get(self.role, {}).get("passwords", {}))
 
     @property
@@ -756,7 +756,7 @@ class System(ABC):
 
     @property
     def clients_have_certificates(self) -> bool:
-        """Whether clients have keys and certificates, too."""
+        """Whether clients also have keys and certificates."""
         return False
 
     @property
@@ -771,7 +771,7 @@ class System(ABC):
 
     @property
     def authority(self) -> str:
-        """Certificate of the authority, in the form of the binding's property."""
+        """Certificate of the authority, as a value for the binding's property."""
         return str(self.context.get("certificates_made", {}).get("authority", ""))
 
     @property
@@ -783,7 +783,7 @@ class System(ABC):
 
     @property
     def all_settings(self) -> dict[str, Any]:
-        """Additional settings of the configuration: the profile's, overridden by the user's."""
+        """Additional settings for the configuration: those of the profile, overridden by those of the user."""
         return {**self.settings_of_profile, **getattr(self, "settings", {})}
 
     @property
@@ -824,7 +824,7 @@ class System(ABC):
 
     @property
     def initialise(self) -> Initialise | None:
-        """Script that creates the data before the first start; None if the server does so itself."""
+        """Script that creates the data before the first start; None if the server creates it."""
         return None
 
     @property
@@ -841,7 +841,7 @@ class System(ABC):
 
     @property
     def timeouts(self) -> dict[str, int]:
-        """Timeouts in seconds: of the start (ready), of settling (settle) and of the stop (stop)."""
+        """Timeouts in seconds, for the start (ready), for settling (settle) and for the stop (stop)."""
         return {name: int(getattr(self, f"{name}_timeout")) for name in ("ready", "settle", "stop")}
 
     # ---- administration and clients ---------------------------------------------------------------------------------
@@ -849,16 +849,16 @@ class System(ABC):
     @property
     @abstractmethod
     def words(self) -> list[str]:
-        """The system's own NAME=VALUE arguments of all administration commands."""
+        """The system's own NAME=VALUE arguments for all administration commands."""
 
     @property
     def admin_words(self) -> list[str]:
-        """All arguments of an administration command."""
+        """All arguments for an administration command."""
         return [*self._words_of_tables(self.is_first), *self.words]
 
     @property
     def attached_words(self) -> list[str]:
-        """All arguments of an administration command for attached servers."""
+        """All arguments for an administration command on attached servers."""
         attached = self.attached
         return [
             f"place={attached.place}",
@@ -881,7 +881,7 @@ class System(ABC):
 
     @property
     def tables_words(self) -> list[str]:
-        """Additional arguments for making the tables, the same for all systems."""
+        """Additional arguments for creating the tables, the same for all systems."""
         return [
             f"trial={self.context.trial_id}",
             f"fieldcount={self.context.fieldcount}",
@@ -899,7 +899,7 @@ class System(ABC):
 
     @property
     def schema_words(self) -> list[str]:
-        """The system's additional arguments for making the tables."""
+        """The system's additional arguments for creating the tables."""
         return []
 
     @property
@@ -919,7 +919,7 @@ class System(ABC):
 
     @property
     def notes(self) -> list[str]:
-        """Further sentences about this system for the conditions."""
+        """Further sentences for the conditions about this system."""
         return []
 
     @property
@@ -942,7 +942,7 @@ class System(ABC):
 
     @property
     def disks_in_words(self) -> str:
-        """Text about the disks for the table; systems on the same disks have the same text."""
+        """Description of the disks for the table; it is equal for systems on the same disks."""
         return f"{self._stored}{', log on a disk of its own' if self.logs else ''}"
 
     @property
@@ -974,7 +974,7 @@ class System(ABC):
         return self.attach(self.attached)
 
     def examine(self, steps: Steps, host: str) -> dict[str, Any]:  # noqa: ARG002 - most systems need nothing
-        """Looks at what else of a host the system must know, and changes nothing; :attr:`found` then has the result."""
+        """Returns further facts about a host without changing it; :attr:`found` contains them afterwards."""
         return {}
 
     # ---- steps of a trial that a system can replace; each step is for all hosts -------------------------------------
@@ -1009,7 +1009,7 @@ class System(ABC):
 
     @property
     def shown_options(self) -> list[str]:
-        """Options that the conditions show: all but the settings, secrets, addresses and ports."""
+        """Options that the conditions show: all except settings, secrets, addresses and ports."""
         return [
             name
             for name, each in self.all_options().items()
@@ -1075,10 +1075,10 @@ class System(ABC):
         return tuple(f"{self.role}_{name}" for name in self.variant)
 
     def is_installed(self) -> bool:
-        """Returns whether the server was installed on this machine before."""
+        """Returns whether the server has already been installed on this machine."""
         return (LOCAL_HOME / "install" / self.role).is_dir()
 
 
 def _expanded(path: str) -> str:
-    """Returns an absolute path, resolved as playbooks do; pathlib's expanduser fails for unknown users."""
+    """Returns an absolute path, resolved as in playbooks; pathlib's expanduser fails for unknown users."""
     return os.path.join(ANSIBLE, os.path.expanduser(path))  # noqa: PTH111, PTH118

@@ -1,3 +1,3 @@
-"""Prints a summary: on one screen, with all details in the terminal or in Markdown, and to files beside the evidence.
+"""Prints a summary on one screen, or with all details in the terminal or in Markdown, and writes it to files.
 Imports `dohyo.summary`, `dohyo.evidence`, `dohyo.scenario` and `dohyo.systems`.
 """

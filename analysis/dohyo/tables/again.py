@@ -1,4 +1,4 @@
-"""Builds the commands on the screen: those that fix a reason against the verdict, or measure a skipped system."""
+"""Builds the commands on the screen, which fix a reason against the verdict or measure a skipped system."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dohyo.systems.catalogue import all_systems
 
 # Number of rounds to suggest if fewer were measured.
 _ROUNDS = 5
-# Factor by which to lengthen a warm-up or a window that was too short.
+# Factor by which a warm-up or a window that was too short is lengthened.
 _LONGER = 3
 # Places where a sentence may be cut.
 _CLAUSE = re.compile(r"(?=[;:,] | \(| and )")
@@ -49,7 +49,7 @@ class Again:
     def line(self, reason: Reason, summary: Summary, width: int) -> str:
         """Returns a reason with the command that fixes it, in at most `width` columns if its short form fits.
 
-        The reason is whole, or its first clauses, or its short form.
+        The reason is shown in full, or shortened to its first clauses, or in its short form.
         """
         ways = [f". Try: {way}" for way in self._mend(reason, summary)] or [""]
         text = reason.text.removesuffix(".")
@@ -57,7 +57,7 @@ class Again:
         return next((line for line in lines if len(line) <= width), reason.short)
 
     def skipped(self, names: Sequence[str], width: int) -> str:
-        """Returns one line of at most `width` columns: the skipped systems, and the command that most users need."""
+        """Returns a line of at most `width` columns with the skipped systems and the command that most users need."""
         said = f"not measured: {', '.join(names)}"
         if self.folder is None:
             return said
@@ -68,7 +68,7 @@ class Again:
         return next((way for way in ways if len(way) <= width), said)
 
     def _mend(self, reason: Reason, summary: Summary) -> list[str]:
-        """Returns the command that fixes the reason, then only its options, which are shorter; empty without a fix."""
+        """Returns the command that fixes the reason and, as a shorter form, only its options; empty without a fix."""
         if self.folder is None:
             return []
         if re.match("no valid numbers|invalid rounds|interrupted rounds", reason.short):
@@ -143,14 +143,14 @@ def _rounds(summary: Summary, _: Scenario | None) -> list[str]:
 
 
 def _exactness(summary: Summary, scenario: Scenario | None) -> list[str]:
-    """Returns options for the rounds that make all rates precise enough."""
+    """Returns options for the number of rounds that makes all rates precise enough."""
     short = summary.precision.short if summary.precision else []
     needed = max((each.rounds + (each.more or 2 * each.rounds) for each in short), default=_ROUNDS)
     return _further(max((each.rounds for each in short), default=1), needed, scenario)
 
 
 def _decision(summary: Summary, scenario: Scenario | None) -> list[str]:
-    """Returns options for the rounds that decide all neighbours in the ranking."""
+    """Returns options for the number of rounds that decides all neighbours in the ranking."""
     measured = max((trial.round or 1 for trial in summary.trials), default=1)
     needed = measured + max((each.more or 2 * measured for each in undecided(summary)), default=_ROUNDS)
     return _further(measured, needed, scenario)

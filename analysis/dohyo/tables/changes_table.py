@@ -23,7 +23,7 @@ _STYLES = {"regression": "bold red", "improvement": "green", "inconclusive": "ye
 
 
 def render(changes: Changes, console: Console) -> None:
-    """Prints a line for each figure, the conditions that differ, and what could not be compared."""
+    """Prints a line for each figure, then the conditions that differ and the trials that could not be compared."""
     say(console, f"before: {changes.before}")
     say(console, f"after:  {changes.after}")
     _write(_CHANGES, changes.changes, console)

@@ -1,4 +1,4 @@
-"""Builds the tables of rounds, clients, nodes, hosts and measured loads, which follow the table of results."""
+"""Builds the tables for rounds, clients, nodes, hosts and measured loads, which follow the table of results."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
 
 
 def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
-    """Returns a table with a line for each measured load: its speed as rows were added."""
+    """Returns a table with a line for each measured load, which shows its speed as rows were added."""
     title = (
         "Rows against seconds: seconds elapsed at each tenth of the rows; last/first: time of the last tenth / time of"
         " the first tenth"
     )
-    # The order matters: a narrow terminal drops columns from the last but one backwards.
+    # The order matters, because a narrow terminal drops columns from right to left, except for the last one.
     heads = ["system", "rows", "last/first", *(f"{10 * tenth} %" for tenth in range(1, TENTHS + 1))]
     lines = [
         [label(trial), whole(load.rows), formatted(load.slowdown, ".2f"), *(f"{at:,.1f}" for at in load.tenths)]
@@ -60,7 +60,7 @@ def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
 def _rounds(trials: Sequence[Trial]) -> Grid:
     rounds = [trial for trial in trials if trial.round is not None and trial.status != "skipped"]
     phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
-    # Records have a column of their own only if they differ from operations.
+    # Records have a separate column only if they differ from operations.
     rates = [_rates_of(trial, phases) for trial in rounds]
     differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
     units = ("op/s", "rec/s") if differ else ("op/s",)
@@ -72,7 +72,7 @@ def _rounds(trials: Sequence[Trial]) -> Grid:
 
 
 def _rates_of(trial: Trial, phases: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns operations and records per second of each phase, in the order of measuring."""
+    """Returns operations and records per second for each phase, in the order of measurement."""
 
     def cell(phase: str, name: str) -> str:
         return rate(_of(trial.rows, phase, OVERALL, name))
@@ -137,7 +137,7 @@ def _of_clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> l
 
 
 def _numbers(rows: Sequence[Row], operations: Sequence[_Operation]) -> list[str]:
-    """Returns records per second of each phase, latencies of each operation, and errors."""
+    """Returns the records per second for each phase, the latencies for each operation, and the errors."""
     phases = _phases(operations)
     cells = [rate(_rate(rows, phase)) for phase in phases]
     shown = [HEADS[head] for head in _LATENCIES]
@@ -189,7 +189,7 @@ def _of_nodes(trial: Trial, label: str) -> list[list[str]]:
 
 
 def _mean(use: HostUse, *names: str) -> float | None:
-    """Returns the sum of the means of these figures; None if any is missing."""
+    """Returns the sum of the means of these figures; None if a mean is missing."""
     known = [use.figures[name].mean for name in names if name in use.figures]
     return sum(known) if len(known) == len(names) else None
 
@@ -223,7 +223,7 @@ _USE: Columns[HostUse] = {
 
 
 def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
-    """Returns a line for each host and phase (a load only if it was measured); of many hosts, only the busiest."""
+    """Returns a line for each host and phase (a load only if it was measured); if there are many, only the busiest."""
     lines = []
     for trial in trials:
         uses = [use for use in trial.hosts if use.phase != LOAD or trial.load_is_measured]
@@ -233,7 +233,7 @@ def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
             lines.append([label(trial), host, *(cell(use) for cell in _USE.values())])
         if len(uses) > len(shown):
             lines.append([label(trial), f"({len(uses) - len(shown)} more)", *[""] * len(_USE)])
-    title = "Hosts in the measured windows: means; processors as shares of all of a host; disk busy: the busiest disk"
+    title = "Hosts in the measured windows: means; processors as shares of the whole host; disk busy: the busiest disk"
     return Grid(title, ["system", "host", *_USE], lines)
 
 

@@ -156,7 +156,7 @@ def test_a_setting_in_yaml_is_one_value_whatever_it_is(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "problem"), [("b.c", "keys or elements of its own"), ("b", "keys or"), ("a.b", "a is 1 and has no keys")]
+    ("path", "problem"), [("b.c", "it is a mapping or a list"), ("b", "it is a"), ("a.b", "a is 1 and has no keys")]
 )
 def test_a_setting_in_yaml_replaces_no_keys(path: str, problem: str) -> None:
     with pytest.raises(BadInputError, match=problem):

@@ -200,7 +200,7 @@ def test_the_default_user_of_cassandra_is_refused_at_a_public_address() -> None:
 
 def test_more_copies_than_hosts_are_refused() -> None:
     (refusal,) = described("cassandra", 3, conditions={"replication": 4}).refusals
-    assert refusal.startswith("replication=4: needs as many database hosts, and the inventory has 3; lower it, or ")
+    assert refusal.startswith("replication=4: needs as many database hosts, but the inventory has 3; lower it, or ")
     assert described("cassandra", 4, conditions={"replication": 4}).refusals == []
 
 
@@ -271,7 +271,7 @@ def test_two_systems_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest
     for name in ("a", "b"):
         (file := tmp_path / f"systems/{name}/system.py").parent.mkdir(parents=True)
         file.write_text(H2.replace('role = "h2"', f'role = "{name}"'))
-    with pytest.raises(BadInputError, match=r"systems/b/system.py: there is a system h2 already; choose another name"):
+    with pytest.raises(BadInputError, match=r"systems/b/system.py: the name h2 is already used; choose another name"):
         all_systems.__wrapped__()
 
 
