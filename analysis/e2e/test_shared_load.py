@@ -47,7 +47,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
         inserted = max(each["inserted"] for each in runs)
         assert inserted > 0
         assert read(folder / "counted.json")["rows"] == {"usertable": 2000 + inserted}
-    assert "is not whole" in read(third / "kept.json")["note"]
+    assert "the copy is incomplete" in read(third / "kept.json")["note"]
     summary = read(run.out / "summary.json")
     assert [trial["status"] for trial in summary["trials"]] == ["ok", "ok", "interrupted"]
     assert "shared load of 01-mysql-innodb" in (run.out / "summary.md").read_text()

@@ -178,7 +178,7 @@ def carry_out(given: dict[str, Any]) -> dict[str, Any]:
             disk.remove(f"{disk.name}*")
         if own:
             return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
-        note = f"loaded again: copying the kept load failed:  {shown(problems[0])}"
+        note = f"loaded again: the copy is incomplete: {shown(problems[0])}"
     # The parts on all disks must come from the same trial's load.
     by = {str(disk.whole.get("trial", "")) for disk in disks}
     found = all(disk.whole for disk in disks) and len(by) == 1
