@@ -39,7 +39,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Commands(click.Group):
-    """Commands that reject empty arguments, which come from unset variables in scripts."""
+    """A group of commands that rejects empty arguments, because these come from unset variables in scripts."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for before, argument in pairwise(["", *args]):
@@ -143,7 +143,7 @@ def run(
     ./run.sh workloadA --set target=20000 --doctor
     ./run.sh workloadA --attach cassandra=10.0.0.1,10.0.0.2 --attach-secrets secrets.yml --target 5000 --max-data 1GB
 
-    A system whose servers are not available is skipped, with the reason.
+    A system whose servers are not available is skipped, and the reason is printed.
 
     Exit code: 0 all systems have valid numbers, or were skipped and not named with --systems; 1 a system has no valid
     numbers, no system was measured, or a search found no rate; with --doctor, 1 the client will be the limit or could
@@ -279,7 +279,7 @@ def tabulate(
 
 
 def _records_each(given: tuple[str, ...]) -> dict[str, int]:
-    """Parses the records per operation by system; "" stands for all other systems."""
+    """Parses the number of records per operation for each system; "" stands for all other systems."""
     found: dict[str, int] = {}
     for each in given:
         system, _, count = each.rpartition("=")
@@ -332,8 +332,8 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     ./dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
     ./dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
 
-    Exit code: 0 all is within the margin or better; 1 something has no valid numbers, or is missing in B; 2 bad input,
-    or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
+    Exit code: 0 everything is within the margin or better; 1 something has no valid numbers, or is missing in B; 2 bad
+    input, or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
     docs/method.md#two-experiments says when.
     """
     from dohyo.foreign.tabulate import refuse_logs
@@ -407,7 +407,7 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
     from dohyo.facts import database
     from dohyo.report import files
 
-    # Several names may lead to one folder.
+    # Several arguments may name the same folder.
     folders = list({folder.resolve(): folder for folder in map(_experiment, experiments)}.values())
     if len(folders) > 1 and out is None:
         raise BadInputError("several experiments: name the database with --out FILE")
@@ -479,10 +479,10 @@ def profiles_command() -> int:
 @cli.command("variables")
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def variables_command(folder: Path) -> int:
-    """Prints the variables of a trial as a file for trial.yml -e @FILE.
+    """Prints the variables of a trial, as a file for trial.yml -e @FILE.
 
     TRIAL_FOLDER is the trial's folder below raw/. The variables come from the experiment's scenario, checked as by
-    ./run.sh. Ansible reads their texts as data; texts of trial.json would be templates, which can run programs.
+    ./run.sh. Ansible reads their strings as data; strings of trial.json would be templates, which can run programs.
     """
     from dohyo.ansible.data import as_data
     from dohyo.evidence import experiment_folder
@@ -528,7 +528,7 @@ def next_probe_command(folder: Path) -> int:
 @cli.command("own-target", hidden=True)
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def own_target_command(folder: Path) -> int:
-    """Prints the rate of a trial's phase `own`, which follows from its last run of `max`."""
+    """Prints the rate of a trial's phase `own`, which is computed from the last run of the phase `max`."""
     from dohyo.summary.summary import own_target
 
     _check_trial(folder)
@@ -539,7 +539,7 @@ def own_target_command(folder: Path) -> int:
 def agree(chosen: Scenario) -> None:
     """Prints the licence of each server that would be downloaded for the first time; on a terminal, asks for consent.
 
-    :raises BadInputError: if the answer is no
+    :raises BadInputError: if the user declines
     """
     from dohyo.systems import catalogue
 
@@ -564,7 +564,7 @@ def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
 
 
 def _check_is_no_option(name: str) -> None:
-    """Checks that the name of a scenario is not an option without its dashes, or a command.
+    """Rejects a scenario's name if it is a command, or an option without its dashes.
 
     :raises BadInputError: suggesting the option or the command
     """
@@ -609,7 +609,7 @@ def _folder(name: str | None) -> Path:
 def _experiment(name: str | None) -> Path:
     """Returns the folder of an experiment.
 
-    :raises BadInputError: if it does not exist, or has logs of other clients
+    :raises BadInputError: if it does not exist, or contains logs of other clients
     """
     from dohyo.summary.summary import is_experiment
 
@@ -654,9 +654,9 @@ def _list(inventory: Path | None, *, details: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command, and prints errors of the user as messages without a traceback.
+    """Runs the command, and prints the user's errors as messages without a traceback.
 
-    :param arguments: arguments of the command line; by default the process's
+    :param arguments: arguments of the command line; by default those of this process
     :returns: the exit code
     """
     terminal.set_up()
@@ -672,7 +672,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interruption as interruption:
         click.echo(f"interrupted {interruption}; nothing was started", err=True)
         return interruption.exit_code
-    except click.Abort:  # Ctrl-C at a question, or before signals are handled
+    except click.Abort:  # Ctrl-C at a prompt, or before signals are handled
         click.echo("interrupted; nothing was started", err=True)
         return 130
     except OSError as error:

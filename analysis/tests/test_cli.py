@@ -162,7 +162,7 @@ def test_a_folder_that_may_not_be_looked_into_is_bad_input() -> None:
         (closed := Path(name) / "closed").mkdir(0)
         done = without_rights("run", "workloadA", "--systems", "mysql-innodb", "--out", str(closed / "below"))
     assert (done.code, done.out) == (2, "")
-    assert f"cannot write to {closed}/below: Permission denied; --out DIR chooses another place" in done.err
+    assert f"cannot write to {closed}/below: Permission denied; use another folder with --out DIR" in done.err
 
 
 def test_a_program_that_prints_no_text_is_asked_all_the_same(tmp_path: Path) -> None:

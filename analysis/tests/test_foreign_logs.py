@@ -815,7 +815,7 @@ PLANNED = {"operationcount": "20000", "threadcount": "2"}
             "*\nRun", "*\nGot signal [interrupt] to exit.\nRun"),
          "go.log: 9,998 of 20,000 operations are missing; go.log: ended by a signal: interrupt"),
         (go({}, 10, measurementtype="raw", **PLANNED) + "operation,timestamp_us,latency_us\nREAD,17000000000000,700\n",
-         "go.log: lists of single operations are not read: use measurementtype=histogram"),
+         "go.log: lists of single operations are not supported; use measurementtype=histogram"),
         (go({}, 10, **{"measurement.output_file": "x.txt", **PLANNED}),
          "go.log: its results are in x.txt (measurement.output_file): append that file to this one"),
     ],
@@ -858,7 +858,7 @@ def test_results_of_ycsb_cpp_are_named_as_what_is_not_read(tmp_path: Path, capsy
     done = "".join(f"{phase} throughput(ops/sec): 9997.9\n" for phase in ("Load", "Run"))
     write(tmp_path / "run.txt", f"Load runtime(sec): 10.0021\nLoad operations(ops): 100000\n{done}")
     assert tabulate([tmp_path]) == 1
-    assert f"{tmp_path}/run.txt:3: results of YCSB-cpp or YCSB-C: they are not read" in capsys.readouterr().err
+    assert f"{tmp_path}/run.txt:3: results of YCSB-cpp or YCSB-C are not supported" in capsys.readouterr().err
 
 
 def test_operations_that_are_not_known_are_not_missing(tmp_path: Path) -> None:

@@ -779,7 +779,7 @@ def test_where_hosts_share_a_kernel_nothing_is_made_of_it(
     of = only(summary)
     assert (of.status, of.conditions.other_cpu) == ("ok", None)
     (note,) = [note for note in of.notes if "other processes" in note]
-    assert note.startswith(f"use by other processes is not known on {', '.join(hosts)}: they share a kernel")
+    assert note.startswith(f"the use by other processes is not known on {', '.join(hosts)}: they share a kernel")
     # The hypervisor's share is known even then, although it may not have cost anything.
     assert of.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
     assert "other_cpu" not in of.hosts[0].figures

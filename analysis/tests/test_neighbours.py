@@ -77,7 +77,7 @@ def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest
     with open(stdin, encoding="utf-8") as answers:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdin", answers)
         os.write(terminal, b"n\ny\n")
-        with pytest.raises(BadInputError, match="nothing was started; end what uses the processors"):
+        with pytest.raises(BadInputError, match="nothing was started; end these programs"):
             neighbours.agree(scenario, agreed=False)
         neighbours.agree(scenario, agreed=False)
         # All input was used, so a question would fail; --yes asks none.

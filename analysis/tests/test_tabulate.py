@@ -218,7 +218,7 @@ def test_go_ycsb_that_broke_off_is_incomplete(tmp_path: Path) -> None:
     write(tmp_path / "go.log", GO[: GO.index("Run finished")])
     (of,) = collect([tmp_path]).trials
     assert of.status == "incomplete"
-    assert "no line 'Run finished'" in (of.reason or "")
+    assert "the line 'Run finished' is missing" in (of.reason or "")
     assert row(of, "READ").operations == 125
 
 

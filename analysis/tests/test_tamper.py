@@ -178,7 +178,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         window(20.0, of_trial=True),
         "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, the trial lasted",
     ),
-    "a client that was invalid": (edit(f"{CLIENT}/client.json", "valid", to=False), "the client calls its run invalid"),
+    "a client that was invalid": (edit(f"{CLIENT}/client.json", "valid", to=False), "client reported an invalid run"),
     "a client that failed": (
         edit(f"{CLIENT}/client.json", "exit", to=4),
         "client.json states exit code 4, but the client ended with 0",
@@ -457,7 +457,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "statistics of another trial": (put(f"{OTHER}/server/host1/stats", f"{TRIAL}/server/host1/stats"), MANIFEST),
     "no statistics": (
         remove(f"{TRIAL}/server/host1/stats"),
-        "raw/01-mysql-innodb/server/host1: has no statistics of the servers",
+        "raw/01-mysql-innodb/server/host1: statistics of the servers are missing",
     ),
     "figures that mean nothing": (
         lambda folder: (folder / TRIAL / "server/figures.yml").write_text("[]"),

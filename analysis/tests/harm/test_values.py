@@ -303,7 +303,7 @@ def test_a_path_that_ansible_would_change_is_refused(
     (tmp_path / name).mkdir()
     for option in ("--out", "--inventory"):
         line = refused(capsys, "workloadA", option, str(tmp_path / name))
-        assert "as a variable of the environment; rename it" in line
+        assert "as an environment variable; rename it" in line
 
 
 def test_a_folder_below_results_is_named_in_safe_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

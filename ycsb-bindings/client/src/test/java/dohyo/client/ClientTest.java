@@ -533,7 +533,7 @@ class ClientTest extends OnMemory {
     assertTrue(summary().get("skew_ms").asDouble() < 3000, "the turn does not count as a delay");
   }
 
-  /** Loads, and prepares the gates of two windows, the first of which begins at once. */
+  /** Loads the records and prepares the gates of two windows. The first begins at once. */
   private void prepareTwoWindows(Path first, Path second, String secondStart) throws IOException {
     assertEquals(0, client("-load"), err);
     Files.createDirectory(first);
