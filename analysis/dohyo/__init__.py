@@ -1,6 +1,6 @@
 """Dohyo compares NoSQL databases under equal conditions.
 
-The packages. Each imports only packages above it; its docstring lists them:
+Its packages are as follows. Each imports only packages above it, and its docstring lists these:
 
 - systems: the systems under test: their classes, and the options that users set
 - scenario: the checked request: the scenario's file, properties, phases, hosts

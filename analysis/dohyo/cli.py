@@ -84,14 +84,14 @@ def cli() -> None:
               help="Flush and compact Dohyo's own tables in attached servers.")  # fmt: skip
 @click.option("--target", metavar="N",
               help="Maximum operations per second (in the load of attached servers: records).")  # fmt: skip
-@click.option("--max-data", "max_data", metavar="SIZE", help="Limit the records written to attached servers: 10GB.")
+@click.option("--max-data", "max_data", metavar="SIZE", help="Limit the data written to attached servers (10GB).")
 @click.option("--yes", is_flag=True,
               help="Do not ask before writing to attached servers or measuring a busy machine.")  # fmt: skip
 @click.option("--rounds", metavar="N", help="Number of times to measure all systems in turn, with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
-@click.option("--scale", metavar="SHARE", help="Load and execute only this share of the scenario's counts: 0.01.")
+@click.option("--scale", metavar="SHARE", help="Load and execute only a share of the scenario's counts, such as 0.01.")
 @click.option("--full", is_flag=True, help="Use the scenario's full size, for a cluster, if it has two sizes.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, then exit.")  # fmt: skip
@@ -173,7 +173,7 @@ def run(
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details, agreed=yes)
     if name is None:
         start = command(RUN, "workloadA")
-        raise BadInputError(f"which scenario? {command(RUN, '--list')} shows all, {start} is a good start")
+        raise BadInputError(f"no scenario given; {command(RUN, '--list')} shows all, {start} is a good start")
     _check_is_no_option(name)
     attached = attach.overrides(attach_, secrets, may, chosen_inventory)
     changes = loading.overrides(
@@ -300,7 +300,7 @@ def show(experiment: str | None, details: bool) -> int:
 
     Computes the results from the evidence; without evidence, reads them from summary.json.
 
-    Exit code: 0; 1 something has no valid numbers, is missing or broken; 2 bad input.
+    Exit code: 0 success; 1 something has no valid numbers, is missing or broken; 2 bad input.
     """
     from dohyo.console import Console
     from dohyo.evidence import experiment_folder
@@ -356,10 +356,10 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest
     that is not being measured right now).
 
-    FOLDER may also contain logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
+    FOLDER may also contain logs that any YCSB client wrote elsewhere, as for `dohyo tabulate`.
 
-    Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the page
-    contains everything else; 2 bad input, nothing was written.
+    Exit code: 0 success; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the
+    page contains everything else; 2 bad input, nothing was written.
     """
     from dohyo.evidence import experiment_folder
     from dohyo.foreign import page as foreign
@@ -401,8 +401,8 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
     ./dohyo db 20261121-070000-workloadA
     ./dohyo db 20261121-070000-workloadA 20261122-070000-workloadA --out both.db
 
-    Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the database
-    contains everything else; 2 bad input, nothing was written.
+    Exit code: 0 success; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the
+    database contains everything else; 2 bad input, nothing was written.
     """
     from dohyo.facts import database
     from dohyo.report import files
@@ -429,7 +429,7 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
 def site_command(folder: Path, results: Path) -> int:
     """Writes an index of all experiments and their reports into DIR. It needs no web server.
 
-    Exit code: 0; 1 an experiment cannot be read: it is named and left out; 2 bad input.
+    Exit code: 0 success; 1 an experiment cannot be read: it is named and left out; 2 bad input.
     """
     from dohyo.report import site
 
@@ -481,8 +481,8 @@ def profiles_command() -> int:
 def variables_command(folder: Path) -> int:
     """Prints the variables of a trial, as a file for trial.yml -e @FILE.
 
-    TRIAL_FOLDER is the trial's folder below raw/. The variables come from the experiment's scenario, checked as by
-    ./run.sh. Ansible reads their strings as data; strings of trial.json would be templates, which can run programs.
+    TRIAL_FOLDER is the trial's folder below raw/. The variables come from the experiment's scenario, with the checks
+    of ./run.sh. Ansible reads their strings as data; strings of trial.json would be templates, which can run programs.
     """
     from dohyo.ansible.data import as_data
     from dohyo.evidence import experiment_folder
@@ -490,7 +490,7 @@ def variables_command(folder: Path) -> int:
 
     folder = folder.absolute()
     if not (folder.parent.parent / experiment_folder.FACTS).is_file():
-        raise BadInputError(f"{folder} is not the folder of a trial: name one below raw/ of an experiment")
+        raise BadInputError(f"{folder} is not the folder of a trial; name one below raw/ of an experiment")
     opened, _ = reopen(str(folder.parent.parent))
     trial = next((trial for trial in opened.trials if trial.name == folder.name), None)
     if trial is None:
@@ -502,7 +502,7 @@ def variables_command(folder: Path) -> int:
 def _check_trial(folder: Path) -> None:
     """Checks that the folder belongs to a trial and can be read."""
     if not (folder / "trial.json").is_file():
-        raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
+        raise BadInputError(f"{folder} is not the folder of a trial: trial.json is missing")
     from dohyo import folders
 
     folders.check(folder)
@@ -520,7 +520,7 @@ def next_probe_command(folder: Path) -> int:
     _check_trial(folder)
     search = read_trial(folder).search
     if search is None:
-        raise BadInputError(f"{folder}/trial.json: it has no search; a scenario asks for one with search=max")
+        raise BadInputError(f"{folder}/trial.json: the trial has no search; add search=max to its scenario")
     click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
     return 0
 
@@ -566,7 +566,7 @@ def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
 def _check_is_no_option(name: str) -> None:
     """Rejects a scenario's name if it is a command, or an option without its dashes.
 
-    :raises BadInputError: suggesting the option or the command
+    :raises BadInputError: with a suggestion: the option or the command
     """
     from dohyo.scenario import loading
 
@@ -593,7 +593,7 @@ def _folder(name: str | None) -> Path:
         if newest is None:
             running = f"; {there[0].name} is still being measured; name its ID to see it" if there else ""
             make = command(RUN, "workloadA")
-            raise BadInputError(f"there is no experiment in {shown(RESULTS)}{running}; {make} makes one")
+            raise BadInputError(f"{shown(RESULTS)} contains no experiment{running}; {make} creates one")
         return newest
     folder = RESULTS / name if "/" not in name and (RESULTS / name).is_dir() else Path(name)
     try:

@@ -81,7 +81,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "which scenario?"),
+        ([], "no scenario given; "),
         (["--sytems", "hbase"], "--systems"),
         (["worklodA"], "did you mean workloadA?"),
         (["list"], f"unknown scenario 'list': did you mean {ROOT}/run.sh --list?"),
@@ -179,7 +179,7 @@ def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixtu
     shown = capsys.readouterr().out
     assert f"{len(there) * 3} trials: {', '.join(there)}, in each of 3 rounds" in shown
     skipped = [name for name in named if reasons[name]]
-    said = f"skipped on this machine: {', '.join(skipped)} ({ROOT}/run.sh --list says why)"
+    said = f"skipped on this machine: {', '.join(skipped)} (reasons: {ROOT}/run.sh --list)"
     assert (said in shown) == bool(skipped)
     # The hosts do not exist, so the command line must state their sizes.
     hosts = ("--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB")

@@ -469,7 +469,7 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     out, _ = capsys.readouterr()
     assert out.splitlines()[2] == f"{tmp_path.name} · 3 clients · 1 round"
     assert "- Logs were added up as clients of one run: 3 of " in out
-    assert f"- No percentiles for {tmp_path.name}: those of several clients need histogram logs" in out
+    assert f"- No percentiles for {tmp_path.name}: percentiles of several clients need histogram logs" in out
     assert "use tabulate --repeats" in out
     assert tabulate([tmp_path], repeats=True) == 0
     out, _ = capsys.readouterr()
@@ -494,7 +494,7 @@ def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None
     write(tmp_path / "d/run.txt", command(10) + RUN)
     write(tmp_path / "all/run.txt", RUN + results({"READ": 10_000}))  # two runs in one file
     unlike = "not measured alike"
-    mix = f"{unlike}: {{}} has {{}} READ, {{}} 50%: another mix of operations"
+    mix = f"{unlike}: {{}} has {{}} READ, but {{}} 50%: the mixes are different"
     for names, said in {
         "ab": [mix.format("b", "95%", "a")],
         "ac": [],
@@ -509,8 +509,8 @@ def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
-        (results({"READ": 9500, "UPDATE": 500}), "b.txt has 95% READ, a.txt 50%: another mix of operations"),
-        (results({"READ": 5000, "SCAN": 5000}), "b.txt has 0% UPDATE, a.txt 50%: another mix of operations"),
+        (results({"READ": 9500, "UPDATE": 500}), "b.txt has 95% READ, but a.txt 50%: the mixes are different"),
+        (results({"READ": 5000, "SCAN": 5000}), "b.txt has 0% UPDATE, but a.txt 50%: the mixes are different"),
         (results({"READ": 5000, "UPDATE": 5000}, 21), "b.txt ran for 21.0 s, a.txt for 10.0 s"),
     ],
 )
@@ -540,7 +540,7 @@ def test_latencies_from_the_intended_start_are_not_compared_in_silence(interval:
     more = {"Intended-READ": 5021, "Intended-UPDATE": 4979} if interval == "both" else {}
     run = results({"READ": 5021, "UPDATE": 4979, **more}, overall=10_000)
     write(tmp_path / "b/run.txt", command.format(interval) + run)
-    said = "not measured alike: latencies of b are from the intended start, those of other logs are not"
+    said = "not measured alike: only the latencies of b are from the intended start"
     assert said in collecting.collect([tmp_path]).summary.notes
 
 

@@ -146,7 +146,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     # The client's own report
     "records of a client": (
         edit(f"{CLIENT}/client.json", "records", to=3),
-        "client.json counts 3 records, its operation types 800",
+        "client.json counts 3 records, but its operation types add up to 800",
     ),
     "operations of a client": (
         edit(f"{CLIENT}/client.json", "operations", to=8000),
@@ -154,7 +154,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "operations of a type": (
         edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "operations", to=4),
-        "client.json counts 4 operations of READ, the result lines 407",
+        "client.json counts 4 operations of READ, but the result lines state 407",
     ),
     "statuses of a type": (
         edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "statuses", "OK", to=4),
@@ -163,16 +163,16 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "failed records": (edit(f"{CLIENT}/client.json", "failed_records", to=700), SAME),
     "measured seconds": (
         edit(f"{CLIENT}/client.json", "measured_seconds", to=2.0),
-        "client.json measured 2 s, the result lines 4 s",
+        "client.json measured 2 s, but the result lines state 4 s",
     ),
     "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, but trial.json requests 4 s"),
     "a window shorter than the logs": (
         window(1.0, of_trial=True),
-        "client.json measured 1 s, operations of the histogram logs began after 3.0 s",
+        "client.json measured 1 s, but operations in the histogram logs began after 3.0 s",
     ),
     "a window longer than the logs": (
         window(8.0, of_trial=True),
-        "client.json measured 8 s, the histogram logs end after 4.1 s",
+        "client.json measured 8 s, but the histogram logs end after 4.1 s",
     ),
     "a window longer than the trial": (
         window(20.0, of_trial=True),
@@ -258,12 +258,12 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "run time": (
         replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], RunTime\(ms\)), .*", r"\1, 400"),
-        "client.json measured 4 s, the result lines 0.4 s",
+        "client.json measured 4 s, but the result lines state 0.4 s",
     ),
     "throughput": (replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], Throughput\(ops/sec\)), .*", r"\1, 9000"), SAME),
     "records of a result": (
         replace(f"{CLIENT}/result.txt", r"^\[READ\], Records, .*", "[READ], Records, 9000"),
-        "client.json counts 407 records of READ, the result lines 9000",
+        "client.json counts 407 records of READ, but the result lines state 9000",
     ),
     # Histogram logs of a client
     "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
@@ -293,7 +293,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "another client's histograms": (
         put(f"{RUN}/host1/READ.hdr", f"{CLIENT}/READ.hdr"),
-        "READ.hdr has 397 operations, the result lines 407",
+        "READ.hdr contains 397 operations, but the result lines state 407",
     ),
     "no intended latencies": (remove(f"{CLIENT}/Intended-READ.hdr"), "Intended-READ.hdr is missing"),
     "service times as intended ones": (
@@ -391,7 +391,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a client of the load less": (remove(f"{TRIAL}/load/host2"), "the client has left nothing"),
     "records of the load": (
         edit(f"{TRIAL}/load/host2/client.json", "records", to=3),
-        "client.json counts 3 records, its operation types 400",
+        "client.json counts 3 records, but its operation types add up to 400",
     ),
     "no conditions": (remove(f"{TRIAL}/conditions.json"), "conditions.json: is missing"),
     "another replication": (edit(f"{TRIAL}/conditions.json", "replication", to=3), SAME),

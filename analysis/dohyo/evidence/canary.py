@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from dohyo.evidence.records import CanaryFile, CanaryReading
 from dohyo.figures import milliseconds, rate, size
 
-# Largest relative difference between a trial's median and the median of all trials that is not a drift.
+# Maximum relative difference between a trial's median and that of all trials. A larger difference is a drift.
 DRIFT = 0.05
-# Minimum number of time slices on each side. With fewer, more than 1 % of all pairs are separated by chance.
+# Minimum number of time slices on each side. With fewer, the sides differ by chance in more than 1 % of all cases.
 LEAST_SLICES = 5
 # Largest plausible value, in any unit; its inverse is the smallest one. Values outside are damaged and left out.
 _MOST = 1e15
@@ -138,7 +138,7 @@ class Comparison:
 
 
 def read(content: CanaryFile) -> Canary | None:
-    """Converts a trial's `canary.json`; returns None if it is empty."""
+    """Converts a trial's `canary.json`. Returns None if it is empty."""
     if content == CanaryFile():
         return None
     parts = [*content.hosts.items(), *content.network.items()]

@@ -32,8 +32,8 @@ class HistogramLogs:
     :ivar highest: longest latency of each type, in µs
     :ivar first: earliest end of an interval; None without intervals
     :ivar end: latest end of an interval
-    :ivar begun: for each type, a time after which an operation began: an interval's start minus its shortest latency,
-        at most over all intervals
+    :ivar begun: for each type, a time after which an operation began: the maximum of an interval's start minus its
+        shortest latency
     """
 
     def __init__(self) -> None:
@@ -71,12 +71,12 @@ class HistogramLogs:
         for name, stated in run.by_operation.items():
             count, highest = self.counted.get(name), self.highest.get(name, 0.0)
             if count is not None and count != stated.operations:
-                yield f"{name}.hdr has {count} operations, the result lines {stated.operations}"
+                yield f"{name}.hdr contains {count} operations, but the result lines state {stated.operations}"
             elif count is None and self.counted and stated.operations:
                 yield f"{name}.hdr is missing"
             elif count is not None and stated.max_us is not None and _apart(highest, stated.max_us):
-                logged = f"{name}.hdr has latencies up to {highest:,.0f} µs"
-                yield f"{logged}, the result lines up to {stated.max_us:,.0f} µs"
+                logged = f"{name}.hdr contains latencies up to {highest:,.0f} µs"
+                yield f"{logged}, but the result lines state at most {stated.max_us:,.0f} µs"
 
     def other_window(self, seconds: float) -> str | None:
         """Returns why the logs contradict a window of `seconds`, or None if they do not.
@@ -88,12 +88,12 @@ class HistogramLogs:
             return None
         apart = _EXACT * seconds
         if self.end + _INTERVAL_SECONDS + apart < seconds:
-            return f"client.json measured {seconds:g} s, the histogram logs end after {self.end:.1f} s"
+            return f"client.json measured {seconds:g} s, but the histogram logs end after {self.end:.1f} s"
         # The UPDATE of a read-modify-write may begin after the window: the log READ-MODIFY-WRITE has the real start.
         halves = "UPDATE" if any(name.startswith(READ_MODIFY_WRITE) for name in self.begun) else None
         begun = max((at for name, at in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
         if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
-            return f"client.json measured {seconds:g} s, operations of the histogram logs began after {begun:.1f} s"
+            return f"client.json measured {seconds:g} s, but operations in the histogram logs began after {begun:.1f} s"
         return None
 
 
@@ -158,8 +158,8 @@ def read(
     if client.run.seconds is None and log.runtime_ms is not None:
         client.run.seconds = log.runtime_ms / 1000
     if client.run.seconds and log.runtime_ms and abs(client.run.seconds * 1000 - log.runtime_ms) > 1:
-        of_log = f"the result lines {log.runtime_ms / 1000:g} s"
-        client.problems.append(f"client.json measured {client.run.seconds:g} s, {of_log}")
+        of_log = f"the result lines state {log.runtime_ms / 1000:g} s"
+        client.problems.append(f"client.json measured {client.run.seconds:g} s, but {of_log}")
     elif client.run.seconds and (why := logs.other_window(client.run.seconds)):
         client.problems.append(why)
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
@@ -177,7 +177,7 @@ def _apart(logged_us: float, stated_us: float) -> bool:
 
 
 def _number(folder: Path) -> str:
-    """Reads `clientnumber` from the client's properties; returns an empty string if it is not set."""
+    """Reads `clientnumber` from the client's properties. Returns an empty string if it is not set."""
     stated = (line.strip().partition("=") for _, line in lines(folder / "client.properties", lambda _: None))
     return next((value for key, _, value in stated if key == "clientnumber"), "")
 
@@ -226,7 +226,7 @@ def _carried(run: Run) -> str | None:
     total = sum(known[name] for name in run.own if name in known) - known.get(READ_MODIFY_WRITE, 0)
     if total == run.records:
         return None
-    return f"client.json counts {run.records:,} records, its operation types {total:,}"
+    return f"client.json counts {run.records:,} records, but its operation types add up to {total:,}"
 
 
 def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
@@ -235,14 +235,14 @@ def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn
     for name, facts in report.operations_by_type.items():
         operation = result.get(name)
         if operation is None:
-            problem(f"client.json counts {name}, the result lines do not")
+            problem(f"client.json counts {name}, but the result lines do not")
             continue
         for what, stated, value in (
             ("operations", facts.operations, operation.operations),
             ("records", facts.records, operation.records),
         ):
             if None not in (stated, value) and stated != value:
-                problem(f"client.json counts {stated} {what} of {name}, the result lines {value}")
+                problem(f"client.json counts {stated} {what} of {name}, but the result lines state {value}")
         if operation.records is None:
             operation.records = facts.records
         statuses = {status: count for status, count in facts.returns.items() if count}

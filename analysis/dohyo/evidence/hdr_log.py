@@ -37,7 +37,7 @@ from dohyo.operations import OVERALL, operation, plain_name
 # Upper bound of all histograms in µs: one day. Because they share it, histograms can be added as arrays.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
-# Minimum number of operations beyond a percentile: docs/method.md#percentiles-and-rates-in-the-table.
+# Minimum number of operations beyond a percentile, see docs/method.md#percentiles-and-rates-in-the-table.
 BEYOND = 10
 
 _V1_COMPRESSED = 0x1C849302
@@ -288,7 +288,7 @@ class Latencies:
         return self.percentiles_ms([100]).get(100)
 
     def percentiles_ms(self, percentiles: Sequence[float]) -> dict[float, float]:
-        """Returns the values in ms at the given percentiles (0..100); empty without operations.
+        """Returns the values in ms at the given percentiles (0..100), or {} if there are no operations.
 
         The rank is rounded up, as in HdrHistogram for Java, so that at least p % of all operations took at most this
         long. (The Python package rounds to the nearest rank, which can be one operation too fast.)
@@ -417,7 +417,7 @@ class Interval(NamedTuple):  # not a dataclass: there are millions, and a NamedT
         """Returns the seconds since the log's start that the interval covers: usually one, more if the client was
         delayed. Returns an empty range if the times are not plausible, as in a damaged log.
 
-        :param per_second: number of parts of a second; the result contains the numbers of these parts
+        :param per_second: number of parts per second in which the result counts: 1 for whole seconds
         """
         if self.seconds > _LONGEST_INTERVAL or not 0 <= self.since_start < _LATEST_SECOND:
             return range(0)
@@ -492,7 +492,7 @@ class LogParser:
 
 
 def beginning(path: Path) -> tuple[str | None, float | None]:
-    """Reads the operation type and the start (seconds since 1970; None if unknown) from a log's first lines."""
+    """Reads a log's operation type and its start (seconds since 1970) from the first lines. Either may be None."""
     parser = LogParser(path.name)
     for _, line in lines(path, lambda _: None):
         if not line.startswith("#"):

@@ -26,7 +26,7 @@ from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Lines, ServerLog, Work, covered
 from dohyo.evidence.text_file import Warn
 
-# Name of the kind of work that stands for lines matching `where`.
+# Lines that match `where` are recorded as work of this kind.
 _WHERE = "where"
 
 
@@ -106,7 +106,7 @@ class HealingLogs:
                 for work in ended:
                     begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
                     found.append((host, Work(work.kind, begin, end, None, work.amount)))
-                # A restarted process does the work again that the earlier process left unfinished.
+                # A restarted process repeats work that the earlier process left unfinished.
                 left = begun if ended or begun else left
             unfinished += [max(at - at_zero, since) for at in left]
         works = [work for _, work in found]

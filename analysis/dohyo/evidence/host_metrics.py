@@ -37,7 +37,7 @@ _DISK = (
 _NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second")
 # Share of the processors' time that processes not started by Dohyo used. It is also part of user and system.
 _OTHERS = ("other_cpu",)
-# Mean frequency as a share of the highest possible one, and temperature of the hottest processor, every ten seconds.
+# Mean frequency as a share of the maximum, and temperature of the hottest processor, sampled every ten seconds.
 CLOCKS = ("processor_frequency", "processor_celsius")
 _PARTS = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS, "clocks": CLOCKS}
 FIGURES = tuple(name for names in _PARTS.values() for name in names)
@@ -63,7 +63,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Use:
-    """One figure over the measured windows: its mean over time, and its value in the highest second."""
+    """One figure over the measured windows: its mean over time, and its highest value in one second."""
 
     mean: float
     maximum: float
@@ -91,7 +91,7 @@ class HostUse:
 
     @property
     def busy(self) -> float | None:
-        """Returns the share of the processors' time that was not idle; None if unknown."""
+        """Returns the share of the processors' time that was not idle, or None if unknown."""
         idle, waiting = self.figures.get("cpu_idle"), self.figures.get("cpu_iowait")
         return None if idle is None or waiting is None else 1 - idle.mean - waiting.mean
 

@@ -39,7 +39,7 @@ Complain = Callable[[str], object]
 
 
 def read(path: Path, record: type[R], warn: Warn) -> R:
-    """Reads a file. Missing fields have their default values; if the file is missing, all fields have.
+    """Reads a file. Missing fields have their default values, as do all fields of a missing file.
 
     :param warn: receives `path: field is value: why` for each value that is ignored
     """
@@ -171,7 +171,7 @@ class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.o
 
     @property
     def records(self) -> int | None:
-        """Returns the number of records to load; None if it is not known."""
+        """Returns the number of records to load, or None if it is not known."""
         return self.insertcount or (None if self.recordcount is None else self.recordcount - self.insertstart)
 
 
@@ -200,7 +200,7 @@ class PhaseSettings(Struct, frozen=True):
 
     @property
     def not_found_limit(self) -> float:
-        """Returns the share of the records that may be missing, by default that of the property's description."""
+        """Returns the share of the records that may be missing: `maxnotfoundrate`, or its default if it is not set."""
         known = properties.find("maxnotfoundrate")
         return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((known and known.default) or 0)
 

@@ -99,7 +99,7 @@ class ResultLog:
 
     @property
     def overall_operations(self) -> int | None:
-        """Returns the number of operations of all types, with the stock client including failed ones.
+        """Returns the number of operations of all types. For the stock client, it includes failed operations.
 
         The stock client prints only the rate, which is exactly 1000 · operations / runtime.
         """
@@ -300,7 +300,7 @@ class ResultReader(Generic[Log]):
         found = []
         if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
             found.append(
-                f"[OVERALL] states {log.overall_operations:,} operations, the types {log.counted:,}: {OVERFLOW}"
+                f"[OVERALL] states {log.overall_operations:,} operations, but the types {log.counted:,}: {OVERFLOW}"
             )
         for name, of in log.operations.items():
             if of.mean_us is not None and of.max_us is not None and of.mean_us > of.max_us + _BUCKET_US:

@@ -123,7 +123,7 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
-    """Reads the patterns of a trial's log.yml or healing.yml. Returns {} if the file is missing, or damaged (warns)."""
+    """Reads the patterns of a trial's log.yml or healing.yml; {} if it is missing. Warns if it is damaged."""
     kinds: Any = dict[Kind, Lines] if path.name == LOG else dict[str, Lines]
     try:
         found: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
@@ -222,7 +222,7 @@ def _works(kind: str, match: re.Match[str], begun: Begun | None, stamp: str) -> 
     groups = match.groupdict()
     end = _seconds(stamp)
     if "ms" in groups:
-        # A JVM may separate thousands, by a character that depends on its locale.
+        # A JVM may separate thousands with a character that depends on its locale.
         digits = re.sub(r"\D", "", groups["ms"])
         begins = [end - int(digits) / 1000 if end is not None and digits else None]
     else:

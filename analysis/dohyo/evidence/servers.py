@@ -236,7 +236,7 @@ class Servers:
         return {host: value for host, value in found.items() if value is not None}
 
     def notes(self) -> list[str]:
-        """Returns a sentence for each figure with a `note` that is not 0 on every host, with hosts and values."""
+        """Returns a sentence for each figure with a `note`, naming the hosts on which the figure is not 0."""
         found: list[str] = []
         for name, figure in self._figures.items():
             if figure.note:
@@ -263,7 +263,7 @@ class Servers:
         limit = named("ms", timeout_ms)
         for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
             what = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
-            until = pause.end if pause.ms >= 1000 else None  # a shorter pause has no length in whole seconds
+            until = pause.end if pause.ms >= 1000 else None  # shorter than a second: an instant
             events.append(Event(run, pause.at, until, what, host, phase))
         if p99_ms is not None and not failing and (above := [each for each in found if each[0].ms > p99_ms]):
             pause, host, process = above[0]
@@ -355,7 +355,7 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
                 begin, end, agreed = window.on_host(host.name)
                 if oldest > begin:
                     if host.name not in window.ill:
-                        warn(f"{paths[0]}: begins after the start of {window}; older lines may have been rotated away")
+                        warn(f"{paths[0]}: the log begins after the start of {window}; its rotation may be the cause")
                     continue
                 result[process, window.key] = [
                     Pause(pause.at - agreed, pause.ms) for pause in pauses if pause.end > begin and pause.at < end

@@ -17,7 +17,7 @@ from dohyo.evidence.over_time import Slot
 from dohyo.evidence.records import FaultEvent, Faults
 from dohyo.scenario import faults as scenario_faults
 
-# Shares of the rate before the fault. From FULL_SHARE upwards a rate is called full, below LOW_SHARE it is low.
+# Shares of the rate before the fault. A rate is called full from FULL_SHARE upwards, and low below LOW_SHARE.
 FULL_SHARE, LOW_SHARE = 0.9, 0.5
 # The mean over this number of seconds must be full. A second with a GC pause is not a cost of the fault, and one good
 # second between two bad ones is not a recovery.
@@ -89,12 +89,12 @@ class FaultedRun:
 
 
 def hurts(event: FaultEvent) -> bool:
-    """Returns whether an event is a fault; it may also be the end of a fault."""
+    """Returns whether an event begins a fault. Other events end a fault."""
     return event.kind in scenario_faults.ENDS
 
 
 def rate_before(faults: Faults, successes: Sequence[int]) -> float | None:
-    """Returns the rate of successful operations before the first fault; None without operations or a full second."""
+    """Returns the rate of successful operations before the first fault, or None if there were none."""
     first = min((began for began, _ in _within(faults, len(successes))), default=0.0)
     before = successes[: int(first)]
     return sum(before) / len(before) if any(before) else None
@@ -193,9 +193,9 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
         yield f"faults.json exists, but the requested faults cannot be read ({requested})"
         return
     if len(faults.events) != len(planned):
-        yield f"{len(faults.events)} of {len(planned)} faults are in faults.json ({requested})"
+        yield f"faults.json contains {len(faults.events)} of {len(planned)} faults ({requested})"
     elif Counter(planned) != Counter((each.kind, each.target) for each in faults.events):
-        yield f"faults.json has other faults than those that were requested ({requested})"
+        yield f"the faults in faults.json differ from the requested faults ({requested})"
     for event in (*faults.events, *faults.undone):
         name = f"{event.kind}({event.target})" + ("" if event.planned is None else f"@{event.planned:g}s")
         errors = [f"{host}: {on_host.error}" for host, on_host in sorted(event.hosts.items()) if on_host.error]
@@ -268,7 +268,7 @@ def _at(event: FaultEvent, host: str) -> float | None:
 
 
 def _planned(asked: str) -> list[tuple[str, str]] | None:
-    """Returns the requested kinds and targets; None if they cannot be parsed."""
+    """Returns the requested kinds and targets, or None if they cannot be parsed."""
     try:
         return [(each.kind, each.target) for each in scenario_faults.parse(asked)]
     except BadInputError:

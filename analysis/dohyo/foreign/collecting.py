@@ -181,7 +181,7 @@ def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
             found += [f"{name} has {key} {own[key]}, {first} {usual[key]}" for key in differs]
         intended = [name for name, log in logs if log.latencies_are_intended]
         if len(intended) not in (0, len(logs)):
-            found.append(f"latencies of {', '.join(intended)} are from the intended start, those of other logs are not")
+            found.append(f"only the latencies of {', '.join(intended)} are from the intended start")
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return [f"not measured alike: {found[0]}{more}"] if found else []
 
@@ -193,7 +193,7 @@ def _without_target(trials: Sequence[Trial]) -> list[str]:
 
 def _without_percentiles(trials: Sequence[Trial]) -> list[str]:
     names = [trial.system for trial in trials if any(_UNMERGED in note for note in trial.notes)]
-    reason = "those of several clients need histogram logs (hdrhistogram.fileoutput=true)"
+    reason = "percentiles of several clients need histogram logs (hdrhistogram.fileoutput=true)"
     return [f"no percentiles for {', '.join(names)}: {reason}"] if names else []
 
 
@@ -618,7 +618,7 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
             share, usual_share = (all_of.get(each, 0) / sum(all_of.values()) for all_of in (own, usual))
             chance = math.sqrt(1 / sum(own.values()) + 1 / sum(usual.values())) / 2
             if is_call(each) and abs(share - usual_share) > _SAME_SHARE + 5 * chance:
-                found.append(f"{name} has {share:.0%} {each}, {first} {usual_share:.0%}: another mix of operations")
+                found.append(f"{name} has {share:.0%} {each}, but {first} {usual_share:.0%}: the mixes are different")
                 break
     return found
 

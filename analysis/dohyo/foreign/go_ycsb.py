@@ -39,7 +39,7 @@ def run_property(line: str) -> tuple[str, str] | None:
 
 
 def finished_ms(line: str) -> int | None:
-    """Parses the duration of the run, such as `1m24.17s`, from its last line. Returns None for other lines."""
+    """Parses the run's duration, such as `1m24.17s`, from the line that ends the run. Returns None for other lines."""
     found = _FINISHED.search(line)
     parts = _DURATION.fullmatch(found[1]) if found else None
     if parts is None or not any(parts.groups()):

@@ -390,7 +390,7 @@ class _Reader(ResultReader[ClientLog]):
 
     def _json(self, line: str) -> None:
         # First read the complete objects in the line, one level of nesting after the other. Another program may have
-        # written an object into the middle of one of YCSB's, which have a line for each member.
+        # written an object into the middle of an object of YCSB, which has one line per member.
         for _ in range(_JSON_DEPTH):
             whole = _JSON_OBJECT.findall(line)
             for text in whole:

@@ -186,7 +186,7 @@ def inventory_state(inventory: Path | None) -> str:
 
 
 def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") -> dict[str, str]:
-    """Returns the identifier of the load for the name of each trial that shares its load.
+    """Returns, for the name of each trial that shares its load, the identifier of the load.
 
     :param folder: folder of the experiment; two experiments never share a load
     :param hosts: result of :func:`inventory_state`; servers with another configuration may store another load

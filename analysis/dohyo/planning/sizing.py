@@ -294,7 +294,7 @@ def _of_inventory(
             ]
             raise BadInputError(
                 f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
-                f" has not reported it{': ' * bool(said)}{' '.join(said)}; {command(SETUP, 'python')} installs the one"
+                f" did not report it{': ' * bool(said)}{' '.join(said)}; {command(SETUP, 'python')} installs the one"
                 " that does"
             )
     return found

@@ -1,4 +1,4 @@
-"""Writes a report into the experiment's folder or to another path."""
+"""Writes a report to the experiment's folder or to another path."""
 
 from __future__ import annotations
 

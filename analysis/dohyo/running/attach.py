@@ -82,7 +82,7 @@ def overrides(
         _check_places(name, places)
         role = catalogue.all_systems()[name].role
         if role in roles:
-            raise BadInputError(f"attached {roles[role]} and {name}: are the same product; measure one after the other")
+            raise BadInputError(f"attached {roles[role]} and {name} are the same product; measure one after the other")
         roles[role] = name
     if secrets:
         check_secrets(Path(secrets).expanduser().absolute(), list(attached))
@@ -141,7 +141,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is not text"
         raise BadInputError(f"--attach-secrets {file}: {why}; docs/attach.md has an example of such a file") from None
     if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
-        raise BadInputError(f"--attach-secrets {file}: others may read it; type: chmod 600 {file}")
+        raise BadInputError(f"--attach-secrets {file}: other users may read it; run: chmod 600 {file}")
     if text.startswith("$ANSIBLE_VAULT;"):
         text = decrypted(file)
     try:
@@ -189,12 +189,12 @@ def check_measured(given: Sequence[str], scenario: Scenario) -> None:
     """Rejects an attached system that is not measured.
 
     :param given: arguments of --attach, NAME=HOSTS
-    :raises BadInputError: naming the option
+    :raises BadInputError: with the option
     """
     for each in given:
         if each.partition("=")[0] not in of(scenario):
             among = ",".join(scenario.systems)
-            raise BadInputError(f"--attach {each}: is not among --systems {among}; name it there, too")
+            raise BadInputError(f"--attach {each}: is not among --systems {among}; add it there")
 
 
 def check(scenario: Scenario, target: str | None, most: str | None, changes: Mapping[str, str]) -> None:
@@ -251,7 +251,7 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
         if not ours:
             idle |= {key: value for key, value in _OF_SERVERS.items() if trial.scenario[key] == value}
     for key, value in idle.items():
-        what = f"{key}={value}: concerns servers that Dohyo starts, and these run already"
+        what = f"{key}={value} only affects servers that Dohyo starts, but these run already"
         if key in changes or f"{MATRIX}{key}" in changes:
             raise BadInputError(f"{what} (--attach {','.join(attached)}); leave it out")
         if key in scenario.matrix:
@@ -322,7 +322,7 @@ def describe(scenario: Scenario) -> list[str]:
     updates = max(point.preconditions for point in points)
     before = f", updates {counted(updates, 'record')} before the runs" if updates else ""
     return [
-        f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
+        f"attached: {named}. Dohyo does not own these servers, and others may depend on them.",
         f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} creates dohyo_<id> there (a keyspace,"
         " database or namespace), and removes it at the end.",
         f"It loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
@@ -420,18 +420,18 @@ def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
     most = threads * 1000 / said["median_ms"]
     terminal.say(
         f"  latency: median {said['median_ms']:.2f} ms, slowest of 21 {said['slowest_ms']:.2f} ms; {threads} threads"
-        f" do at most {most:,.0f} operations/s; for more raise threadcount, inflight or batchsize"
+        f" do at most {most:,.0f} operations/s; for more, raise threadcount, inflight or batchsize"
     )
     clock = said["clock_ms"]
     off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {said['clock_error_ms']} ms" if clock is not None else NOT_KNOWN
-    terminal.say(f"  the server's clock minus that of the first database host: {off}")
+    terminal.say(f"  clock of the server minus clock of the first database host: {off}")
     for key in ("replication", "write_acks", "durability", "compression"):
         if key in said and said[key] == NOT_KNOWN:
             terminal.say(f"  {key}: {NOT_KNOWN}")
     for note in said.get("notes", []):
         terminal.say(f"  {note}")
     if missing:
-        terminal.say(f"  permissions that a run needs and this account lacks: {', '.join(missing)}")
+        terminal.say(f"  missing permissions, which a run needs: {', '.join(missing)}")
     else:
-        terminal.say("  permissions: none is missing, as far as this can be checked")
+        terminal.say("  permissions: none missing, as far as can be checked")
     return 1 if missing else 0

@@ -61,7 +61,7 @@ class Wanted:
 
     :ivar ops: operations per second
     :ivar of: description of where the rate comes from
-    :ivar cpu: processor seconds per operation of a client with the driver; None if not yet measured
+    :ivar cpu: processor seconds per operation that a client with the driver uses; None if not yet measured
     """
 
     ops: float
@@ -139,7 +139,7 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
 
     :param inventory: None for this machine
     :raises BadInputError: if an experiment of this checkout is running, or the client cannot be built
-    :raises Interruption: if a signal came while the client was built; later signals only change the exit code
+    :raises Interruption: if a signal arrives while the client is built; later signals only change the exit code
     """
     point = scenario.points[0][1] if scenario.points else scenario
     phases = phases_of(point)

@@ -349,7 +349,7 @@ def only_one() -> Iterator[Callable[[Path], None]]:
             # The playbook of a killed run may be about to end.
             if time.monotonic() > deadline:
                 raise BadInputError(
-                    f"the run of process {owner} was killed, but a part of it still runs; end that with:"
+                    f"the run of process {owner} was killed, but a part of it still runs; end it with:"
                     f" kill {' '.join(having)}"
                 )
             time.sleep(0.1)

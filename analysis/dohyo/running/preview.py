@@ -57,7 +57,7 @@ def _available(scenario: Scenario, console: Console) -> Scenario:
     skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
     if skipped:
         why = command(RUN, "--list")
-        console.print(Text(f"skipped on this machine: {', '.join(skipped)} ({why} says why)"), soft_wrap=True)
+        console.print(Text(f"skipped on this machine: {', '.join(skipped)} (reasons: {why})"), soft_wrap=True)
     if not (rest := [name for name in scenario.systems if name not in skipped]):
         return scenario
     points = tuple(point for point in scenario.points if point[0] in rest)

@@ -197,7 +197,7 @@ class Progress:
     def table(self, table: Callable[[int], Text], heading: str) -> None:
         """Shows the ranking so far. On a terminal, it replaces the previous ranking.
 
-        :param table: function that makes the ranking for a number of columns
+        :param table: function that formats the ranking for a width in columns
         """
         if self._live is None:
             # A pipe or a file gets the widest table.
@@ -209,7 +209,7 @@ class Progress:
     def grow(self, table: Callable[[int], Text], heading: str) -> None:
         """Shows the ranking of an unfinished round, only on a terminal, where it replaces the previous ranking.
 
-        :param table: function that makes the ranking for a number of columns
+        :param table: function that formats the ranking for a width in columns
         """
         if self._live is not None:
             self.table(table, heading)

@@ -59,7 +59,7 @@ STOP_SECONDS = 300.0
 # For each beginning of a task's name, the message if the task fails after all servers were stopped.
 LEFT = {
     "Fetch the evidence": "the servers are stopped, but evidence was left on the hosts",
-    "Remove Dohyo's objects": "some objects of Dohyo are left on an attached system; the numbers stay",
+    "Remove Dohyo's objects": "some objects of Dohyo are left on an attached system; the numbers are valid",
 }
 
 
@@ -419,7 +419,7 @@ class _Measurement:
         return [trial for trial in self.todo if trial in ready]
 
     def _installed(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
-        """Installs the systems of trials that share variables. Returns the trials for which this succeeded."""
+        """Installs the systems of trials with the same variables. Returns the trials for which this succeeded."""
         failure = self._whatever_happens(partial(self._deploy, trials))
         if failure is None:
             return self._available(trials)
@@ -451,7 +451,7 @@ class _Measurement:
         return [trial for trial in trials if not self.unavailable.get(trial.system)]
 
     def _deploy(self, trials: list[PlannedTrial]) -> Failure | None:
-        """Installs the systems of trials with equal variables."""
+        """Installs the systems of trials that have the same variables."""
         folder = self.experiment.folder / "deploy"
         folder.mkdir(exist_ok=True)
         # The playbook checks the memory and disk space for the largest data.
@@ -649,7 +649,7 @@ class _Measurement:
                     timeout=STOP_SECONDS,
                 )
             except OSError as error:
-                self.progress.say(f"the servers are stopped, but this cannot be written: {named(error)}", "red")
+                self.progress.say(f"the servers are stopped, but a file cannot be written: {named(error)}", "red")
             except Exception as error:
                 failure = self._unexpected(error)
         if failure is not None:

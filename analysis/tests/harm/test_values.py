@@ -401,7 +401,7 @@ def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenari
     assert "99-other is not the folder of a trial" in result.err
     result = dohyo(tmp_path, "variables", "/no/such")
     assert result.code == 2
-    assert result.err == "ERROR: /no/such is not the folder of a trial: name one below raw/ of an experiment\n"
+    assert result.err == "ERROR: /no/such is not the folder of a trial; name one below raw/ of an experiment\n"
 
 
 # ---- commands to paste -----------------------------------------------------------------------------------------------
