@@ -26,7 +26,7 @@ _Dumper.add_representer(list, lambda dumper, value: dumper.represent_sequence("!
 
 
 def as_data(variables: Mapping[str, Any]) -> str:
-    """Returns YAML text that ``ansible-playbook -e @FILE`` reads as plain variables, without any template.
+    """Returns YAML text that ``ansible-playbook -e @FILE`` reads as plain values, never as templates.
 
     :param variables: variables of JSON's types; as in JSON, keys become strings
     """

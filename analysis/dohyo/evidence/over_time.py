@@ -2,8 +2,8 @@
 
 All successful operations count; a READ-MODIFY-WRITE counts as its READ and its UPDATE. Memory is bounded for any number
 of clients and any length of the run. A slot is one second long; if there are more than `MOST_SLOTS` slots, their length
-is doubled. A slot merges each eight neighbouring counters of the logs' histograms, so its percentiles are at most 0.8 %
-too high. (`hdr_log.Latencies` computes percentiles of the whole run with full precision.)
+is doubled. A slot merges groups of eight neighbouring counters of the logs' histograms, so its percentiles are at most
+0.8 % too high. (`hdr_log.Latencies` computes percentiles of the whole run with full precision.)
 """
 
 from __future__ import annotations

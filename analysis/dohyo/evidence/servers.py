@@ -236,7 +236,7 @@ class Servers:
         return {host: value for host, value in found.items() if value is not None}
 
     def notes(self) -> list[str]:
-        """Returns a sentence for each figure with a `note`, naming the hosts on which the figure is not 0."""
+        """Returns a sentence for each figure with a `note`. It names the hosts on which the figure is not 0."""
         found: list[str] = []
         for name, figure in self._figures.items():
             if figure.note:

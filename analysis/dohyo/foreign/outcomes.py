@@ -48,7 +48,7 @@ def not_found_calls(operations: Mapping[str, Operation]) -> int:
 
 
 def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: bool) -> dict[str, Operation]:
-    """Returns the operation types with return codes that count records. They are empty if they cannot be computed.
+    """Returns the operation types with return codes that count records; empty codes if they cannot be computed.
 
     :param each: number of records per operation; None if not known
     :param known: whether a type without rows for failures certainly had no failures

@@ -33,7 +33,7 @@ _ACCESS = (
     r"(.*\.)?(user|username|password|useSSL|ca|localdc|tlsname|tlsca|principal|keytab|krb5conf)"
     r"|hbase\.(security\.authentication|rpc\.protection|client\.netty\.tls\.enabled|rpc\.tls\..*)"
 )
-# An address with an optional port, but no blanks or shell characters. Some systems allow a path after it.
+# An address with an optional port, but no blanks or shell characters. Some systems allow a name or a path after it.
 _HOST = r"([0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 _LAST_PORT = 65535
 _HOSTS = rf"{_HOST}(,{_HOST})*"
