@@ -86,7 +86,7 @@ def test_a_broken_histogram_log_costs_its_trial_the_numbers_and_no_other(damage:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("READ.hdr", "READ.hdr has 0 operations"), ("result.txt", "no result lines in result.txt")]
+    ("name", "why"), [("READ.hdr", "READ.hdr contains 0 operations"), ("result.txt", "no result lines in result.txt")]
 )
 def test_an_empty_log_costs_its_trial_the_numbers(name: str, why: str, tmp_path: Path) -> None:
     two_trials(tmp_path)

@@ -128,7 +128,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
         (["--resume", "x", "--records", "5"], "leave out --records"),
         (["--resume", "x", "--doctor"], "leave out --doctor"),
         (["workloadA", "--plan", "--doctor"], "give one of them"),
-        (["workloadA", "--attach", "scylla=a", "--systems", "hbase"], "is not among --systems hbase; name it there"),
+        (["workloadA", "--attach", "scylla=a", "--systems", "hbase"], "is not among --systems hbase; add it there"),
     ],
 )
 def test_bad_input_ends_with_2_and_starts_nothing(

@@ -184,7 +184,7 @@ def test_types_that_add_up_to_more_than_all_operations_are_invalid(more: Mapping
     write(tmp_path / "run.txt", RUN + "".join(results(more).splitlines(keepends=True)[2:]))
     of = only(tmp_path)
     assert of.status == "invalid"
-    assert f"the types have {10_000 + sum(more.values()):,} operations, OVERALL 10,000" in (of.reason or "")
+    assert f"the types state {10_000 + sum(more.values()):,} operations, OVERALL 10,000" in (of.reason or "")
 
 
 def test_two_clients_that_wrote_line_by_line_into_one_file_have_no_valid_numbers(tmp_path: Path) -> None:

@@ -534,7 +534,7 @@ def test_without_samples_there_is_no_table_and_of_a_missing_host_a_warning(tmp_p
     shutil.rmtree(folder / "hosts/node1")
     summary = summarise(tmp_path)
     assert summary.trials[0].hosts == []
-    assert [warning for warning in summary.warnings if "node1" in warning and "no samples" in warning]
+    assert [warning for warning in summary.warnings if "node1" in warning and "host are missing" in warning]
     (folder / "hosts").rmdir()
     summary = summarise(tmp_path)
     assert summary.warnings == []

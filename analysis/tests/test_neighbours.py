@@ -67,7 +67,7 @@ def test_a_busy_machine_is_said_with_the_processes_and_the_way_out(
     said = capfd.readouterr().err
     assert "other processes used " in said
     assert any(f"(process {pid} of " in said for pid in busy)
-    assert "raise --set max.other.cpu=50%" in said
+    assert "end these programs, or set max.other.cpu=50%" in said
 
 
 def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,10 +268,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     # Histogram logs of a client
     "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "half a histogram log": (cut(f"{CLIENT}/READ.hdr"), "READ.hdr:6: broken histogram: Incorrect padding"),
-    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr has"),
+    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr contains"),
     "an interval twice": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:5], *all_[5:6], *all_[5:]]),
-        "READ.hdr has",
+        "READ.hdr contains",
     ),
     "intervals in another order": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:4], *reversed(all_[4:])]),
@@ -283,7 +283,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "another unit of a histogram log": (
         replace(f"{CLIENT}/READ.hdr", "microseconds", "nanoseconds"),
-        "READ.hdr has latencies up to",
+        "READ.hdr contains latencies up to",
     ),
     "a unit that nobody knows": (
         replace(f"{CLIENT}/READ.hdr", "microseconds", "seconds"),
@@ -298,7 +298,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no intended latencies": (remove(f"{CLIENT}/Intended-READ.hdr"), "Intended-READ.hdr is missing"),
     "service times as intended ones": (
         put(f"{CLIENT}/READ.hdr", f"{CLIENT}/Intended-READ.hdr"),
-        "READ.hdr has 814 operations",
+        "READ.hdr contains 814 operations",
     ),
     # Set of clients
     "a missing client": (remove(CLIENT), "the client has left nothing"),
@@ -440,7 +440,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     # Evidence of hosts and servers
     "no samples of a host": (
         remove(f"{TRIAL}/hosts/host2"),
-        "raw/01-mysql-innodb/hosts/host2/metrics.jsonl.gz: there are no samples of t",
+        "raw/01-mysql-innodb/hosts/host2/metrics.jsonl.gz: the samples of this host ar",
     ),
     "half the samples of a host": (
         samples(f"{TRIAL}/hosts/host2/metrics.jsonl.gz", lambda all_: all_[: len(all_) // 2]),
