@@ -30,7 +30,7 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
 
     :param inventory: None for this machine, which is checked without Ansible
     :param variables: variables of the systems, such as the path of a server's archive
-    :returns: for each system "", or the reason why it is not available and how to get it
+    :returns: for each system, "" or the reason why it is unavailable and how to get it
     :raises BadInputError: if the playbook that asks the hosts fails
     """
     inventory = inventory or local_inventory()

@@ -30,7 +30,7 @@ from dohyo.places import ANSIBLE, JDK
 from dohyo.scenario.hosts import Hosts, of_inventory
 
 Event = dict[str, Any]
-# Task of trial.yml that reports why a trial failed.
+# Name of the task in trial.yml that reports why a trial failed.
 VERDICT = "Trial failed"
 # Seconds between two checks of a program: short enough for a smooth display, at almost no cost while measuring.
 POLL_SECONDS = 0.25

@@ -33,7 +33,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class CanaryFigure:
-    """One figure of a host before a trial.
+    """A figure that was measured on a host before a trial.
 
     :ivar name: key of `_WORDS`
     :ivar of: the measured folder, or the server at the other end of the connection; None if there is only one
@@ -104,7 +104,7 @@ class Drift:
 class Comparison:
     """The result of comparing the canaries of an experiment's trials.
 
-    :ivar trials: number of trials that had a canary
+    :ivar trials: number of trials with a canary
     :ivar same: groups of figures (CPU, memory, disk, network) that changed by at most `DRIFT` on all hosts
     :ivar unsteady: groups that changed by more than `DRIFT`, but whose time slices vary too much to be certain
     :ivar largest: largest difference of any figure

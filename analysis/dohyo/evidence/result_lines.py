@@ -31,7 +31,7 @@ _RESULT = re.compile(rf"(?:^|[\s|]){RESULT}")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
 _PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
 _LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
-_BUCKET = re.compile(r">?\d+")  # in results of measurementtype=histogram, timeseries, and of verbose histograms
+_BUCKET = re.compile(r">?\d+")  # in results of measurementtype=histogram and timeseries, and in verbose histograms
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
 _MOST = 10**18
 # YCSB's own statuses; bindings may have others.
