@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Installs what Dohyo needs on this machine. run.sh and test.sh call it; users can call it, too.
+# Installs what Dohyo needs on this machine. run.sh and test.sh call it, and users can also call it themselves.
 #
 #   ./setup.sh python   Python >= 3.11 and the project's venv (.venv) with the command `dohyo`
 #   ./setup.sh aws      the same plus AWS's client, for ansible/aws.yml
 #   ./setup.sh figures  the same plus vl-convert, for `dohyo report --figures`, which calls this step itself
 #   ./setup.sh page     the same plus the script that draws the charts of a report
 #   ./setup.sh test     the same plus the linters and test tools, and a Chromium for the tests of the report's page
-#   ./setup.sh client   JDK 17, Maven >= 3.6 and the built benchmark client, and page: what a measurement needs
+#   ./setup.sh client   the same as page plus JDK 17, Maven >= 3.6 and the built benchmark client: what a measurement needs
 #   ./setup.sh          python and client
 #
 # apt-get installs missing packages (as root or with passwordless sudo); otherwise the command to type is printed. Each step
-# leaves a stamp of its inputs in .setup/, beside its log, and is skipped while the inputs are the same. After an interruption, call
-# the step again: pip and Maven keep complete downloads in their caches.
+# leaves a stamp of its inputs in .setup/, beside its log, and is skipped while the inputs are the same. After an interruption,
+# run the step again: pip and Maven keep completed downloads in their caches.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -25,7 +25,7 @@ logged() {
     local log="$state/$1.log"
     shift
     "$@" 2>&1 | tee -- "$log" | show_progress && return
-    # Maven prints the end of a colour before its first line.
+    # Maven prints the code that ends a colour before its first line.
     { grep -E -m 15 $'^(\e\\[[0-9;]*m)*(\\[ERROR\\]|ERROR:|E:) ' "$log" || tail -n 15 "$log"; } >&2
     die "this failed: $* (the whole log: $log)"
 }
@@ -46,7 +46,7 @@ show_progress() {
 }
 
 # Installs Debian packages, or prints the command for it. A name may be a function that prints the package's name. The function
-# runs before and after apt-get fetches the package lists, because only then it knows which packages exist.
+# runs again after apt-get has fetched the package lists, because they may change the name.
 install_packages() {
     local sudo=() names
     names=$(package_names "$@")
@@ -59,7 +59,7 @@ install_packages() {
     logged apt "${sudo[@]}" apt-get -q update
     names=$(package_names "$@")
     say "installing with apt-get: $names"
-    # shellcheck disable=SC2086 # several names
+    # shellcheck disable=SC2086 # splits the names
     logged apt "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $names
 }
 
@@ -86,7 +86,7 @@ find_python() {
     return 1
 }
 
-# Prints the package of the oldest suitable Python in this distribution; Ubuntu 22.04 has 3.11 beside its 3.10.
+# Prints the package of the oldest suitable Python in this distribution. Ubuntu 22.04, for example, also has 3.11.
 python_package() {
     local version
     for version in 3.11 3.12 3.13 3.14; do
@@ -98,13 +98,13 @@ python_package() {
     echo python3-venv
 }
 
-# Prints the inputs of an installation from the requirements file $1, with the checkout's path: a venv cannot be moved.
+# Prints the inputs of an installation from the requirements file $1. They include the checkout's path: a venv cannot be moved.
 python_inputs() { printf '%s %s\n' "$root" "$(cat "$root/analysis/$1" "$root/analysis/pyproject.toml" | sha256sum)"; }
 
 # Tests whether the stamp $1 was written at this checkout's path.
 is_of_here() { [[ -e $1 ]] && sed 's/ [0-9a-f]*  -$//' "$1" | grep -qxF -- "$root"; }
 
-# Tests whether the Python $1 has a pip that can install for another Python. Then .venv needs no own pip, which takes 17 MB.
+# Tests whether the Python $1 has a pip that can install for another Python. Then .venv needs no pip (17 MB).
 has_pip() {
     "$1" -c 'import sys, pip; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null
 }
@@ -130,11 +130,11 @@ setup_python() {
     fi
     say "installing Python packages into .venv with $("$python" --version)"
     if ! [[ -x "$venv/bin/python" ]] || ! is_of_here "$stamp"; then
-        # Replace only a venv that setup.sh has created: with its mark, or with the stamp of older versions.
+        # Replace only a venv that setup.sh has created: one with its mark, or with the stamp of older versions.
         [[ ! -e $venv || -e $venv/.dohyo-setup || (-e $stamp && -e $venv/bin/dohyo) ]] || die "$venv was not made by setup.sh; move it away"
         rm -rf -- "$venv"
         mkdir -- "$venv"
-        touch -- "$venv/.dohyo-setup" # before any step that may be interrupted
+        touch -- "$venv/.dohyo-setup" # first, because the next steps may be interrupted
         if has_pip "$python"; then without=(--without-pip); fi
         logged venv "$python" -m venv "${without[@]}" "$venv"
     fi
@@ -150,12 +150,12 @@ setup_python() {
 # Quotes a word for sh. (bash's %q may write $'…', which sh does not support.)
 quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 
-# Adds the path of analysis/ and its command to the venv $1. `pip install -e` would take as long as half of the packages.
+# Adds the path of analysis/ and the command dohyo to the venv $1. `pip install -e` would take as long as half of the packages.
 install_dohyo() {
     local site
     site=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     printf '%s\n' "$root/analysis" >"$site/dohyo.pth"
-    # A shell script, because the first line of a script cannot contain a path with spaces.
+    # Write a shell script, because a script cannot name a Python in its first line if the path contains spaces.
     cat >"$1/bin/dohyo" <<EOF
 #!/bin/sh
 exec $(quoted "$1/bin/python") -P -c 'import sys; sys.argv[0] = "dohyo"; from dohyo.cli import main; sys.exit(main())' "\$@"
@@ -163,13 +163,13 @@ EOF
     chmod 755 -- "$1/bin/dohyo"
 }
 
-# Makes the script for the page. vl-convert contains it and is 90 times as large; if not installed, it is fetched temporarily.
+# Creates the script for the page from vl-convert, which is 90 times as large and therefore only fetched temporarily if missing.
 setup_page() {
     setup_python requirements.txt
     if [[ -s "$state/vega.js" ]]; then
         return
     fi
-    say "making the script that draws the charts of a report"
+    say "creating the script that draws the charts of a report"
     local folder python="$root/.venv/bin/python"
     folder=$(mktemp -d -- "$state/vl-convert.XXXXXX")
     if ! "$python" -c 'import vl_convert' 2>/dev/null; then
@@ -183,7 +183,7 @@ sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))'
     rm -rf -- "$folder"
 }
 
-# Installs the lowest ansible-core that pyproject.toml allows, for tests that run with it, too.
+# Installs the lowest ansible-core that pyproject.toml allows, for the tests that also run with it.
 setup_lowest() {
     local lowest folder="$state/ansible-lowest"
     lowest=$(sed -n 's/.*"ansible-core>=\([0-9.]*\).*/\1/p' "$root/analysis/pyproject.toml")
@@ -196,13 +196,13 @@ setup_lowest() {
 
 # ---- Chromium -------------------------------------------------------------------------------------------------------
 
-# Installs a Chromium. Without one, only the tests of the page are skipped, with the reason.
+# Installs Chromium. Without it, only the tests of the page are skipped, and state the reason.
 setup_browser() {
     local name
     for name in chromium chromium-browser google-chrome; do # the names in analysis/tests/support/browser.py
         if command -v "$name" >/dev/null; then return; fi
     done
-    # In a subshell, because install_packages exits if the package is missing (Ubuntu has a snap) or may not be installed.
+    # Use a subshell: install_packages exits if the package is missing (Ubuntu has a snap instead) or cannot be installed.
     (install_packages chromium) || say "no Chromium: the tests of the report's page will be skipped"
 }
 
@@ -210,7 +210,7 @@ setup_browser() {
 
 is_jdk17() { [[ -x "$1/bin/javac" ]] && grep -qs '^JAVA_VERSION="17[."]' "$1/release"; }
 
-# Prints the home of a JDK 17. Newer ones lack features that Cassandra and HBase still use.
+# Prints the home of a JDK 17. Newer JDKs lack features that Cassandra and HBase still use.
 find_jdk() {
     local home
     for home in "${JAVA_HOME:-}" "$state/java" /usr/lib/jvm/*17* /opt/*17* "$HOME"/.sdkman/candidates/java/17*; do
@@ -228,7 +228,7 @@ has_maven() {
     [[ $(printf '3.6\n%s\n' "$version" | sort -V | head -n 1) == 3.6 ]]
 }
 
-# Prints a digest of the built client's sources and jars; if it changes, the client is built again.
+# Prints a digest of the client's sources and built jars. If it changes, the client is built again.
 client_fingerprint() (
     cd -- "$root/ycsb-bindings"
     {
@@ -270,7 +270,7 @@ if [[ ! -w $state || -e $state/lock && ! -w $state/lock ]]; then
     say "ERROR: $root belongs to $(stat -c %U -- "$root"), and $(id -un) cannot write to it; use a clone of your own"
     exit 2
 fi
-# Two setups at once would build into the same folders, so the second one waits.
+# A second setup waits, because both would build into the same folders.
 exec 9>"$state/lock"
 if ! flock -n 9; then
     say "waiting for another setup of this checkout"
@@ -285,7 +285,7 @@ case "${1:-all}" in
     test)
         setup_python requirements-test.txt requirements-aws.txt requirements-figures.txt requirements.txt
         setup_browser
-        # The tests of raw devices partition files, and need the same tool as such hosts.
+        # The tests of raw devices partition files with sfdisk, as Dohyo partitions the disks of hosts.
         command -v sfdisk >/dev/null || (install_packages fdisk) || say "no sfdisk: the tests of raw devices will be skipped"
         setup_lowest
         ;;

@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# ./test.sh [all|PART…]: sets up the tools and runs the tests with pytest. Real servers, no mocks.
+# ./test.sh [all|PART…]: sets up the tools and runs the tests with pytest. They use real servers, no mocks.
 #
 #   ./test.sh           before a commit: lint, the unit and contract tests that are not marked slow, and one experiment with its report
 #   ./test.sh all       everything
 #   ./test.sh PART…     all tests of these parts:
 #
-#   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle, javac's warnings, and the language of all texts
+#   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle, javac's warnings, and checks of the language of all texts
 #   unit      Python, Java and the agent of a host, without a database
-#   contract  every binding with its real server, and the page that adds a system; one system: ./test.sh contract hbase
-#   hosts     two hosts that have only SSH, on this machine (docs/testbed.md); needs root, otherwise it is skipped with the reason
+#   contract  every binding with its real server, and docs/adding-a-system.md; one system: ./test.sh contract hbase
+#   hosts     two hosts on this machine that have only SSH (docs/testbed.md); needs root, otherwise skipped with a reason
 #   run       ./run.sh as users call it: the table, failures, Ctrl-C, --resume
 #   attach    ./run.sh with a server that Dohyo has not started
-#   cluster   four hosts on this machine: clusters, synchronized clients, crashes; needs root, as hosts does;
+#   cluster   four hosts on this machine: clusters, synchronized clients, crashes; needs root, like hosts;
 #             one system: ./test.sh cluster hbase
 #
-# Linters and unit tests compute, and the other parts mostly wait, so both run at the same time.
-# Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS has further options of pytest. DOHYO_UNTIL is a time in seconds
-# since 1970; tests that would begin later are skipped.
+# Linters and unit tests run beside the other parts, which mostly wait.
+# Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS may contain further options for pytest. DOHYO_UNTIL is a time in
+# seconds since 1970; tests that would begin later are skipped.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 reports="$root/.setup/reports"
-unset PYTHONDONTWRITEBYTECODE # otherwise each of many programs would compile Ansible and our modules again
+unset PYTHONDONTWRITEBYTECODE # otherwise each process would compile Ansible and Dohyo's modules again
 
-# Ctrl-C must not leave a server behind. Each command has a process group of its own, and pytest cleans up after TERM.
+# Ctrl-C must not leave a server running. Each command runs in its own process group, and pytest cleans up after TERM.
 pid=
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
@@ -36,7 +36,7 @@ pytest() {
     begin "$root/.venv/bin/python" -m pytest "${@:2}" "${options[@]}" -rfEs --durations=10 --junitxml="$reports/$1.xml"
 }
 
-# ended NAME PID: waits for a pytest. Its exit code 4 means a wrong argument, such as the name of a system.
+# ended NAME PID: waits for pytest. The exit code 4 means a wrong argument, such as the name of a system.
 ended() {
     local code=0
     wait "$2" || code=$?
@@ -49,7 +49,7 @@ ended() {
 check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 
 # Starts the linters and unit tests. Some of them wait, so there are more workers than processors. The tests of a file stay on one
-# worker, because they share results of Ansible. Java's tests start first, as they wait longest.
+# worker, because they share results of Ansible. Java's tests start first, because they take longest.
 begin_units() {
     local files=()
     if [[ " ${chosen[*]} " == *' lint '* ]]; then files+=(suite/test_lint.py tests/test_documents.py); fi
@@ -73,7 +73,7 @@ run() { check run --timeout=0 "${everyday[@]}" e2e --ignore=e2e/test_attach.py; 
 attach() { check attach --timeout=0 e2e/test_attach.py; }
 cluster() { check cluster suite/test_cluster.py --deselect "$hosts"; }
 
-# Runs the tests that need all processors, and those of playbooks with the lowest release of Ansible.
+# Runs the tests that need all processors, and the tests of playbooks with the lowest supported release of Ansible.
 alone() {
     check scripts suite/test_scripts.py
     PYTHONPATH="$root/.setup/ansible-lowest" check lowest -n "$(nproc)" --dist loadfile \

@@ -1,10 +1,10 @@
-"""Measures the cost of verify=acknowledged: the ratio of the rate with it to the rate without it.
+"""Measures the cost of verify=acknowledged: the rate with this setting divided by the rate without it.
 
     .venv/bin/python benchmarks/accounting.py [cassandra] [mysql-innodb] [--rounds 3] [--duration 15] [--records 100000]
 
 The script runs an experiment of workloadA with both values of `verify`. Each round measures a system once with each
-value, on fresh servers. The table has the rates, and the median, minimum and maximum of their ratio over the rounds. It
-also has the processor time of client and servers per record. The aim is a ratio of at least 0.95.
+value, on fresh servers. The table shows the rates, and the median, minimum and maximum of their ratio over all rounds.
+It also shows the processor time per record of client and servers. The aim is a ratio of at least 0.95.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def measure(systems: list[str], rounds: int, duration: int, records: int, folder
 
 
 def overall(trials: list[dict[str, Any]], system: str, verify: str) -> list[dict[str, Any]]:
-    """Returns the rows of all operations together, one for each valid round."""
+    """Returns the rows that combine all operation types, one for each valid round."""
     return [
         row
         for trial in trials

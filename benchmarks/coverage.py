@@ -1,4 +1,4 @@
-"""Measures how reliable intervals and verdicts are in simulated runs with known true rates.
+"""Measures how reliable intervals and verdicts are, in simulated runs whose true rates are known.
 
     .venv/bin/python benchmarks/coverage.py [--experiments 1000] [--seconds 60]
 
@@ -13,12 +13,12 @@ stalls        independent; once in two minutes on average the rate is 0 for 3 s
 
 The rate also differs between rounds, lognormally with a deviation of 2 %. The functions of the summary judge the
 rounds: `statistics.logarithms`, `statistics.ratios`, and the verdict of `dohyo compare` with its margin of 5 %.
-The summary gives no interval for a single run. The columns "seconds of one run" show why: they have the usual
+The summary gives no interval for a single run. The columns "seconds of one run" show why: they contain the usual
 interval for a single run, from batch means.
 
 - There are 20 batches of equal length (Law: Simulation Modeling and Analysis; 10 to 30 are enough, Schmeiser 1982).
 - n batches count as n (1 - r) / (1 + r) independent ones (Bayley and Hammersley 1946); r is the lag-1 autocorrelation.
-- Estimates of r are too low, so r + (1 + 4 r) / n is used instead (Marriott and Pope 1954), at least 0.
+- Estimates of r are too low, so r + (1 + 4 r) / n, but at least 0, is used instead (Marriott and Pope 1954).
 
 The tables show
 
@@ -50,11 +50,11 @@ from dohyo.summary.results import Pair
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 BATCHES = 20
-# Maximum estimate of the autocorrelation. A larger one cannot be distinguished from a trend.
+# Maximum estimate of the autocorrelation. A larger autocorrelation cannot be distinguished from a trend.
 MOST_CORRELATED = 0.95
-# Standard deviation of a second, as a share of the rate.
+# Standard deviation of the rates of seconds, as a share of the mean rate.
 DEVIATION = 0.10
-# Standard deviation of the rate between rounds.
+# Standard deviation of the rates of rounds (of their logarithm).
 ROUNDS = 0.02
 BURST, STALL, RISE = (1 / 60, 5.0, 0.5), (1 / 120, 3, 0.0), 0.2
 
@@ -80,7 +80,7 @@ def autoregressive(kept: float) -> Draw:
 
 
 def bursts(generator: np.random.Generator, seconds: int) -> Floats:
-    """Returns values with bursts; start and end of a burst are equally likely in every second (a Markov chain)."""
+    """Returns values with bursts. Every second is equally likely to begin a burst or to end one (a Markov chain)."""
     begins, length, rate = BURST
     low = generator.random() < begins * length / (1 + begins * length)
     series = independent(generator, seconds)
@@ -97,7 +97,7 @@ def drift(generator: np.random.Generator, seconds: int) -> Floats:
 
 
 def stalls(generator: np.random.Generator, seconds: int) -> Floats:
-    """Returns values with stalls, which may begin before the window or last beyond it."""
+    """Returns values with stalls. A stall may begin before the window or end after it."""
     begins, length, rate = STALL
     starts = np.flatnonzero(generator.random(seconds + int(length) - 1) < begins)
     series = independent(generator, seconds)
@@ -117,14 +117,14 @@ KINDS: dict[str, Draw] = {
 
 
 def run(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Floats:
-    """Returns the rates of the seconds of one run in a round."""
+    """Returns the rate in each second of one run; the mean rate varies between rounds."""
     return rate * math.exp(generator.normal(0, ROUNDS)) * np.maximum(0, draw(generator, seconds))
 
 
 def batch_means(series: Floats) -> Estimate | None:
-    """Returns the estimate by batch means, or None for a series shorter than `BATCHES`.
+    """Returns the estimate from batch means, or None if the series has fewer than `BATCHES` seconds.
 
-    A remainder of the division into batches is dropped at the beginning.
+    Seconds at the beginning that do not fill a batch are dropped.
     """
     length = len(series) // BATCHES
     if not length:
@@ -136,17 +136,17 @@ def batch_means(series: Floats) -> Estimate | None:
         r = sum((a - mean) * (b - mean) for a, b in pairwise(means)) / ((BATCHES - 1) * deviation**2)
         r = min(max(0.0, r + (1 + 4 * r) / BATCHES), MOST_CORRELATED)
     worth = max(2.0, BATCHES * (1 - r) / (1 + r))
-    # By the delta method, this is the deviation of the mean's logarithm, to first order.
+    # By the delta method, the third argument is the deviation of the logarithm of the mean, to first order.
     return Estimate(BATCHES, math.log(mean), deviation / math.sqrt(worth) / mean, worth - 1)
 
 
 def of_one(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
-    """Returns the estimate from a single run, which cannot contain the differences between rounds."""
+    """Returns the estimate from a single run, which cannot take the differences between rounds into account."""
     return batch_means(run(draw, generator, seconds, rate))
 
 
 def of_itself(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
-    """Returns the estimate from a single run if rounds do not differ, which its interval assumes."""
+    """Returns the estimate from a single run if rounds do not differ, as its interval assumes."""
     return batch_means(rate * np.maximum(0, draw(generator, seconds)))
 
 
@@ -166,7 +166,7 @@ def ratio(one: Estimate | None, other: Estimate | None) -> Ratio:
     :raises ValueError: if an estimate is missing
     """
     if one is None or other is None:
-        raise ValueError("runs are too short for 20 batches, or did nothing")
+        raise ValueError("runs are too short for 20 batches, or have no operations")
     return statistics.ratios([one, other])[0, 1]
 
 
@@ -186,7 +186,7 @@ def compared(found: Ratio) -> bool:
 
 
 def heads(first: str, names: Sequence[str]) -> str:
-    """Returns the two head lines of a table."""
+    """Returns the two header lines of a table."""
     return f"{line(first, names)}\n{line('---', ['---'] * len(names))}"
 
 
@@ -206,7 +206,7 @@ def main() -> None:
             for rounds in (3, 5, 10)
         },
     }
-    print(f"Intervals that contain the truth, in % of {count:,}, runs of {seconds} s\n")
+    print(f"Intervals that contain the truth, in % of {count:,}; runs of {seconds} s\n")
     print(heads("", list(designs)))
     for name, draw in KINDS.items():
         cells = []
@@ -215,8 +215,8 @@ def main() -> None:
             cells.append(share([1 / each.factor <= each.centre <= each.factor for each in found]))
         print(line(name, cells), flush=True)
     for said, factor in (
-        ("Of identical pairs", 1.0),
-        *((f"Of pairs that differ by {by} %", 1 - by / 100) for by in (5, 10, 20)),
+        ("Identical pairs", 1.0),
+        *((f"Pairs that differ by {by} %", 1 - by / 100) for by in (5, 10, 20)),
     ):
         print(f"\n{said}, in %: called different by the table · regression or improvement by `compare`\n")
         print(heads("", list(designs)))

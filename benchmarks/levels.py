@@ -1,4 +1,4 @@
-"""Measures how well level changes are detected in simulated hours with known changes.
+"""Measures how well changes of the rate's level are detected, in simulated runs whose changes are known.
 
     .venv/bin/python benchmarks/levels.py [--experiments 100]
 
@@ -6,10 +6,10 @@ The rates of the seconds of a run scatter around 1000 in ways that occur in real
 
 white      independent seconds with a standard deviation of 30 %
 AR(1) …    deviation 15 %; each second keeps this share of the previous second's (first-order autoregression)
-dips       white with 10 %, and dips to a share of the rate. `9/60 at 40 %` is a dip of 9 s about every 60 s
+dips white with 10 %, and dips to a share of the rate. `9/60 at 40 %`: a dip to 40 % for 9 s, about every 60 s
 
 The table shows the number of changes found in a run without a change (aim: at most 0.05). For rates that fall by 20 %
-or 40 % in the middle, it shows how often one change is found, within two minutes.
+or 40 % in the middle, it shows how often exactly one change is found, within two minutes.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def autoregressive(random: np.random.Generator, seconds: int, memory: float, dev
 
 
 def with_dips(random: np.random.Generator, seconds: int, every: float, length: int, share: float) -> Floats:
-    """Returns rates with dips; the intervals between dips scatter by a fifth."""
+    """Returns rates with dips; the standard deviation of the intervals between dips is a fifth of their mean."""
     rate = 1000 * (1 + random.normal(0, 0.1, seconds))
     begin = random.uniform(0, every)
     while begin < seconds:
@@ -58,7 +58,7 @@ NOISE: dict[str, Draw] = {
 
 
 def found(draw: Draw, random: np.random.Generator, seconds: int, share: float, experiments: int) -> float:
-    """Returns the number of changes found per run, or for a changed rate the share of runs with one correct change."""
+    """Returns the changes found per run or, if the rate changes, the share of runs with one correct change."""
     total = 0
     for _ in range(experiments):
         rate = draw(random, seconds)
@@ -69,7 +69,7 @@ def found(draw: Draw, random: np.random.Generator, seconds: int, share: float, e
 
 
 def main() -> None:
-    """Prints a row for each kind of noise."""
+    """Prints a table with one row for each kind of noise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", type=int, default=100)
     experiments = parser.parse_args().experiments

@@ -1,16 +1,16 @@
-"""Measures the time and memory of a report on the histogram logs of many clients, and of reading a long status log.
+"""Measures how much time and memory it takes to report on the logs of many clients, and to read a long status log.
 
     .venv/bin/python benchmarks/log_size.py [--clients 1000] [--seconds 3600] [--rounds 3] [--status-mb 2000]
 
-The clients form an experiment in a temporary folder, like a run with one client per host. Each client has one-second
-histogram logs of READ and UPDATE, result lines and client.json; `--hosts` hosts have samples. The report has the tables
-and report.html with all results of `dohyo report`: rows per client, dips, changes of level, latencies over time,
-percentile curves. A second experiment has `--times` as many clients, and shows how the costs grow.
+The script writes an experiment into a temporary folder, with one client per host. A client's files are histogram logs
+of READ and UPDATE for each second, result lines and client.json; `--hosts` hosts have samples. The report is written as
+tables and as report.html. It contains all results of `dohyo report`: rows per client, dips, changes of level, latencies
+over time, percentile curves. A second experiment has `--times` as many clients, and shows how the costs grow.
 
-Each second has one of 300 encoded histograms of lognormal latencies. `--distinct` logs of each operation type are
-written, each with its own order of histograms. Clients have hard links to these logs, each client to another pair. So
-files are read from memory instead of a slow disk, and all of them are decoded. A new process reads each experiment. Its
-memory is the maximum of the sum over all its processes, where shared pages count for each process.
+The histogram of each second is one of 300, all of lognormal latencies. `--distinct` logs of each operation type are
+written, each with its own order of histograms. The clients' logs are hard links to these, to a different pair for each
+client. So files are read from memory, not from a slow disk, and all are decoded. A new process reads each experiment.
+Its memory is the peak of the total over its processes; shared pages are counted for each process.
 """
 
 import argparse
@@ -57,7 +57,7 @@ AGREED = 1_795_266_533.0
 
 
 def encoded(distinct: int) -> list[tuple[str, int, int]]:
-    """Returns histograms of one second of a client, each with its number of operations and maximum latency in µs."""
+    """Returns histograms of one second, each with its number of operations and its maximum latency in µs."""
     random.seed(1)
     result = []
     for _ in range(distinct):
@@ -87,7 +87,7 @@ def write_log(path: Path, number: int, seconds: int, histograms: list[tuple[str,
 
 
 def write_client(folder: Path, seconds: int, logs: dict[str, tuple[int, int]]) -> None:
-    """Writes the files of one client besides its logs.
+    """Writes the files of one client, except its histogram logs.
 
     :param logs: operation type → number of operations, and maximum latency in µs
     """
@@ -138,7 +138,7 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
         for number in range(clients):
             client = trial / phase / f"client{number:05d}"
             client.mkdir(parents=True)
-            # Give each client another pair of logs, because clients with equal logs would count as copies of a run.
+            # Give each client a different pair of logs: clients with equal logs would be reported as copies of a run.
             pair = {"READ": number % options.distinct, "UPDATE": number // options.distinct % options.distinct}
             for name, which in pair.items():
                 log = logs / f"{phase}-{which}" / f"{name}.hdr"
@@ -197,13 +197,13 @@ def memory(process: int) -> int:
 
 
 def cpu() -> float:
-    """Returns the processor time of all children that have ended, in seconds."""
+    """Returns the total processor time, in seconds, of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def measured(program: str, path: Path) -> tuple[float, float, float]:
-    """Runs a program and returns its time in seconds, its peak memory in MB, and its processor time in seconds.
+    """Runs a program; returns its duration in seconds, its peak memory in MB, and its processor time in seconds.
 
     :raises SystemExit: if the program fails
     """
@@ -249,7 +249,7 @@ def main() -> None:
         "--distinct",
         type=int,
         default=100,
-        help="distinct logs per operation type, at most 300; their square must be at least the number of clients",
+        help="distinct logs per operation type, at most 300; their number squared must reach the number of clients",
     )
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)

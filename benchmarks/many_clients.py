@@ -3,10 +3,10 @@
     .venv/bin/python benchmarks/many_clients.py [--clients 100] [--rounds 3] [--seconds 10]
 
 Each "host" is an agent with its own connection (a local one instead of SSH) and its own client process. The client
-needs few resources: no database, a few operations per second, a minimal heap. All other parts are real. They include
-the protocol, clocks, the common start, growing logs, the live display that reads these logs, and merged histograms. One
-thing differs: a hundred JVMs start on one machine. So they are launched one after another, and the skew includes the
-time that the machine needs to wake a hundred processes at once.
+needs few resources: it uses no database, sends a few operations per second, and has a minimal heap. All other parts are
+as in a real run. They include the protocol, the clocks, the common start, growing logs, the live display that reads
+these logs, and merged histograms. One thing differs: a hundred JVMs start on one machine. Therefore, they are launched
+one after another, and the skew includes the time that the machine needs to wake a hundred processes at once.
 """
 
 import argparse
@@ -39,7 +39,7 @@ WARMUP = 2
 
 
 def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[str, Any]]:
-    """Returns the first message to each agent by host, as dohyo.trial.clients creates it."""
+    """Returns, by host, the first message to each agent, as dohyo.trial.clients creates it."""
     java = JDK / "bin" / "java" if JDK.exists() else Path("java")
     told = {}
     for number in range(count):
@@ -86,7 +86,7 @@ def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[st
 
 
 def follow(folders: list[Path], over: Any, answer: Any) -> None:
-    """Reads the logs like the live display, in a separate process, and reports what it has read."""
+    """Reads the logs as the live display does, in a separate process, and reports how much it has read."""
     tail = IntervalTail(folders)
     shown = []
     while not over.wait(1):
@@ -95,7 +95,7 @@ def follow(folders: list[Path], over: Any, answer: Any) -> None:
 
 
 def cpu(who: int) -> float:
-    """Returns the processor time of this process or of its ended children, in seconds."""
+    """Returns the processor time, in seconds, of this process or of its children that have ended."""
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
 
@@ -132,7 +132,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
         warmup=WARMUP,
         duration=options.seconds,
         bound=WARMUP + options.seconds + 90,
-        patience=60,  # agents of real hosts have their own processors; here a hundred share a few
+        patience=60,  # on real hosts, agents have their own processors; here, a hundred agents share a few
     )
     mirrors = [results / host for host in told]
     for mirror in mirrors:
@@ -189,7 +189,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
         "latest start ms": max(row["start_ms"] for row in outcome["clients"].values()),
         "end skew ms": outcome["end_skew_ms"],
         "clock known to ± ms": max(row["offset_error_ms"] for row in outcome["clients"].values()),
-        "last word after the end s": ended - conductor.agreed - window,
+        "last message after the end s": ended - conductor.agreed - window,
         "controller % of a core": 100 * controller / all_seconds,
         "agent % of a core": 100 * on_hosts / all_seconds / options.clients,
         "log B/s per client": sent[0] / options.seconds / options.clients,
@@ -207,20 +207,20 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=10, help="measured window")
-    parser.add_argument("--rate", type=int, default=10, help="operations per second of each client")
+    parser.add_argument("--rate", type=int, default=10, help="operations per second for each client")
     parser.add_argument(
         "--launch-interval",
         type=float,
         default=0.5,
-        help="seconds between two launches",
+        help="seconds between the launches of two clients",
     )
     parser.add_argument(
         "--start-delay",
         type=float,
         default=5,
-        help="seconds from all ready to the start",
+        help="seconds from the time when all are ready to the common start",
     )
-    parser.add_argument("--skew-limit", type=float, default=1000, help="ms; wide, for few cores")
+    parser.add_argument("--skew-limit", type=float, default=1000, help="maximum start skew in ms; large for few cores")
     options = parser.parse_args()
     rounds = []
     for number in range(options.rounds):

@@ -1,21 +1,21 @@
-"""Measures the time of a trial beside its load and its runs: from the end of a measured window to the next warm-up.
+"""Measures a trial's time apart from its load and its runs: from the end of a measured window to the next warm-up.
 
     .venv/bin/python benchmarks/overhead.py [cassandra] [mysql-innodb] [--times 3] [--records 1000] [--tasks]
     .venv/bin/python benchmarks/overhead.py --read FOLDER
 
-For each system, an experiment on this machine with run.sh and the real playbook measures one round more than --times.
-The events of two successive trials (raw/TRIAL/events.jsonl) divide the time between their windows into steps; the load
-is left out. The table has the medians of four figures for each step. They are the number of tasks, the number of tasks
-that started Python on the host (modules), the seconds with a task, and all seconds. The difference between the last two
-is Ansible's time between tasks. The steps:
+For each system, run.sh executes an experiment on this machine with the real playbook, and with one round more than
+--times. The events of two successive trials (raw/TRIAL/events.jsonl) divide the time between their windows into steps;
+the load is left out. For each step, the table shows the medians of four figures. They are the number of tasks, the
+number that started Python on the host (modules), the seconds in which a task ran, and all seconds. The difference
+between the last two is Ansible's time between tasks. The steps:
 
-    run    from the window's end to the end of the clients, and their statistics
+    run    from the end of the window until the clients have ended and their statistics are collected
     stop   servers, evidence, data
     next   the playbook's end, the state of the trial, and the rest of the next playbook's start with its first tasks
     start, canary, schema, settle    as in trial.yml
     client the next run's clients connect and agree on the start
 
---read prints the tables of existing experiments, by the system of the later trial; --tasks adds a row for each task.
+--read prints the tables of existing experiments, by the later trial's system; --tasks adds a row for each task.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# Ansible's actions that run on the controller. Dohyo's own actions are action plugins, which `is_module` recognises.
+# Ansible's actions that run on the controller; `is_module` finds Dohyo's own by their action plugins.
 ON_THE_CONTROLLER = {
     "assert",
     "debug",
@@ -62,7 +62,7 @@ class Gap:
     """Figures of the time between two windows."""
 
     steps: defaultdict[str, Step] = field(default_factory=lambda: defaultdict(Step))
-    tasks: Counter[str] = field(default_factory=Counter)  # seconds by step and task
+    tasks: Counter[str] = field(default_factory=Counter)  # total seconds of each task; the key contains the step
 
 
 def is_module(action: str) -> bool:
@@ -73,7 +73,7 @@ def is_module(action: str) -> bool:
 
 
 def window(trial: Path) -> tuple[float, float]:
-    """Returns the start of the last run's warm-up and the end of its window, in seconds since 1970."""
+    """Returns the times at which the last run's warm-up began and its window ended, in seconds since 1970."""
     (client,) = sorted(trial.glob("run-*/*/client.json"))[-1:]
     told: dict[str, Any] = json.loads(client.read_text())
     begin = told["agreed_start_ms"] / 1000
@@ -81,7 +81,7 @@ def window(trial: Path) -> tuple[float, float]:
 
 
 def events_of(trial: Path) -> list[dict[str, Any]]:
-    """Returns the events of a trial's playbook."""
+    """Returns the events that a trial's playbook wrote."""
     return [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
 
 
@@ -115,10 +115,10 @@ def gap(before: Path, after: Path) -> Gap:
 
 
 def measure(system: str, records: int, rounds: int, folder: Path) -> float:
-    """Runs the experiment of a system.
+    """Runs an experiment with one system.
 
     :param folder: folder for the evidence
-    :returns: processor time of run.sh and all processes that it waited for, in seconds; without servers and clients
+    :returns: processor seconds of run.sh and of all processes that it waited for; servers and clients are not included
     :raises CalledProcessError: if run.sh fails
     """
     settings = [
@@ -199,7 +199,7 @@ def main() -> None:
             try:
                 processor = measure(system, options.records, options.times + 1, folder)
             except subprocess.CalledProcessError as error:
-                sys.exit(f"ERROR: {system} was not measured; try {' '.join(map(str, error.cmd))}")
+                sys.exit(f"ERROR: {system} was not measured; for the reason, run {' '.join(map(str, error.cmd))}")
             print_table(system, gaps_of(folder)[system], tasks=options.tasks)
         print(
             f"\nProcessor seconds of the experiment, deploy.yml and {SHARE}: {processor:.0f}",

@@ -1,16 +1,16 @@
-"""Common parts of benchmarks that compare Dohyo's client with a peer: a server with a table, turns, means, a table row.
+"""Common parts of the benchmarks that compare Dohyo's client with a peer: server and table, turns, means, printed rows.
 
 A cell is a combination of rows, operations and load. Dohyo's client first warms the server up for `--server-warmup`
 seconds. Then the peer and Dohyo's client run in the order A B B A B A A B (`order`). Each run lasts `--warmup` and
 `--window` seconds, counted from its first line with records. It begins when the server has settled, that is, when its
-processes take less than a tenth of a processor. Both sides have the same table and keys, uniformly chosen records, and
-the same consistency levels, requests in flight and connections. A peer without batches sends single requests, 8 or 128
-in flight, whichever was faster in a preceding run, while Dohyo's client sends batches. All JVMs have the heap and the
-flags of a trial's client, and so its garbage collector.
+processes use less than a tenth of a processor. Both sides use the same table and keys, and choose records uniformly.
+They have the same consistency levels, and equally many requests in flight and connections. A peer without batches sends
+single requests, 8 or 128 in flight, whichever was faster in a preceding run, while Dohyo's client sends batches. All
+JVMs run with the heap and the flags of a trial's client, and thus with the same garbage collector.
 
-A client prints the number of records and, for most clients, the time of counting; otherwise the time is that of the
-line's arrival. Processor time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are
-the kernel's counts for the client's process in the window. The start and most of the JIT compilation precede it.
+A client prints the number of records and, usually, the time of counting; otherwise, the line's arrival time is used.
+Processor time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are the kernel's
+counts for the client's process in the window. The client's start and most of the JIT compilation precede it.
 
 Figures are geometric means of the runs. Ratios are geometric means of the pairs' ratios, with their minimum and maximum
 in square brackets. An aim is missed if all pairs miss it, and undecided if some do. If the true ratio equals the aim,
@@ -44,10 +44,10 @@ BINDINGS = ROOT / "ycsb-bindings"
 ANSIBLE = ROOT / "ansible"
 JAVA = ROOT / ".setup" / "java" / "bin" / "java"
 TICK = os.sysconf("SC_CLK_TCK")
-HEAP = 512  # heap in MB, the default of client_heap
-PATIENCE = 120  # maximum duration of a run beyond warm-up and window, in seconds
+HEAP = 512  # heap in MB; the default of client_heap
+PATIENCE = 120  # maximum seconds that a run may take in addition to warm-up and window
 
-# Modules of Dohyo's bindings by system, which are also the values of `-db`.
+# By system, the module of Dohyo's binding, which is also the value of `-db`.
 MODULES = {
     "cassandra": "cassandra",
     "scylla": "scylla",
@@ -55,7 +55,7 @@ MODULES = {
     "aerospike": "aerospike",
     "mysql-innodb": "mysql",
 }
-# The batch form with the lowest cost for a client; docs/batches.md describes the others, `logged` and `async`.
+# The kind of batch that costs the client least; docs/batches.md describes the other kinds, `logged` and `async`.
 OUR_BATCH_MODE = {
     "cassandra": {"cassandra.batchmode": "unlogged", "cassandra.batchread": "in"},
     "hbase": {},
@@ -63,7 +63,7 @@ OUR_BATCH_MODE = {
     "mysql-innodb": {},
 }
 # Settings of Dohyo's client that match the peers: one connection instead of one per event loop, and latte's single
-# consistency level for reads and writes. The peers for Aerospike and HBase have the levels of a trial's client.
+# consistency level for reads and writes. The peers for Aerospike and HBase use the same levels as a trial's client.
 PEERS_SETTINGS = {
     "cassandra": {
         "cassandra.coreconnections": "1",
@@ -73,18 +73,18 @@ PEERS_SETTINGS = {
     },
     "hbase": {"hbase.client.ipc.pool.size": "1"},
 }
-# latte also has one connection to each shard of ScyllaDB.
+# latte also opens one connection to each shard of ScyllaDB.
 for of_cassandra in (OUR_BATCH_MODE, PEERS_SETTINGS):
     of_cassandra["scylla"] = of_cassandra["cassandra"]
 KINDS = {"read": "reads", "write": "writes", "mix": "50/50 mix"}
 READS = {"read": 100, "write": 0, "mix": 50}
-# Pattern of the output of Dohyo's client and the stock client for a failed operation.
+# Pattern of what Dohyo's client and the stock client print for a failed operation.
 FAILURE = r"-(FAILED|NOT_FOUND): Count=[1-9]|^ERROR|DBException"
-# Patterns of the status lines of both clients, which begin with the time of counting.
+# Patterns of the status lines of both clients; a line begins with the time at which the operations were counted.
 COUNTED = r"^(?P<at>\S+ [\d:]+) \d+ sec: "
 OPERATIONS = COUNTED + r"(?P<all>\d+) operations"
 RECORDS = COUNTED + r"\d+ operations; .*; (?P<all>\d+) records"
-# Pattern of the output of alone/Allocations.java.
+# Pattern of the lines that alone/Allocations.java prints.
 ALLOCATED = re.compile(r"^allocated (\d+) bytes by (\d+) ms")
 
 Properties = Mapping[str, str]
@@ -105,7 +105,7 @@ class Load:
 
     @property
     def requests(self) -> int:
-        """Number of requests that the whole client has in flight."""
+        """Total number of requests that the client has in flight."""
         return self.threads * self.inflight
 
 
@@ -132,17 +132,17 @@ class Cell:
 class Client:
     """A client to run.
 
-    A line of its output counts if it matches `progress`. The group `all` is the count since the start, `new` the count
+    Lines of its output that match `progress` are counted. The group `all` is the count since the start, `new` the count
     since the last line. A line without these groups counts 1. The group `by` is the thread to which the line refers.
-    The group `at` is the time of counting: a thread that waits for a processor may print the line much later.
+    The group `at` is the time of counting: a thread that waits for a processor may print its line much later.
     """
 
     command: Sequence[str]
     progress: str
     failure: str
-    worth: int = 1  # records per unit of the count
-    threads: int = 1  # number of threads that `by` distinguishes
-    # Files for the command. Secrets are in files, which only this user can read; lists of processes show the command.
+    worth: int = 1  # number of records that each counted unit stands for
+    threads: int = 1  # number of threads that the group `by` distinguishes
+    # Files that the command reads. Only this user can read them, so they contain the secrets.
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -158,7 +158,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Aims:
-    """Targets for the ratios ours / peer: a minimum for the rate, a maximum for processor time and bytes per record."""
+    """Targets for the ratios ours / peer: a minimum for the rate, maximums for processor time and bytes per record."""
 
     rate: float
     cpu: float | None = None
@@ -166,16 +166,16 @@ class Aims:
 
 
 class NotMeasured(SystemExit):
-    """Raised for a run without figures: the client was too slow, ended early, or had errors."""
+    """Raised if a run has no figures because the client was too slow, ended early, or had errors."""
 
 
 def bundle(system: str) -> Path:
-    """Returns the folder with the jars of Dohyo's client and its binding."""
+    """Returns the folder that contains the jars of Dohyo's client and of the system's binding."""
     return BINDINGS / MODULES[system] / "target" / "bundle"
 
 
 def mix(kind: str, records: int, fields: int) -> dict[str, str]:
-    """Returns the properties of a run with uniformly chosen whole rows: reads, writes, or half of each."""
+    """Returns the properties of a run that reads or writes whole rows, or does half of each; chooses rows uniformly."""
     reads = {"read": "1", "write": "0", "mix": "0.5"}[kind]
     return {
         "workload": "site.ycsb.workloads.CoreWorkload",
@@ -190,7 +190,7 @@ def mix(kind: str, records: int, fields: int) -> dict[str, str]:
 
 
 def java(path: str, *command: str, heap: int = HEAP) -> list[str]:
-    """Returns the command of a JVM with the options of a trial's client; `heap` is in MB."""
+    """Returns the command that starts a JVM with the options of a trial's client; `heap` is in MB."""
     return [
         str(JAVA),
         f"-Xms{heap}m",
@@ -208,7 +208,7 @@ def ycsb(
     progress: str = OPERATIONS,
     phase: str = "-t",
 ) -> Client:
-    """Returns Dohyo's client or the stock client, which have the same options and print the same lines."""
+    """Returns Dohyo's client or the stock client; both accept the same options and print the same lines."""
     bounds = {
         "operationcount": 2_000_000_000,
         "maxexecutiontime": 3600,
@@ -289,7 +289,7 @@ def server(
             **properties,
         },
         "trial_threads": 4,
-        # The default allows only for the connections of a trial's client, and peers may have more.
+        # The default suffices only for the connections of a trial's client; peers may open more.
         "mysql_settings": {"max_connections": 200},
         **(variables or {}),
     }
@@ -304,7 +304,7 @@ def server(
 
 
 def processor_seconds(pid: int) -> float:
-    # Fields 12 and 13 after the command's name, which may contain any character, are user and system time.
+    # User and system time are fields 12 and 13 after the command's name, which may contain any character.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
 
@@ -318,7 +318,7 @@ def context_switches(pid: int) -> int:
 
 
 def per_second(points: Sequence[tuple[float, int]]) -> float:
-    """Returns the rate of the counts after the first point; 0 for a single point."""
+    """Returns the counts per second after the first point; 0 if there is only one point."""
     return sum(count for _, count in points[1:]) / (points[-1][0] - points[0][0]) if len(points) > 1 else 0
 
 
@@ -352,7 +352,7 @@ def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subproc
 
 
 def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
-    """Runs a client until its window ends; its warm-up begins with its first line that has records.
+    """Runs a client until the end of its window. The warm-up begins when a line reports the first records.
 
     :raises NotMeasured: if an operation fails, or the client ends too early, measures no record, or takes PATIENCE
         seconds too long
@@ -392,7 +392,7 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                 turns[groups.get("by", "")].append((at, count * client.worth))
             if begin and now - begin >= arguments.window:
                 if sum(len(points) > 1 for points in turns.values()) < client.threads > 1:
-                    why = "some threads have less than two lines in the window; use a longer --window"
+                    why = "some threads printed fewer than two lines in the window; use a longer --window"
                     raise NotMeasured(f"{' '.join(client.command)}\n{why}")
                 rate = sum(map(per_second, turns.values()))
                 records = rate * (now - begin)
@@ -410,13 +410,13 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
 
 
 def settle(patience: float = 60) -> None:
-    """Waits until the servers are idle, after compactions and the work of the last client."""
+    """Waits until the servers have finished compactions and the work of the last client, and are idle."""
     pids = [int(file.read_text().split()[0]) for file in (ROOT / ".dohyo" / "run").glob("*/pid")]
     until = time.monotonic() + patience
     while (running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < until:
         before = [processor_seconds(pid) for pid in running]
         time.sleep(2)
-        with suppress(FileNotFoundError, ProcessLookupError):  # a server has been stopped
+        with suppress(FileNotFoundError, ProcessLookupError):  # a server has stopped
             if sum(map(processor_seconds, running)) - sum(before) < 0.1 * 2:
                 return
 
@@ -429,10 +429,10 @@ def warm_table(
     arguments: argparse.Namespace,
     folder: str,
 ) -> Iterator[Properties]:
-    """Starts a server with a table for cells like this one and warms it up; yields the properties for a client.
+    """Starts a server with a table for cells like this one, and warms it up; yields the properties for a client.
 
-    :param cell: gives the system and the number of fields
-    :param rows: properties of the table besides those of a mix
+    :param cell: cell that defines the system and the number of fields
+    :param rows: properties of the table in addition to those that `mix` returns
     :param variables: further variables for Ansible's roles
     """
     properties = mix("read", arguments.records, cell.fields) | dict(rows)
@@ -453,7 +453,7 @@ def without_batches(
     arguments: argparse.Namespace,
     folder: str,
 ) -> tuple[str, Client]:
-    """Returns the faster load for a peer without batches, and its client."""
+    """Returns the name of the load that is faster for a peer without batches, and the client with this load."""
     rates: dict[str, tuple[float, Client]] = {}
     for load in (ONE_BY_ONE, MANY):
         client = peer(replace(cell, load=load))
@@ -464,7 +464,7 @@ def without_batches(
 
 
 def order(pairs: int) -> list[tuple[int, int]]:
-    """Returns the first and the second side of each pair; 0 is the peer (Thue-Morse sequence).
+    """Returns the first and the second side of each pair (Thue-Morse sequence); side 0 is the peer.
 
     Each side is second in one of the pairs 2i and 2i+1. With an even number of pairs, a rate that changes by a constant
     factor per run cancels in the geometric mean of the pairs' ratios. With a multiple of four pairs, a factor that
@@ -557,27 +557,27 @@ def even(text: str) -> int:
 
 
 def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Namespace:
-    """Parses the command line and prints the head of the table."""
+    """Parses the command line and prints the header of the table."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", choices=list(what), help="default: all", default=list(what))
-    parser.add_argument("--pairs", type=even, default=4, help="pairs of runs per cell, even (default %(default)s)")
+    parser.add_argument("--pairs", type=even, default=4, help="even number of pairs per cell (default %(default)s)")
     parser.add_argument(
         "--server-warmup",
         type=float,
         default=120,
-        help="seconds before the first pair (default %(default)s)",
+        help="seconds of warm-up before the first pair (default %(default)s)",
     )
     parser.add_argument(
         "--warmup",
         type=float,
         default=15,
-        help="seconds of each run (default %(default)s)",
+        help="warm-up seconds of each run (default %(default)s)",
     )
     parser.add_argument(
         "--window",
         type=float,
         default=30,
-        help="seconds of each run (default %(default)s)",
+        help="measured seconds of each run (default %(default)s)",
     )
     parser.add_argument(
         "--records",
@@ -590,14 +590,14 @@ def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Names
         action="append",
         default=[],
         metavar="TEXT",
-        help="only cells whose name contains this text; repeatable",
+        help="measure only cells whose name contains this text; repeatable",
     )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="property of Dohyo's client; repeatable",
+        help="set a property of Dohyo's client; repeatable",
     )
     arguments = parser.parse_args()
     print(
@@ -606,6 +606,6 @@ def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Names
         f" | ours / peer | aim at most |\n{'|---' * 14}|",
         flush=True,
     )
-    # Exit by sys.exit(), which runs the finally blocks that stop client and server.
+    # Call sys.exit(), so that the finally blocks run, which stop client and server.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     return arguments

@@ -1,4 +1,4 @@
-"""Measures how reliable rules for the intervals of ratios, and rules for stopping, are in simulated experiments.
+"""Simulates experiments to measure the reliability of two kinds of rules: for intervals of ratios, and for stopping.
 
     .venv/bin/python benchmarks/truth.py [--experiments 10000] [--seconds 80]
 
@@ -9,20 +9,20 @@ start level N %       N % for all systems
 unequal N to M %      increases from system to system in equal ratios
 one of them 15 %      15 % for one system, 3 % for the others
 heavy tails           Student's t with three degrees of freedom, times 4 %
-shared spells         3 %; the host is 20 % slower for three trials on average, in a quarter of all time
+shared spells         3 %; the host is 20 % slower for a quarter of the time, in spells of three trials on average
 slow drift            3 %; the host becomes 20 % faster within 40 trials. Rounds rotate the order of the systems
 bursts                3 %; one trial in ten is 30 % slower
 one outlying round    3 %; one round of one system has half the rate
-p99                   2 %; 15 % of the rounds are 100-fold
+p99                   2 %; the value is 100 times as high in 15 % of the rounds
 
 A rule for intervals combines a variance and a correction for several comparisons. Variances:
 
 own        variance of each system (Welch 1947)
-moderated  empirical Bayes: own variances are shrunk to a prior that is fitted to them by moments (Smyth 2004)
+moderated  empirical Bayes: own variances are shrunk towards a prior, which is fitted to them by moments (Smyth 2004)
 pooled     one variance for all systems
 B = 2, 8   mean of the own variance with its degrees of freedom and the pooled variance with B; degrees of freedom of
            the error as in `statistics.ratios`
-apart      like B = …, without the variances that `statistics.alike_in_scatter` excludes from pooling
+apart      like B = …, but the pooled variance omits those that `statistics.alike_in_scatter` excludes
 
 Corrections: none; Tukey (studentised range of all; Kramer 1956, Games and Howell 1976); Bonferroni (the first step of
 Holm); best (two-sided Dunnett against the best system, as in Hsu 1984); Ryan (range of the systems that a pair spans).
@@ -60,29 +60,29 @@ Draw = Callable[[np.random.Generator, tuple[int, int, int]], Floats]
 LEAST, MOST = 3, 10
 # Degrees of freedom at which quantiles are computed; quantiles between them are interpolated.
 _FREEDOMS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 14, 20, 30, 60, 200)
-# Difference of logarithms that is far beyond any scatter, to separate systems.
+# Difference of logarithms that separates systems, because it is far larger than any scatter.
 _FAR = 9.0
 
 
 def starts(low: float, high: float) -> Draw:
-    """Returns a function that draws normal deviations, with scales in equal ratios from low to high."""
+    """Returns a function that draws normal deviations, whose scales increase in equal ratios from low to high."""
     return lambda generator, shape: generator.normal(size=shape) * np.geomspace(low, high, shape[1])[:, None]
 
 
 def one_noisy(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
-    """Draws normal deviations; the first system scatters more than all others."""
+    """Draws normal deviations. The first system scatters more than the others."""
     return generator.normal(size=shape) * np.array([0.15, *[0.03] * (shape[1] - 1)])[:, None]
 
 
 def order(shape: tuple[int, int, int]) -> NDArray[np.int64]:
-    """Returns the position in time of each system in each round, as `plan` rotates them."""
+    """Returns the position in time of each system in each round. The order rotates as in `plan`."""
     _, systems, rounds = shape
     turns = (np.arange(systems)[:, None] - np.arange(rounds)) % systems
     return turns + systems * np.arange(rounds)
 
 
 def spells(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
-    """Draws deviations with slow spells of the host: a Markov chain with two states over the trials."""
+    """Draws deviations on a host with slow spells, a Markov chain with two states over the trials."""
     count, systems, rounds = shape
     slow = generator.random(count) < 1 / 4
     host = np.empty((count, systems * rounds))
@@ -103,7 +103,7 @@ def outlying(generator: np.random.Generator, shape: tuple[int, int, int]) -> Flo
 
 
 def sometimes(deviation: float, share: float, factor: float) -> Draw:
-    """Returns a function that draws deviations in which a share of the rounds is off by a factor."""
+    """Returns a function that draws deviations and multiplies the rates of some rounds by a factor."""
 
     def draw(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
         return generator.normal(size=shape) * deviation + (generator.random(shape) < share) * math.log(factor)
@@ -134,7 +134,7 @@ class Rule:
     :ivar borrowed: degrees of freedom of the pooled variance in a system's variance; None to fit them (moderated)
     :ivar account: correction for several comparisons: "none", "Tukey", "Bonferroni", "best" or "Ryan"
     :ivar apart: whether variances far above the others are excluded from pooling
-    :ivar exact: whether the degrees of freedom of the error assume equal scatter, instead of `statistics.ratios`
+    :ivar exact: whether the degrees of freedom of the error assume equal scatter; otherwise as in `statistics.ratios`
     """
 
     name: str
@@ -165,7 +165,7 @@ RULES = (
 
 @cache
 def _quantiles(systems: int, span: int, account: str, confidence: float) -> Floats:
-    """Returns the logarithms of the quantiles of a difference divided by its error, at `_FREEDOMS`."""
+    """Returns the logarithm of the quantile of a difference divided by its error, for each of `_FREEDOMS`."""
     if account == "best":
         return _dunnett(systems, confidence)
     if account in ("none", "Bonferroni"):
@@ -176,7 +176,7 @@ def _quantiles(systems: int, span: int, account: str, confidence: float) -> Floa
 
 
 def _dunnett(systems: int, confidence: float) -> Floats:
-    """Returns the logarithms of two-sided quantiles, from 200,000 draws."""
+    """Estimates the logarithms of two-sided quantiles from 200,000 draws."""
     generator = np.random.default_rng(19)
     means = generator.normal(size=(200_000, systems))
     most = np.abs(means[:, 1:] - means[:, :1]).max(1) / math.sqrt(2)
@@ -186,7 +186,7 @@ def _dunnett(systems: int, confidence: float) -> Floats:
 
 @cache
 def _polygamma() -> tuple[Floats, Floats, Floats]:
-    """Returns points from 0.001 to 1,000, with digamma and trigamma from differences of the log-gamma function."""
+    """Returns points from 0.001 to 1,000, and their digamma and trigamma, computed from differences of log-gamma."""
     places = np.geomspace(1e-3, 1e3, 2000)
     step = places * 1e-3
     at = np.array([[math.lgamma(x + shift) for x, shift in zip(places, step * by, strict=True)] for by in (-1, 0, 1)])
@@ -194,7 +194,7 @@ def _polygamma() -> tuple[Floats, Floats, Floats]:
 
 
 def moderated(squares: Floats, freedom: int) -> tuple[Floats, Floats]:
-    """Returns the prior variance and its degrees of freedom, by moments of logarithms (Smyth 2004, section 6.2)."""
+    """Fits the prior variance and its degrees of freedom to the moments of logarithms (Smyth 2004, section 6.2)."""
     places, digamma, trigamma = _polygamma()
     squares = np.maximum(squares, 1e-5 * np.median(squares, 1, keepdims=True))
     logs = np.log(squares) - np.interp(freedom / 2, places, digamma) + math.log(freedom / 2)
@@ -206,7 +206,7 @@ def moderated(squares: Floats, freedom: int) -> tuple[Floats, Floats]:
 
 @cache
 def _largest_share(systems: int, freedom: int) -> float:
-    """Returns the share of the sum above which a variance is excluded."""
+    """Returns the share of the sum of variances above which the largest variance is excluded."""
     low, high = 1 / systems, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -217,7 +217,7 @@ def _largest_share(systems: int, freedom: int) -> float:
 
 
 def pooled(squares: Floats, freedom: int) -> Truths:
-    """Returns which variances are pooled, by the rule of `statistics.alike_in_scatter`."""
+    """Returns which variances are pooled according to the rule of `statistics.alike_in_scatter`."""
     pool = np.ones(squares.shape, bool)
     for systems in range(squares.shape[1], 2, -1):
         left = squares * pool
@@ -228,7 +228,7 @@ def pooled(squares: Floats, freedom: int) -> Truths:
 
 @dataclass(frozen=True)
 class Pairs:
-    """All pairs of systems in all experiments, in arrays of experiments × pairs.
+    """All pairs of systems in all experiments. The arrays have the shape experiments × pairs.
 
     :ivar which: the two systems of each pair
     :ivar distance: difference of the mean logarithms
@@ -245,7 +245,7 @@ class Pairs:
 
 
 def pairs(rule: Rule, logs: Floats, confidence: float = CONFIDENCE) -> Pairs:
-    """Returns the intervals of a rule; `statistics.ratios` computes the same for a single experiment."""
+    """Computes the intervals of a rule for many experiments, as `statistics.ratios` does for a single one."""
     _, systems, rounds = logs.shape
     freedom, means, squares = rounds - 1, logs.mean(2), logs.var(2, ddof=1)
     pool = pooled(squares, freedom) if rule.apart else np.ones(squares.shape, bool)
@@ -329,7 +329,7 @@ def promises(rule: Rule, deviations: Floats) -> Promises:
 
 TRUTHS = {
     "all equal": (1.0, 1.0, 1.0, 1.0),
-    "two and two equal": (1.0, 1.0, 0.7, 0.7),
+    "two equal pairs": (1.0, 1.0, 0.7, 0.7),
     "steps of 10 %": (1.0, 0.9, 0.81, 0.73),
     "steps of 25 %": (1.0, 0.75, 0.56, 0.42),
     "as the example": (1.0, 0.80, 0.79, 0.45),
@@ -337,7 +337,7 @@ TRUTHS = {
 
 
 def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, float]) -> tuple[Floats, Truths, Truths]:
-    """Returns the rounds until all neighbours are decided, whether they were, and whether a statement is wrong."""
+    """Returns how many rounds were run, whether all neighbours were decided, and whether any statement is wrong."""
     count = len(logs)
     ended, decided, wrong = np.full(count, MOST), np.zeros(count, bool), np.zeros(count, bool)
     open_ = np.ones(count, bool)
@@ -358,7 +358,7 @@ def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, flo
 
 
 def exactness(deviations: Floats, later: float, asked: float = 0.05) -> tuple[float, float]:
-    """Returns the coverage of the worst rate and the mean number of rounds if `precision` ends the rounds."""
+    """Returns the coverage of the worst rate, and the mean number of rounds, when `precision` ends the rounds."""
     count, systems, _ = deviations.shape
     held, ended, open_ = np.zeros((count, systems), bool), np.full(count, MOST), np.ones(count, bool)
     for rounds in range(LEAST, MOST + 1):
@@ -393,7 +393,7 @@ def line(name: str, cells: Sequence[str]) -> str:
 
 
 def heads(names: Sequence[str]) -> str:
-    """Returns the two head lines of a table."""
+    """Returns the two header lines of a table."""
     return f"{line('', names)}\n{line('---', ['---'] * len(names))}"
 
 
@@ -401,22 +401,22 @@ def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=80, help="length of a trial, to compute minutes")
+    parser.add_argument("--seconds", type=float, default=80, help="length of a trial, for figures in minutes")
     options = parser.parse_args()
     generator = np.random.default_rng(17)
     check(generator)
-    print("Four systems, three rounds: all intervals hold · the worst pair's do · equal called different · half\n")
+    print("Four systems, three rounds: all intervals hold · worst pair holds · equal called different · half width\n")
     print(heads([*SCENARIOS]))
     drawn = {name: draw(generator, (options.experiments, 4, 3)) for name, draw in SCENARIOS.items()}
     for rule in RULES:
         print(line(rule.name, [str(promises(rule, each)) for each in drawn.values()]), flush=True)
-    print("\nOurs, by systems × rounds\n")
+    print("\nDohyo's rule for different numbers of systems × rounds\n")
     print(heads([*SCENARIOS]))
     for systems, rounds in ((2, 3), (2, 10), (3, 3), (4, 5), (4, 10), (5, 3), (5, 5)):
         size = (options.experiments, systems, rounds)
         cells = [str(promises(OURS, draw(generator, size))) for draw in SCENARIOS.values()]
         print(line(f"{systems} × {rounds}", cells), flush=True)
-    print("\nUntil all neighbours are decided: anything wrong in % · decided in % · rounds · minutes\n")
+    print("\nUntil all neighbours are decided: any statement wrong, % · decided, % · rounds · minutes\n")
     kinds = {f"{name}, {deviation} %": (true, deviation) for name, true in TRUTHS.items() for deviation in (4, 8)}
     print(heads([*kinds]))
     for rule, later in ((RULES[0], LATER_LOOK), *((OURS, later) for later in (0.95, LATER_LOOK, 0.985, 0.99))):
@@ -428,7 +428,7 @@ def main() -> None:
             figures = f"{100 * wrong.mean():.1f} · {100 * decided.mean():.0f} · {ended.mean():.1f}"
             cells.append(f"{figures} · {ended.mean() * 4 * options.seconds / 60:.0f}")
         print(line(f"{rule.name}, later looks {100 * later:g} %", cells), flush=True)
-    print("\nUntil every rate is known to ± 5 %: the worst rate's intervals hold · rounds\n")
+    print("\nUntil every rate is known to ± 5 %: intervals of the worst rate hold · rounds\n")
     scatters = [(2, 0.02), (2, 0.04), (2, 0.07), (4, 0.05), (1, 0.07)]
     print(heads([f"{systems} × {100 * scatter:.0f} %" for systems, scatter in scatters]))
     for later in (0.95, LATER_LOOK, 0.985):

@@ -1,8 +1,8 @@
-"""Compares Dohyo's client with load generators for one database each, in turns on the same server.
+"""Compares Dohyo's client with load generators that support a single database, in turns on the same server.
 
     benchmarks/versus_native.py cassandra --only "8 × 1"
 
-The peers, and the places where the script searches for them (README.md explains the installation):
+The peers, and where the script searches for them (README.md explains how to install them):
 
 - cassandra, scylla: `latte` (Rust) in $LATTE or on the PATH
 - aerospike: the vendor's Java benchmark, in the class path $AEROSPIKE_BENCHMARK
@@ -10,33 +10,33 @@ The peers, and the places where the script searches for them (README.md explains
 - mysql-innodb: `sysbench` (C and LuaJIT) in $SYSBENCH or on the PATH
 
 `side_by_side.py` describes cells, turns and figures. Both sides have the same table and keys, except for Aerospike. Its
-benchmark uses numbers as keys, so it has its own rows of the same size and number. The Java peers have the JVM, heap
-and flags of Dohyo's client in a trial.
+benchmark uses numbers as keys, so it has its own rows of the same size and number. The Java peers run with the JVM,
+heap and flags that Dohyo's client has in a trial.
 
-The following commands start the peers for 8 × 1. For 128 in flight, latte and Aerospike have 128 asynchronous requests
-on one thread, and HBase and sysbench have 128 threads. Dohyo's client has 8 threads with 16 requests each. If a peer
-has no batches, the aim for Dohyo's client is twice the rate.
+The following commands start the peers for 8 × 1. For 128 in flight, latte and Aerospike send 128 asynchronous requests
+from one thread, and HBase and sysbench use 128 threads. Dohyo's client uses 8 threads with 16 requests each. If a peer
+does not support batches, Dohyo's client should reach twice its rate.
 
     latte run --threads 1 --connections 1 --concurrency 8 --duration 3600s --warmup 0 --sampling 1s --quiet
         --consistency LEVEL --functions read:1,write:1 -P rows=100000 -P fields=10 -P keyspace=`ycsb`
         --output report.json native/latte.rn 127.0.0.1:9042
     java … com.aerospike.benchmarks.Main -h 127.0.0.1:3000 -n ycsb -s vendor -k 100000 -b 10 -o B:100 -R -N
         -latency 7,1 -commitLevel LEVEL -w RU,50 -z 8
-        (128 in flight: -async -C 128 -W 1 -asyncMaxConnsPerNode 128; batches, for reads only: -B 100; its rows are
-        loaded before with -w I)
+        (128 in flight: -async -C 128 -W 1 -asyncMaxConnsPerNode 128; batches, for reads only: -B 100; the same command
+        with -w I loads its rows first)
     java … org.apache.hadoop.hbase.PerformanceEvaluation -Dhbase.zookeeper.quorum=…
         -Dhbase.zookeeper.property.clientPort=… --nomapred --oneCon=true --table=usertable --rows=12500 --cycles=1000000
         --columns=10 --valueSize=100 --measureAfter=12500 --sampleRate=0.09524 --addColumns=false
         randomRead 8
-        (writes: --autoFlush=true randomWrite; batches: --multiGet=100, --multiPut=100; it has no mix)
+        (writes: --autoFlush=true randomWrite; batches: --multiGet=100, --multiPut=100; no mixes)
     sysbench --config-file=sysbench.conf native/sysbench.lua --threads=8 --time=0 --report-interval=1 --records=100000
         --fields=10 --batch=1 --reads=50 --mysql-host=… --mysql-port=… --mysql-db=… --mysql-user=… run
         (sysbench.conf contains the password)
 
-PerformanceEvaluation reports only when a thread has finished a cycle, which is its share of the rows, or with
-`sampleRate` about a tenth of that. A window is rejected if a thread reports less than twice in it. The rate is the sum
-of the threads' rates between their first and last reports. `measureAfter` turns off the histograms, because printing
-them costs more than the requests.
+A thread of PerformanceEvaluation reports only when it has finished a cycle. A cycle is the thread's share of the rows,
+or about a tenth of it with `sampleRate`. A window in which a thread reports less than twice is rejected. The rate is
+the sum of the threads' rates between their first and last reports. `measureAfter` turns off the histograms, because
+printing them costs more than the requests.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ NATIVE = ROOT / "benchmarks" / "native"
 LOADS = (ONE_BY_ONE, MANY, BATCHES)
 # Properties of a table that both sides can use.
 TABLE = {"insertorder": "ordered"}
-# Properties of a table like that of PerformanceEvaluation, whose keys have 26 digits, and whose columns are numbers.
+# Properties of a table like PerformanceEvaluation's: its keys have 26 digits, and its columns are named by numbers.
 HBASE_TABLE = TABLE | {
     "keycolumns": "zeros text(8) 1, number text(18)",
     "fieldnameprefix": "",
@@ -127,7 +127,7 @@ def evaluation(path: str, cell: Cell, table: Properties) -> Client:
         command += f" --addColumns=false{' --multiGet=100' if cell.load.batch > 1 else ''} randomRead {threads}"
     else:
         command += f" --autoFlush=true{' --multiPut=100' if cell.load.batch > 1 else ''} randomWrite {threads}"
-    # Each thread of PerformanceEvaluation has 32 MB of histograms.
+    # Each thread of PerformanceEvaluation needs 32 MB for its histograms.
     command_line = java(path, *command.split(), heap=HEAP + 40 * threads)
     return Client(command_line, r"^(?P<by>\S+) Cycle=[1-9]", "Exception", rows // every, threads)
 
@@ -153,7 +153,7 @@ def aerospike(path: str, cell: Cell, table: Properties, loads: bool = False) -> 
 
 @dataclass(frozen=True)
 class Peer:
-    """A load generator for one database; `client` creates its command for a cell."""
+    """A load generator for one database. `client` creates its command for a cell."""
 
     client: Callable[[str, Cell, Properties], Client]
     variable: str
@@ -181,7 +181,7 @@ PEERS = {
         evaluation,
         "HBASE_PE",
         None,
-        "the class path of hbase-mapreduce and its test jars, of the server's version",
+        "the class path of hbase-mapreduce and its test jars, in the server's version",
         1.0,
         kinds=("read", "write"),
         batches=("read", "write"),
@@ -204,7 +204,7 @@ def run_cell(
     arguments: argparse.Namespace,
     folder: str,
 ) -> bool:
-    """Compares Dohyo's client with the peer in one cell; returns whether both were measured."""
+    """Compares Dohyo's client with the peer in one cell. Returns whether both were measured."""
     peer = PEERS[cell.system]
 
     def client(of: Cell) -> Client:
@@ -225,12 +225,12 @@ def run_cell(
 
 
 def run_system(system: str, arguments: argparse.Namespace, folder: str) -> bool:
-    """Runs the requested cells of one database, on one server for each number of fields."""
+    """Runs the requested cells of one database. Each number of fields has its own server."""
     peer = PEERS[system]
     program = peer.find()
     if not program:
         print(
-            f"{system}: skipped, {peer.variable} is not set; it needs {peer.source}",
+            f"{system}: skipped, because {peer.variable} is not set; it needs {peer.source}",
             file=sys.stderr,
         )
         return True

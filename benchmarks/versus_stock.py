@@ -9,11 +9,11 @@ batches but does not compare bindings.
 Both sides read and write the same rows, except in Aerospike, which distinguishes the strings of stock keys from the
 bytes of Dohyo's keys. There, each side has its own rows in the same set, with the same key texts and sizes.
 
-`noop` and `delay` measure the clients without a database, with 8, 128 and 4,096 logical clients, and Dohyo's client
-with both of its loops (`client.loop`). The bindings in `alone/` take every value, like a real binding. `noop` answers
-at once. `delay` answers after 1 ms on a separate thread, like a driver's event loop, for both sides. The stock client
-has a thread for each logical client. Because of the 4,096 threads, both JVMs have stacks of 256 KB. Allocated bytes are
-the JVM's own count for its threads (`com.sun.management.ThreadMXBean`), which `alone/Allocations.java` prints.
+`noop` and `delay` measure the clients without a database, with 8, 128 and 4,096 logical clients. Dohyo's client runs
+with each of its loops (`client.loop`). The bindings in `alone/` read every value, like a real binding. For both sides,
+`noop` answers at once, and `delay` after 1 ms on a separate thread, like a driver's event loop. The stock client has a
+thread for each logical client. Both JVMs use stacks of 256 KB, so that 4,096 threads fit. `alone/Allocations.java`
+prints the allocated bytes, which the JVM counts for its threads (`com.sun.management.ThreadMXBean`).
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ OUR_CLASSES = {
     "aerospike": "dohyo.aerospike.AerospikeBinding",
     "mysql-innodb": "dohyo.mysql.MysqlBinding",
 }
-# Variable for tables of text: the stock binding writes strings, which Cassandra rejects for blobs.
+# Makes the columns text, because the stock binding writes strings, which Cassandra rejects for blobs.
 AS_TEXT = {"cassandra_column_type": "text"}
-# Dohyo's binding, the stock client's binding, and the aims, for each measurement without a database.
+# For each measurement without a database: Dohyo's binding, the stock client's binding, and the aims.
 ALONE = {
     "noop": ("noop", "SinkDb", Aims(2, 0.5, 1)),
     "delay": ("DelayBinding", "DelayDb", Aims(1, 1, 1)),
 }
 ALONE_LOADS = (ONE_BY_ONE, Load("128 × 1", 128), Load("4,096 × 1", 4096))
-# Aims for records per second in batches, ours / stock. For single records the aim is 1.
+# Aims for the ratio of Dohyo's to the stock client's records per second in batches. Without batches, the aim is 1.
 AIMS = {
     ("cassandra", 1, "write"): 5.0,
     ("cassandra", 1, "read"): 4.0,
@@ -88,7 +88,7 @@ AIMS = {
 
 
 def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
-    """Returns the command of the stock client, with the stock binding if YCSB_HOME is set, otherwise with Dohyo's.
+    """Returns the command of the stock client. It uses the stock binding if YCSB_HOME is set, otherwise Dohyo's.
 
     :raises SystemExit: if YCSB_HOME lacks the binding
     """
@@ -97,7 +97,7 @@ def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
         return java(f"{bundle(system)}/*", "site.ycsb.Client", "-db", OUR_CLASSES[system])
     binding, name = STOCK_BINDINGS[system]
     if not (Path(home) / binding / "lib").is_dir():
-        sys.exit(f"YCSB_HOME={home}: {binding}/lib does not exist; name an unpacked release of stock YCSB that has it")
+        sys.exit(f"YCSB_HOME={home}: {binding}/lib does not exist; set it to an unpacked stock YCSB that has it")
     # The stock HBase binding reads the server's address only from hbase-site.xml on the class path.
     entries = "".join(
         f"<property><name>{key}</name><value>{value}</value></property>"
@@ -156,7 +156,7 @@ def load_stock(system: str, table: Properties, folder: Path) -> None:
 
 
 def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
-    """Compares the clients without a database; both generate values. Returns whether all runs were measured."""
+    """Compares the clients without a database. Both generate values. Returns whether all runs were measured."""
     jars, sources = (
         f"{BINDINGS}/client/target/bundle/*",
         sorted((ROOT / "benchmarks" / "alone").glob("*.java")),
@@ -196,7 +196,7 @@ def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
 
 
 def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folder: Path) -> bool:
-    """Compares the two clients in one cell; returns whether both were measured."""
+    """Compares the two clients in one cell. Returns whether both were measured."""
 
     def peer(of: Cell) -> Client:
         return stock(of, table, folder)
@@ -214,7 +214,7 @@ def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folde
 
 
 def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool:
-    """Runs the cells of one database, reads first, on the settled table. Runs single records only with 10 fields."""
+    """Runs the cells of one database on the settled table, reads first. Single records run only with 10 fields."""
     done = True
     for fields in (1, 10):
         loads = (BATCHES, ONE_BY_ONE) if fields == 10 else (BATCHES,)

@@ -1,4 +1,4 @@
-"""Prints to the terminal. Text from logs, servers and files is untrusted and must not control the terminal."""
+"""Prints to the terminal. Text from logs, servers and files is not trusted, so it must not control the terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def warn(text: str) -> None:
 
 
 def set_up() -> None:
-    """Opens standard streams that are closed, and replaces characters that a stream cannot encode."""
+    """Opens standard streams that are closed, and makes all of them replace characters that they cannot encode."""
     for number in range(3):
         try:
             os.fstat(number)

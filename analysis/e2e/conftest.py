@@ -7,12 +7,12 @@ import pytest
 
 pytest.register_assert_rewrite("e2e.runs", "support")
 
-from e2e.runs import ours, running  # noqa: E402 - its assertions are rewritten first
+from e2e.runs import ours, running  # noqa: E402 - pytest must rewrite its assertions first
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """Checks that no process is left, after ending the runs of a failed test, so that the next test can begin."""
+    """Checks that no process is left. Ends the runs of a failed test first, so that the next test can begin."""
     assert ours() == []
     yield
     for run in list(running):

@@ -1,4 +1,4 @@
-"""Small runs of ./run.sh on small servers, with settings that avoid failures on a busy machine."""
+"""Starts small runs of ./run.sh on small servers, with settings that avoid failures on a busy machine."""
 
 import contextlib
 import hashlib
@@ -15,7 +15,7 @@ import yaml
 
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 
-# Variables of the roles, also for tests that call playbooks themselves.
+# Variables of the roles. Tests that call playbooks themselves use them, too.
 ROLES = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text(encoding="utf-8"))
 
 # Speed does not matter here: other processes do not make a run invalid, and servers may respond late. A single client
@@ -35,25 +35,25 @@ SETTINGS = {
 
 
 def options(*, rounds: int = 1, duration: int = 3, preconditioning: int = 0, without: str = "") -> list[str]:
-    """Returns options of run.sh. With preconditioning, each trial starts the client once more."""
+    """Returns options of run.sh. With preconditioning, each trial starts the client one more time."""
     chosen = {**SETTINGS, "preconditioning": str(preconditioning)}
     settings = [f"--set={name}={value}" for name, value in chosen.items() if name != without]
     return [f"--rounds={rounds}", f"--duration={duration}s", *settings]
 
 
 SMALL = ["--records=2000", *options()]
-# Options of a run that is long enough to be interrupted by a signal.
+# Options of a run that lasts long enough to be interrupted by a signal.
 LONG = ["--records=2000", *options(duration=60)]
 
 
 def listen() -> None:
-    """Restores the signals that are ignored if the tests run under nohup or in the background of a script."""
+    """Restores signals that are ignored when the tests run under nohup or in the background of a script."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 def ours() -> list[int]:
-    """Returns the pids of the processes that the agent of this checkout has started, and of their supervisors."""
+    """Returns the pids of the processes that this checkout's agent started, and of their supervisors."""
     secret = LOCAL_HOME / "run" / "secret"
     mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()
     found = []
@@ -62,7 +62,7 @@ def ours() -> list[int]:
             if mark in (process / "environ").read_bytes():
                 found.append(int(process.name))
         except OSError:
-            continue  # it has ended, or belongs to another user
+            continue  # the process has ended, or belongs to another user
     return found
 
 
@@ -71,10 +71,10 @@ running: list["Run"] = []
 
 
 class Run:
-    """A run.sh in the background that receives signals as in the foreground of a terminal."""
+    """A run.sh in the background that receives signals as if it ran in the foreground of a terminal."""
 
     def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
-        """Starts the run, by a command `within` if there is one."""
+        """Starts the run. If `within` is a command, that command starts it."""
         self.out = out
         self.text = ""
         running.append(self)
@@ -101,7 +101,7 @@ class Run:
                 if f'"phase": "{phase}"' in events.read_text():
                     return
             time.sleep(0.1)
-        pytest.fail(f"{trial} has not come to {phase}: {self.end()}")
+        pytest.fail(f"{trial} did not reach the phase {phase}: {self.end()}")
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
@@ -124,7 +124,7 @@ class Run:
         return self._process.returncode
 
     def trials(self) -> dict[str, dict[str, Any]]:
-        """Returns the trials in summary.json by system."""
+        """Returns the trials of summary.json; the keys are their systems."""
         summary = json.loads((self.out / "summary.json").read_text())
         return {trial["system"]: trial for trial in summary["trials"]}
 
@@ -146,7 +146,7 @@ def mix(trial: dict[str, Any]) -> set[str]:
 
 
 def read_back(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Returns the values that the profile gives a trial's server, and those that the server reports."""
+    """Returns the values that the profile sets for a trial's server, and the values that the server reports."""
     found = json.loads((folder / "conditions.json").read_text())
     assert (found["profile"], found["differences"]) == ("tuned", [])
     return found["values"], found["server_settings"]

@@ -1,4 +1,4 @@
-"""Attaching to a server that Dohyo did not start: MariaDB with passwords, TLS, a table, and a log of all statements."""
+"""Attaches to a server that Dohyo did not start: MariaDB with passwords, TLS, a table and a log of all statements."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ SMALL = ("--records", "1000", "--duration", "2s", "--rounds", "1", "--set", "war
          "--set", "preconditioning=0")  # fmt: skip
 # Other work on the machine must not make a trial invalid.
 QUIET = ("--set", "max.other.cpu=100%", "--set", "client_heap=128m")
-# An inventory with a host of the attached server that Dohyo may observe.
+# An inventory that lets Dohyo observe the host of the attached server.
 INVENTORY = """all:
   vars:
     ansible_connection: local
@@ -62,17 +62,17 @@ class Theirs:
 
     @property
     def places(self) -> list[str]:
-        """Names of the databases that trials have created."""
+        """Names of the databases that trials created."""
         return sorted(each.name for each in (self.folder / "data").glob("dohyo_*"))
 
     @property
     def log(self) -> str:
-        """All statements that the server has received."""
+        """All statements that the server received."""
         return (self.folder / "general.log").read_text(errors="replace")
 
     def secrets(self, user: str = "benchuser", password: str = PASSWORD, mode: int = 0o600) -> Path:
         """Writes a file for --attach-secrets, and returns its path."""
-        file = self.folder / f"secrets-{len(user)}.yml"  # the name must not contain the user
+        file = self.folder / f"secrets-{len(user)}.yml"  # the file name must not contain the user name
         file.touch(mode=mode)
         file.chmod(mode)
         tls = f"  mysql.useSSL: true\n  mysql.ca: {self.folder}/ca.pem\n"
@@ -150,7 +150,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     yield server_
     server_.process.kill()
     server_.process.wait(60)
-    # After a failed test, connection files of this server may be left. They would make all later trials fail.
+    # A failed test may leave connection files of this server, with which all later trials would fail.
     left = HOME / "attached/mysql"
     if any(f":{port}" in file.read_text("utf-8", "replace") for file in left.rglob("*") if file.is_file()):
         shutil.rmtree(left)
@@ -219,7 +219,7 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(
     assert {each["host"] for each in used if each["phase"] == "run"} == {"localhost", "db1"}
     assert not list(Path.home().glob(".dohyo-metrics-*"))
     loaded = json.loads((out / "raw/01-mysql-innodb/load/localhost/client.json").read_text())
-    assert loaded["records"] / loaded["measured_seconds"] <= 300 * 1.05  # the limit is in records
+    assert loaded["records"] / loaded["measured_seconds"] <= 300 * 1.05  # the limit applies to records
     assert "mysql-innodb (attached)" in said
     assert "replication: asked for 1, not known" in said
     written = [file for file in out.rglob("*") if file.is_file()]
@@ -269,7 +269,7 @@ def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -
     while "Go on?" not in said:
         said += run.stdout.read(1)
         assert run.poll() is None, said
-    time.sleep(1)  # wait, as Python may miss a signal between writing its prompt and reading the answer
+    time.sleep(1)  # wait: Python may miss a signal between its prompt and the answer
     run.send_signal(signal.SIGINT)
     said, _ = run.communicate(timeout=30)
     os.close(terminal)
@@ -277,7 +277,7 @@ def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -
     assert not (tmp_path / "out").exists()
 
 
-# Statement at which Ctrl-C is sent, and its number: before the tables are created, and before they are removed.
+# The statement, and its occurrence, at which Ctrl-C is sent: before tables are created, and before they are removed.
 STATEMENTS = {"making": ("CREATE DATABASE", 1), "removing": ("SHOW GLOBAL STATUS", 2)}
 
 
@@ -335,7 +335,7 @@ def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: P
     while not (out / "raw/01-mysql-innodb/run-1").is_dir():
         assert run.poll() is None
         time.sleep(0.1)
-    # The database contains a foreign table, so nothing in it may be removed.
+    # Nothing in the database may be removed, because it now contains a foreign table.
     (place,) = theirs.places
     for file in (theirs.folder / "data/mysql").glob("help_category.*"):
         shutil.copy2(file, theirs.folder / "data" / place)
@@ -366,7 +366,7 @@ def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path
     run.kill()
     run.wait(60)
     deadline = time.monotonic() + 90
-    ended = HOME / "run/host-metrics/exit"  # appears after the process has ended
+    ended = HOME / "run/host-metrics/exit"  # this file appears after the process has ended
     while sampler.exists() or not ended.exists():
         assert time.monotonic() < deadline
         time.sleep(0.5)

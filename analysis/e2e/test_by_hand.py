@@ -1,4 +1,4 @@
-"""A trial by hand: deploy.yml, trial.yml with defaults except for its length, and the table."""
+"""Measures a trial by hand: deploy.yml, trial.yml with defaults except for its length, and the table."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from dohyo.places import ANSIBLE
 
 
 def typed(name: str, *words: str) -> str:
-    """Runs a command of the documentation, and returns its output."""
+    """Runs a command as the documentation shows it, and returns its output."""
     program = Path(sys.executable).with_name(name)
     done = subprocess.run(
         [program, *words], cwd=ANSIBLE, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
@@ -21,7 +21,7 @@ def typed(name: str, *words: str) -> str:
 
 
 def test_a_trial_by_hand_has_valid_numbers(tmp_path: Path) -> None:
-    # Other work must not make the trial invalid, and the user's own evidence must not be replaced.
+    # Other work on the machine must not make the trial invalid. The user's own evidence must not be replaced.
     own = (f"trial_dir={tmp_path}/raw/mysql-innodb", "trial_system=mysql-innodb", "trial_max_other_cpu=100%")
     typed("ansible-playbook", "deploy.yml", "-e", '{"deploy_systems": ["mysql-innodb"]}')
     said = typed("ansible-playbook", "trial.yml", "-e", " ".join(own), "-e", '{"trial_warmup": 1, "trial_duration": 2}')

@@ -1,4 +1,4 @@
-"""./run.sh SCENARIO --doctor on this machine, with the real client and the real playbook."""
+"""Runs ./run.sh SCENARIO --doctor on this machine, with the real client and the real playbook."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
     others = LOCAL_HOME / "client" / "run-9"
     others.mkdir(parents=True, exist_ok=True)
     try:
-        # One target that every client reaches, and one that no client reaches.
+        # The first target can always be reached, the second never.
         results = {target: doctor("--set", f"target={target}") for target in (1, 1_000_000_000)}
         assert others.is_dir()
     finally:
@@ -39,7 +39,7 @@ def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
         used, processors = row[2].split(" of ")
         assert int(processors) == len(os.sched_getaffinity(0))
         assert 0 < float(used) <= 1.1 * int(processors)
-        assert row[3] == row[4] != "0"  # an operation has one record
+        assert row[3] == row[4] != "0"  # each operation has one record
         assert float(row[5]) > 0
         assert (row[6], row[-1]) == (f"{target:,} (target)", verdict)
     assert not list((LOCAL_HOME / "client").glob("doctor-*"))
@@ -64,7 +64,7 @@ def test_a_host_that_cannot_be_measured_is_named_and_left_alone(tmp_path: Path) 
 
 def test_an_interruption_leaves_no_client() -> None:
     command = [str(ROOT / "run.sh"), "workloadA", "--doctor", "--set", "client_heap=64m"]
-    shutil.rmtree(LOCAL_HOME / "client/doctor-run-1", ignore_errors=True)  # an interrupted test may have left it
+    shutil.rmtree(LOCAL_HOME / "client/doctor-run-1", ignore_errors=True)  # left by an interrupted test
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     # The client creates this file after it has connected.
     ready = LOCAL_HOME / "client/doctor-run-1/localhost/ready"
@@ -77,7 +77,7 @@ def test_an_interruption_leaves_no_client() -> None:
 
 
 def clients() -> list[str]:
-    """Returns the command lines of the clients that this checkout's doctor has started."""
+    """Returns the command lines of the clients that `--doctor` of this checkout started."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # the process has ended
@@ -86,7 +86,7 @@ def clients() -> list[str]:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Waits at most two minutes."""
+    """Waits at most two minutes until the condition holds."""
     deadline = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""./run.sh with search=max on a real server: probes after the runs, with the same evidence."""
+"""Runs ./run.sh with search=max on a real server: the probes follow the runs and leave the same evidence."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def test_the_highest_rate_under_a_bound_is_searched_for_after_the_runs(tmp_path:
     print(run.stdout, run.stderr)
     (trial,) = json.loads((out / "summary.json").read_text())["trials"]
     assert trial["status"] == "ok", trial["reason"]
-    # If other processes are busy, the search may find no rate.
+    # The search may find no rate while other processes are busy.
     assert run.returncode == (0 if any(probe["held"] for probe in trial["search"]["probes"]) else 1)
     rates = [row["ops_per_second"] for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "OVERALL")]
     search = trial["search"]

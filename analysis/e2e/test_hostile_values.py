@@ -1,4 +1,4 @@
-"""A run and its --resume, with names, values and a server's response that templates or shells would execute.
+"""Starts and resumes a run with names, values and a server's response that templates or shells could execute.
 
 Both runs succeed, nothing is executed, and the evidence contains the original texts.
 """
@@ -41,7 +41,7 @@ def run(command: str) -> None:
 
 def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     scenario = tmp_path / f"{NAME}.properties"
-    # Property files escape with a backslash, as in Java.
+    # In property files, a backslash escapes, as in Java.
     scenario.write_text(SCENARIO.replace("\\", "\\\\"))
     inventory = Path(shutil.copytree(ANSIBLE / "inventories/local", tmp_path / f"inventory {NAME}"))
     out = tmp_path / f"out {NAME}"

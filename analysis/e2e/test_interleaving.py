@@ -1,4 +1,4 @@
-"""./run.sh with interleave=on: the servers of two systems run at the same time, and their windows alternate."""
+"""Runs ./run.sh with interleave=on: the servers of two systems are up at the same time, and their windows alternate."""
 
 import json
 import signal

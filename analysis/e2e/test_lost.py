@@ -1,4 +1,4 @@
-"""Runs that lose their process, their disk or the reader of their output, and still end in order."""
+"""Tests runs that lose their process, their disk or the reader of their output, and still end in order."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
 
 
 def end(run: Run, number: signal.Signals) -> None:
-    """Sends a signal to a run, and checks that the run ends in order, unless it is killed."""
+    """Sends a signal to a run. Unless the signal kills the run, checks that it ends in order."""
     run.signal(number)
     if number == signal.SIGKILL:
         assert run.end() == -number
@@ -78,9 +78,9 @@ def end(run: Run, number: signal.Signals) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
-    """Yields a prefix for commands that see a small disk, its path for such a command, and its path for the test."""
+    """Yields a prefix with which commands see a small disk, the disk's path for commands, and its path for tests."""
     if os.geteuid() != 0:
-        pytest.skip("needs root to mount a file system of its own")
+        pytest.skip("needs root to mount a file system")
     disk = tmp_path / "disk"
     disk.mkdir()
     with subprocess.Popen(["unshare", "--mount", "sleep", "infinity"]) as keeper:
@@ -120,7 +120,7 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     assert "No space left on device" in state["reason"]
     assert f"{disk}/out/raw/01-mysql-innodb/" in state["reason"]
     assert "could not be stopped" not in run.text
-    # The complete load is a result.
+    # The load was complete, so it is a result.
     assert "Loads before the runs" in run.text
     assert not list(seen.rglob("*.new"))
     (seen / "fill").unlink()

@@ -1,4 +1,4 @@
-"""Faults of a server on this machine: the cost of a restart is a result, and all faults are undone."""
+"""Tests faults of a server on this machine: the cost of a restart is a result, and all faults are undone."""
 
 import json
 import signal
@@ -17,13 +17,13 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     assert run.end() == 0
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
-    assert not any("under faults" in note for note in trial["notes"])  # the scenario requested each end of a server
+    assert not any("under faults" in note for note in trial["notes"])  # each end of the server was requested
     (of,) = trial["faults"]
     kill, stop = of["faults"]
     assert 2 <= kill["at"] < 3
     assert 4 <= kill["until"] < 5
     assert kill["zero_seconds"] >= 1
-    # The end of the dip is known in whole seconds, and the server may respond in the second of its start.
+    # The end of the dip is only known to the second, and the server may respond in the same second in which it starts.
     least = int(kill["until"]) - kill["at"]
     assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= least - 0.001
     assert 9 <= stop["at"] < 10

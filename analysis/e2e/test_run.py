@@ -1,6 +1,6 @@
-"""./run.sh as users run it, with very small servers: the table, failures, Ctrl-C, --resume.
+"""Runs ./run.sh as users do, with very small servers: the table, failures, Ctrl-C, --resume.
 
-Each core mix is in at least one test; test_scenarios.py has the other scenarios.
+At least one test runs each core mix. test_scenarios.py runs the other scenarios.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ DOHYO = ROOT / ".venv/bin/dohyo"
 
 
 def kill(service: str) -> None:
-    """Kills a process that Dohyo has started, as the kernel does when memory runs out."""
+    """Kills a process that Dohyo started, as the kernel does when memory runs out."""
     for _ in range(300):
-        # The file may still belong to the client of the previous phase, or not exist yet.
+        # The pid file may still be that of the previous phase's client, or may not exist yet.
         for pid_file in (LOCAL_HOME / "run").glob(f"{service}*/pid"):
             pid = int((pid_file.read_text().split() or ["0"])[0])
             if pid in ours():
@@ -71,7 +71,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert {figure["name"] for figure in trial["canary"]["figures"]} == names
         assert trial["canary"]["problems"] == []
         assert [(use["phase"], use["host"]) for use in trial["hosts"]] == [("load", "localhost"), ("run", "localhost")]
-        # A load of few rows may be too short to be sampled.
+        # A load of a few rows may be too short to be sampled.
         used = [use for use in trial["hosts"] if use["phase"] == "run"]
         assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in used)
         assert rows["run", "OVERALL"]["server_cpu_us_per_record"] > 0
@@ -86,7 +86,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
             "run-1",
         ):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
-        # The evidence contains the file that explains the figures, so that any checkout can read them.
+        # The evidence contains the file that explains the figures, so that other checkouts can read them.
         kept = run.out / "raw" / trial["name"] / "server/figures.yml"
         assert kept.read_bytes() == (ANSIBLE / "systems" / all_systems()[system].role / "figures.yml").read_bytes()
     assert re.search(r"accounting +0 stale of [\d,]+ reads, 0 lost of [\d,]+ acknowledged", run.text)
@@ -122,7 +122,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     assert "run-1: the client on localhost failed: " in innodb["reason"]
     assert "mysql ended with exit code 137" in innodb["reason"]
     assert "by SIGINT while in run 1 of 1" in myisam["reason"]
-    # The loads of the first attempt were valid and are kept.
+    # The loads of the first attempt were valid, so they are kept.
     assert any(row["operation"] == "INSERT" for row in innodb["rows"])
 
     # Shorten the experiment's copy of the scenario: a shorter scenario file would be another experiment.
@@ -155,7 +155,7 @@ def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_h
     assert mix(trials["mysql-innodb"]) == {"READ", "INSERT"}
     if reason:
         assert (trials["scylla"]["status"], trials["scylla"]["reason"]) == ("skipped", reason)
-    # The exit code shows that something was not measured.
+    # The exit code is 1 if a system was not measured.
     assert subprocess.run([DOHYO, "report", run.out], check=False).returncode == (1 if reason else 0)
     if chromium():
         with browser(tmp_path / "profile") as chrome:

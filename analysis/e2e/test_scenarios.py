@@ -1,6 +1,6 @@
-"""The published comparisons in workloads/ at their smallest size, with real servers; test_run.py has the core mixes.
+"""Runs the published comparisons in workloads/ at their smallest size, with real servers.
 
-hbase-read-variants covers several tables, and yokozuna covers batches of 100.
+The scenario hbase-read-variants covers several tables, yokozuna covers batches of 100, and test_run.py the core mixes.
 """
 
 import csv
@@ -29,7 +29,7 @@ def operations(trial: dict[str, Any]) -> set[str]:
 
 
 def test_a_part_of_the_records(tmp_path: Path) -> None:
-    """The load inserts only a part of the records, and all reads of the runs must find a record."""
+    """Loads only a part of the records. All reads of the runs must still find a record."""
     text = "recordcount=2000\noperationcount=2000\nreadproportion=0\nupdateproportion=0\nscanproportion=0.95\n"
     text += "insertproportion=0.05\nrequestdistribution=zipfian\nmaxscanlength=20\ninsertstart=1000\ninsertcount=900\n"
     (file := tmp_path / "part.properties").write_text(text)
@@ -49,7 +49,7 @@ def test_yokozuna(tmp_path: Path) -> None:
     for trial in trials:
         assert {"load INSERT", "update UPDATE", "read READ"} <= operations(trial)
         assert trial["by_phase"]["update"]["read_before_write"] is True
-        # Only the reads settle first: the updates follow the load, which settles at its end.
+        # Servers settle only before the reads, because the updates follow the load, which already ends with settling.
         folder = tmp_path / "yokozuna" / "raw" / trial["name"]
         assert [file.parent.name for file in folder.glob("*/settled.json")] == ["read-1"]
 
@@ -81,7 +81,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     folder = tmp_path / "hbase-cache" / "raw" / trial["name"]
     (client,) = (folder / "load").glob("*/client.json")
     assert json.loads(client.read_text())["threads"] == 1
-    # Each mix has a hit ratio of its own, that of its second repeat, which finds everything in the cache.
+    # Each mix has its own hit ratio. It comes from the second repeat, which finds everything in the cache.
     (server,) = trial["servers"]
     of_phases = {each["phase"]: each for each in server["phases"]}
     assert list(of_phases) == ["load", "c", "a"]
@@ -95,14 +95,14 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     assert asked == ["2.5.13-hadoop3", "G1 Old Generation, G1 Young Generation", "memory", "gz"]
     assert trial["conditions"]["nodes"] == 1
     notes = "; ".join(trial["notes"])
-    assert "region servers: 2, each with a heap of its own; hosts: 1" in notes
+    assert "region servers: 2, each with its own heap; hosts: 1" in notes
     assert "regions per table: 8 (4 + 4)" in notes
     assert "PREFETCH_BLOCKS_ON_OPEN" in notes
     settled = json.loads((folder / "settled.json").read_text())
     assert (settled["flushed"], settled["memstore_mb"]) == (True, 0)
     assert settled["store_files"] == 8
     assert settled["block_cache_mb"] >= 1
-    assert server["figures"]["store_files"] >= 8  # HBase has some files of its own
+    assert server["figures"]["store_files"] >= 8  # including HBase's internal files
     assert {None, "regionserver2"} <= {pauses["process"] for pauses in server["pauses"]}
     assert {"regionserver.log", "regionserver2.log"} <= {file.name for file in (folder / "server/localhost").iterdir()}
     statistics = list((folder / "server").glob("*/stats/*/stats-*"))
@@ -111,7 +111,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
 
 
 def test_hbase_reads_from_memstores(tmp_path: Path) -> None:
-    """Reads from memstores; the test above reads from files."""
+    """Tests reads from memstores. The test above covers reads from files."""
     part = ["--set=matrix.variant=memstore", "--set=threadcount=4", "--set=fieldlength=100"]
     (trial,) = measured(tmp_path, "hbase-read-variants", "--scale=0.0005", *part)
     assert trial["point"] == {"variant": "memstore"}
@@ -140,7 +140,7 @@ def test_gc_matrix(tmp_path: Path) -> None:
     ]
     for trial in trials:
         assert {"run INSERT", "run SCAN"} <= operations(trial)
-        # A key with a read is not written.
+        # Keys that are read are not written.
         assert {row["records"] for row in trial["rows"] if row["operation"] == "SCAN"} == {0}
         folder = tmp_path / "gc-matrix/raw" / trial["name"]
         (client,) = (json.loads(file.read_text()) for file in folder.glob("run-1/*/client.json"))

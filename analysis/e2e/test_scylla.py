@@ -1,4 +1,4 @@
-"""A real ScyllaDB, if SCYLLA_DIR names the folder of one."""
+"""Tests a real ScyllaDB if SCYLLA_DIR names its folder."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
     conditions = json.loads((raw / "conditions.json").read_text())
     assert conditions["durability"] == "disk"
     assert {"users have passwords", "TLS to clients", "TLS among nodes", "commit log: batch"} <= {*conditions["notes"]}
-    # The log would name unknown settings. No file may contain the password or its hash.
+    # The log would mention unknown settings. No file may contain the password or its hash.
     assert not [file for file in raw.rglob("*") if file.is_file() and b"$6$" in file.read_bytes()]
 
 
@@ -51,7 +51,7 @@ def test_its_conditions_and_figures_are_known(tmp_path: Path) -> None:
     assert mix(trial) == {"READ", "UPDATE"}
     conditions = json.loads((tmp_path / "out/raw/01-scylla/conditions.json").read_text())
     assert conditions["differences"] == []
-    assert {"shards per node: 1", "shares its cores with other processes (--overprovisioned)"} <= {*conditions["notes"]}
+    assert {"shards per node: 1", "cores are shared with other processes (--overprovisioned)"} <= {*conditions["notes"]}
     assert "Unknown option" not in (tmp_path / "out/raw/01-scylla/server/localhost/log").read_text()
     (server,) = trial["servers"]
     assert None not in server["figures"].values(), server

@@ -1,4 +1,4 @@
-"""Real servers with passwords and TLS: they reject all other clients, and no output contains a secret."""
+"""Tests real servers with passwords and TLS: they reject clients without them, and no output contains a secret."""
 
 import base64
 import json
@@ -43,13 +43,13 @@ HBASE = {
 }
 
 # The driver's message if the server rejects the password. If the server is down, it is "Cannot connect".
-WRONG_PASSWORD = "Provided username {} and/or password are incorrect"  # noqa: S105 - it is none
+WRONG_PASSWORD = "Provided username {} and/or password are incorrect"  # noqa: S105 - not a password
 NO_TLS = r"TransportException: \[/127\.0\.0\.1:\d+\] (Error writing|Connection has been closed|Channel has been closed)"
 
 
 @pytest.fixture(autouse=True)
 def stopped(nothing_stays: None, tmp_path: Path) -> Iterator[None]:
-    """Stops the servers that a test has kept running, before `nothing_stays` looks for processes."""
+    """Stops the servers that a test kept running, before `nothing_stays` looks for processes."""
     yield
     assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
 
@@ -70,7 +70,7 @@ def stock(system: str, *properties: str, binding: str = "") -> subprocess.Comple
 
 
 def check_refused(said: subprocess.CompletedProcess[str], reason: str) -> None:
-    """Checks that a client was rejected, and for which reason."""
+    """Checks that a client was rejected for the given reason."""
     assert said.returncode != 0, said
     assert re.search(reason, said.stderr), said
 
@@ -117,10 +117,10 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
         (["cassandra.password=wrong"], WRONG_PASSWORD.format("dohyo")),
         (["cassandra.username=cassandra", "cassandra.password=cassandra"], WRONG_PASSWORD.format("cassandra")),
         (["cassandra.useSSL=false"], NO_TLS),
-        (["cassandra.ca="], NO_TLS),  # trusts only the JVM's own authorities
+        (["cassandra.ca="], NO_TLS),  # only the JVM's own authorities
     ):
         check_refused(stock("cassandra", *patient, *wrong), reason)
-    # The message comes from the client without TLS. The client without our authority rejects the server itself.
+    # Only the client without TLS causes this message. The client without our authority rejects the server itself.
     assert (HOME / "run/cassandra/log").read_text().count("not an SSL/TLS record") == 1
     # ScyllaDB's driver logs in to Cassandra in the same way, so no ScyllaDB is needed.
     assert stock("cassandra", *patient, binding="scylla").returncode == 0
@@ -129,7 +129,7 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
 
 
 def hdfs(*options: str) -> subprocess.CompletedProcess[str]:
-    """Runs a client of HDFS, without a ticket."""
+    """Runs an HDFS client without a ticket."""
     (lib,) = (HOME / "install/hbase").glob("*-kdc/lib")
     java = [str(ROOT / ".setup/java/bin/java"), "-Xmx64m", "-cp", f"{HOME}/run/hbase/conf:{lib}/*"]
     shell = [*java, "org.apache.hadoop.fs.FsShell", *options, "-ls", "/"]
@@ -137,7 +137,7 @@ def hdfs(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 def page(path: str, key: str = "dfs.namenode.http-address") -> int:
-    """Returns the HTTP status of a page of HDFS, which is requested without a ticket."""
+    """Requests a page of HDFS without a ticket, and returns the HTTP status."""
     site = (HOME / "run/hbase/conf/hdfs-site.xml").read_text()
     (address,) = re.findall(f"<name>{key}</name><value>([^<]+)<", site)
     return status(f"{address}{path}")
@@ -152,7 +152,7 @@ def status(place: str) -> int:
 
 
 def zookeeper() -> subprocess.CompletedProcess[str]:
-    """Runs a client of ZooKeeper, without a ticket."""
+    """Runs a ZooKeeper client without a ticket."""
     (lib,) = (HOME / "install/hbase").glob("*-kdc/lib")
     said = dict(line.split("=", 1) for line in (HOME / "run/hbase.properties").read_text().splitlines() if "=" in line)
     quorum = said["hbase.zookeeper.quorum"].replace("\\:", ":")
@@ -165,7 +165,7 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
     written, seen = trial_of(tmp_path, HBASE)
     notes = json.loads((tmp_path / "raw/conditions.json").read_text())["notes"]
     expected = {"TLS to clients", "TLS among nodes", "clients have certificates", "without TLS: ZooKeeper, HDFS"}
-    assert {*expected, "clients and nodes log in by Kerberos"} <= set(notes)
+    assert {*expected, "clients and nodes log in with Kerberos"} <= set(notes)
     keys = (HOME / "secret/hbase/keytab").read_bytes()
     seen_nowhere = (keys, base64.b64encode(keys), keys.hex().encode())
     assert b"hbase" in keys
@@ -179,10 +179,10 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
     for wrong, reason in (
         ("hbase.client.netty.tls.enabled=false", "ConnectionClosedException"),
         ("hbase.rpc.tls.keystore.location=", "Received fatal alert: bad_certificate"),  # no client certificate
-        ("hbase.rpc.tls.truststore.location=", "PKIX path building failed"),  # trusts only the JVM's own authorities
+        ("hbase.rpc.tls.truststore.location=", "PKIX path building failed"),  # only the JVM's own authorities
         # Without a ticket, the server closes the connection and sends no message.
         ("hbase.security.authentication=simple", "Exception making rpc to masters"),
-        ("principal=somebody", "failure to login: for principal: somebody"),  # no key for it
+        ("principal=somebody", "failure to login: for principal: somebody"),  # the client has no key for this principal
     ):
         check_refused(stock("hbase", "operationtimeout=5000", wrong), reason)
     for without in ("simple", "kerberos"):
@@ -195,7 +195,7 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
         "does not match with any of the expected authentication scheme"
         in (HOME / "run/hbase/zookeeper.log").read_text()
     ), said
-    # WebHDFS fails for all clients, because HBase's jars lack a part of it.
+    # WebHDFS fails for all clients, because HBase's jars lack some of its classes.
     found = {path: page(path) for path in ("/fsck?path=/", "/jmx", "/webhdfs/v1/?op=LISTSTATUS")}
     assert list(found.values()) == [401, 401, 500], found
     level = "/logLevel?log=org.apache.hadoop&level="

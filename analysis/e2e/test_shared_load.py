@@ -1,6 +1,6 @@
-"""./run.sh with reuse=data on a real server: several rounds share one load, whatever their runs insert.
+"""Runs ./run.sh with reuse=data on a real server: several rounds share one load, even if their runs insert records.
 
-After its copy was damaged, a trial loads again. The phase equal begins in the second round.
+A trial loads again after the kept load was damaged. The phase equal begins in the second round.
 """
 
 import json
@@ -27,7 +27,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     run.until("max", "02-mysql-innodb")
     (table,) = KEPT.glob("mysql-*/data/ycsb/usertable.ibd")
     os.truncate(table, 4096)
-    # The third trial must load again, which is known as soon as its phase max begins.
+    # The third trial must load again. It has done so when its phase max begins.
     run.until("max", "03-mysql-innodb")
     assert KEPT.is_dir()
     run.signal(signal.SIGINT)
@@ -37,7 +37,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     assert loaded == [True, False, True]
     for folder, load in ((first, first), (second, first), (third, third)):
         assert read(folder / "kept.json")["load"] == load.name
-        # Each trial begins with the loaded rows only, and ends with those that its own runs have inserted.
+        # Each trial begins with only the loaded rows, whatever the runs of other trials inserted.
         assert read(folder / "settled.json")["rows"] == {"usertable": 2000}
     for folder in (first, second):
         files = (folder.glob(f"{phase}-1/localhost/client.json") for phase in ("equal", "max"))
@@ -54,7 +54,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     assert not KEPT.exists()
 
 
-@pytest.mark.skipif("AEROSPIKE_ASD" not in os.environ, reason="needs a server of Aerospike: AEROSPIKE_ASD=FILE")
+@pytest.mark.skipif("AEROSPIKE_ASD" not in os.environ, reason="needs an Aerospike server: AEROSPIKE_ASD=FILE")
 def test_sets_of_aerospike_are_recognized_on_a_copy(tmp_path: Path) -> None:
     asked = ["workloadC", "--systems=aerospike", "--set=reuse=data", "--records=2000"]
     run = Run(tmp_path / "out", *asked, *options(rounds=2))

@@ -1,4 +1,4 @@
-"""Real servers with profile=tuned, which must start with the values of the profile."""
+"""Tests real servers with profile=tuned, which must start with the values of the profile."""
 
 import json
 import os
@@ -26,7 +26,7 @@ SYSTEMS = ("cassandra", "hbase", "mysql-innodb", "postgresql", "aerospike")
 
 @dataclass
 class Tuned:
-    """Trial of a system with profile=tuned, and the folder of its evidence."""
+    """A trial of a system with profile=tuned, and the folder of its evidence."""
 
     trial: dict[str, Any]
     folder: Path
@@ -61,7 +61,7 @@ def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
     safe = not any(folder.stat().st_mode & stat.S_IWOTH for folder in ROOT.parents)
     assert f"short-circuit reads: {'on' if safe else 'off'}" in notes
     assert "splits of regions: off" in notes
-    # A share of 0.4 of the heap of 512 MiB is for memstores of 128 MiB each, enough for one region.
+    # Memstores may use 0.4 of the heap of 512 MiB. At 128 MiB each, that is enough for one region.
     assert "regions per table: 1" in notes
     beans = json.loads(file_of(trial, "stats/run-1/stats-jmx.txt"))["beans"]
     assert (max(bean.get("shortCircuitBytesRead", 0) for bean in beans) > 0) == safe
@@ -96,7 +96,7 @@ def test_postgresql(tuned: dict[str, Tuned]) -> None:
         "maintenance_work_mem": "65536",
     }
     assert names.items() <= running.items()
-    assert running["effective_cache_size"] == str(3 * 128 * 1024 // 8)  # in pages of 8 KiB
+    assert running["effective_cache_size"] == str(3 * 128 * 1024 // 8)  # counted in pages of 8 KiB
     assert running["random_page_cost"] == str(conditions["tuned"].get("random_page_cost", 4))
 
 
@@ -115,7 +115,7 @@ def test_cassandra_has_the_values_of_its_profile_and_the_user_s(tuned: dict[str,
     values, server = read_back(tuned["cassandra"].folder)
     names = {"column_index_size", "compaction_throughput", "concurrent_compactors", "key_cache_size"}
     names |= {"memtable_allocation_type", "trickle_fsync", "trickle_fsync_interval"}
-    # The profile makes two of the settings only on flash.
+    # The profile changes two of the settings only on flash.
     names -= {"concurrent_compactors", "trickle_fsync"} - values.keys()
     assert {name: server[name] for name in names} == {name: str(values[name]).replace("True", "true") for name in names}
     assert server["concurrent_writes"] == str(values["cassandra_concurrent_writes"])

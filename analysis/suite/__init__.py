@@ -1,1 +1,1 @@
-"""Tests that run commands: linters, Maven, scripts, and contracts against real servers."""
+"""Contains the tests that run commands: linters, Maven, scripts, and contracts against real servers."""

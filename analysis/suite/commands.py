@@ -13,12 +13,12 @@ from dohyo.places import BINDINGS, JDK, ROOT
 
 BIN = ROOT / ".venv/bin"
 MAVEN = ("mvn", "-q", "-B", "--strict-checksums", "-f", str(BINDINGS / "pom.xml"))
-# Seconds in which run.sh can stop its servers.
+# Seconds that run.sh has to stop its servers.
 SECONDS_TO_END = 120
 
 
 def without_slow(config: pytest.Config) -> tuple[str, ...]:
-    """Returns options with which Maven leaves out tests with JUnit's tag `slow`, if pytest leaves out slow tests."""
+    """Returns options with which Maven leaves out tests with the JUnit tag `slow` if pytest leaves out slow tests."""
     return ("-DexcludedGroups=slow",) if config.getoption("markexpr") == "not slow" else ()
 
 
@@ -31,9 +31,9 @@ class Commands:
         log.write_bytes(b"")
 
     def __call__(self, *command: str | Path, cwd: Path = ROOT) -> None:
-        """Runs a command in a process group of its own, which it ends before it returns.
+        """Runs a command in its own process group, and ends this group before it returns.
 
-        Fails the test, with the whole log, if the command fails. Skips the test if the log contains `skipped: REASON`.
+        If the command fails, the test fails with the whole log. Skips the test if the log contains `skipped: REASON`.
         """
         environment = os.environ | {"JAVA_HOME": str(JDK.resolve())}
         with self._log.open("ab") as output:
@@ -53,7 +53,7 @@ class Commands:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process and its group by SIGTERM, and by SIGKILL if they are still running after some time."""
+    """Ends a process and its group with SIGTERM, or with SIGKILL if they are still running after some time."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + SECONDS_TO_END
         if _runs(process.pid):

@@ -1,4 +1,4 @@
-"""Fixture that runs the commands of a test."""
+"""Defines the fixture that runs the commands of a test."""
 
 import pytest
 
@@ -10,5 +10,5 @@ LOGS = ROOT / ".setup/reports"
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest) -> Commands:
-    """Returns a function that runs commands; their output is also in .setup/reports/TEST.log."""
+    """Returns a function that runs commands, and writes their output to .setup/reports/TEST.log, too."""
     return Commands(LOGS / f"{request.node.name}.log")

@@ -1,4 +1,4 @@
-"""Plugin of pytest for all tests: no test begins after a given time, and a signal ends pytest in order."""
+"""Plugin of pytest for all tests. No test begins after a given time, and a signal ends pytest in order."""
 
 import os
 import signal
@@ -8,13 +8,13 @@ from types import FrameType
 import pytest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Additional contracts, as system and binding: each of the two CQL drivers with the other's server.
+# Additional contract tests, as system and binding: each of the two CQL drivers with the server of the other.
 OTHER_DRIVERS = {"scylla-driver": ("cassandra", "scylla"), "cassandra-driver": ("scylla", "cassandra")}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--system", action="append", default=[], help="run the contract and cluster tests of this system only"
+        "--system", action="append", default=[], help="run only the contract and cluster tests of this system"
     )
 
 
@@ -30,9 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Makes pytest clean up and end. Further signals do not interrupt that."""
+    """Makes pytest clean up and end. Further signals do not interrupt the cleanup."""
     for number in SIGNALS:
-        # SIG_IGN would be inherited by the commands that clean up.
+        # The commands that clean up would inherit SIG_IGN.
         signal.signal(number, lambda _number, _frame: None)
     raise KeyboardInterrupt
 

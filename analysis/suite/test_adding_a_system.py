@@ -34,13 +34,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
     yield folder
-    if (agent := folder / ".dohyo/bin/agent").exists():  # an interrupted test may have left it
+    if (agent := folder / ".dohyo/bin/agent").exists():  # an interrupted test may have left this folder
         subprocess.run([agent, "stop-all", "30"], check=True)
 
 
 def test_the_page_leads_to_a_measured_system(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> None:
     if pytestconfig.getoption("system"):
-        pytest.skip("other systems are named")
+        pytest.skip("other systems are mentioned")
     copy: Path = request.getfixturevalue("copy")
     output = ""
     for block in COMMANDS.findall(PAGE):

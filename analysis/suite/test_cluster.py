@@ -1,4 +1,4 @@
-"""Four hosts on this machine (docs/testbed.md): each script of ansible/tests/cluster/ is a case."""
+"""Tests clusters of four hosts on this machine (docs/testbed.md). Each script of ansible/tests/cluster/ is a case."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from suite.commands import Commands
 
 SCRIPTS = ANSIBLE / "tests/cluster"
 TESTBED = ANSIBLE / "testbed/testbed"
-# Scripts that begin without a testbed. The first one needs hosts with nothing but SSH.
+# Scripts that begin without a testbed. The first one needs hosts on which only SSH is installed.
 BARE, TESTBED_ITSELF = "bootstrap", "testbed"
 # Scripts that share one testbed, and the servers that the first of them deploys.
 SHARED = (
@@ -27,7 +27,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def testbed() -> Iterator[None]:
-    """Creates four hosts with three disks each. If that fails, each script says why."""
+    """Creates four hosts with three disks each. If this fails, the output of each script says why."""
     run = Commands(ROOT / ".setup/reports/testbed.log")
     try:
         with contextlib.suppress(pytest.fail.Exception):

@@ -1,4 +1,4 @@
-"""The contract of every binding, against a real server."""
+"""Tests the contract of every binding against a real server."""
 
 import json
 import re
@@ -17,9 +17,9 @@ from suite.plugin import OTHER_DRIVERS
 
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
-    """Returns system and binding of each case: the systems of --system, by default the first one of each binding."""
+    """Returns the system and binding of each case: the systems of --system, or by default the first of each binding."""
     known = catalogue.all_systems().values()
-    # The binding of ScyllaDB is tested with Cassandra, too, for machines without ScyllaDB.
+    # The binding of ScyllaDB is tested with Cassandra, too, because many machines have no ScyllaDB.
     found = {system.name: (system.name, system.binding) for system in known} | OTHER_DRIVERS
     firsts = {system.binding: system.name for system in reversed(known)}
     names = config.getoption("system") or [name for name in found if name in (*firsts.values(), *OTHER_DRIVERS)]
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def reasons() -> dict[str, str]:
-    """Returns for each system why it is not available on this machine; "" if it is available."""
+    """Returns the reason why each system is not available on this machine; "" if it is."""
     return available.ask(None)
 
 
@@ -55,7 +55,7 @@ def data(pytestconfig: pytest.Config, reasons: dict[str, str]) -> Iterator[Path]
 
 
 def bindings() -> list[str]:
-    """Returns Maven modules that register a binding."""
+    """Returns the Maven modules that register a binding."""
     modules = re.findall("<module>(.*)</module>", (BINDINGS / "pom.xml").read_text(encoding="utf-8"))
     registered = "src/main/resources/META-INF/services/dohyo.binding.Binding"
     return [name for name in modules if name != "client" and (BINDINGS / name / registered).exists()]
@@ -75,19 +75,19 @@ def test_contract(
     reports = BINDINGS / binding / "target/failsafe-reports"
     for report in reports.glob("*.xml"):
         report.unlink()
-    # These tests leave data that no trial would remove, so use a folder of their own.
+    # These tests leave data that no trial would remove, so give them a separate folder.
     folder: Path = request.getfixturevalue("data") / f"{system}-{binding}"
     folder.mkdir()
     folder.chmod(0o755)
     # trial.yml also stops the servers of the previous case.
     variables = (f"trial_system={system} trial_until=schema", f"{{dohyo_data: ['{folder}']}}")
     _play(run, "trial.yml", *variables, "@tests/quick_start.yml")
-    # No goal packages jars: setup.sh has done so, and other tests use the jars.
+    # This Maven goal packages no jars: setup.sh has done so, and other tests use those jars.
     goals = ("test-compile", "failsafe:integration-test", "failsafe:verify", "-Pcontract", "-Dcheckstyle.skip")
     tests = (f"-Dit.test=dohyo/{binding}/**/*IT", "-Dfailsafe.failIfNoSpecifiedTests=false")
     server = f"-Ddohyo.server={LOCAL_HOME}/run/{system}.properties"
     run(*MAVEN, *goals, "-pl", binding, "-am", *tests, server, *without_slow(request.config))
-    assert list(reports.glob(f"TEST-dohyo.{binding}.*ContractIT.xml")), "Maven has run no contract"
+    assert list(reports.glob(f"TEST-dohyo.{binding}.*ContractIT.xml")), "Maven ran no contract test"
 
 
 def _play(run: Commands, playbook: str, *variables: str) -> None:

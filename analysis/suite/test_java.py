@@ -1,4 +1,4 @@
-"""Unit tests of the client and the bindings. Maven writes JUnit reports to target/surefire-reports/."""
+"""Runs the unit tests of the client and the bindings. Maven writes JUnit reports to target/surefire-reports/."""
 
 import pytest
 

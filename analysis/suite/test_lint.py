@@ -1,4 +1,4 @@
-"""Linters and type checkers. Maven runs checkstyle; warnings of javac are errors in every build."""
+"""Runs linters and type checkers. Maven runs checkstyle, and javac treats warnings as errors in every build."""
 
 import os
 import re
@@ -17,7 +17,7 @@ PYTHON_FOLDERS = {
 
 
 def shell_scripts() -> list[Path]:
-    """Returns the shell scripts of the checkout, committed or not, recognised by their first line."""
+    """Returns the shell scripts of the checkout, committed or not. Their first line identifies them."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     files = [ROOT / name for name in names if Path(name).suffix in ("", ".sh") and (ROOT / name).is_file()]
@@ -31,7 +31,7 @@ def test_shellcheck(run: Commands) -> None:
 
 
 def test_ruff_check(run: Commands) -> None:
-    # Ansible's modules may run with an old Python, where pathlib is no better than os.path.
+    # Ansible's modules may run with an old Python, whose pathlib has no advantage over os.path.
     less = ("--extend-per-file-ignores", "../ansible/plugins/**:PTH")
     for config, folders in PYTHON_FOLDERS.items():
         run(BIN / "ruff", "check", "--config", config, *less, *folders, cwd=ANALYSIS)

@@ -1,4 +1,4 @@
-"""Runs test scripts: ansible/tests/*.sh, and one that starts twelve clients on one machine."""
+"""Runs test scripts: ansible/tests/*.sh, and a script that starts twelve clients on one machine."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""Configures all tests: plugins import each other as in Ansible, and hypothesis has no deadline.
+"""Configures all tests: plugins import each other as in Ansible, and examples of hypothesis have no deadline.
 
-The deadline is off because other programs may slow down an example.
+There is no deadline because other programs may slow down an example.
 """
 
 import pytest

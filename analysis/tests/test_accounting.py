@@ -1,4 +1,4 @@
-"""Accounting for acknowledged writes: totals, texts, and reasons why a run is invalid."""
+"""Tests the accounting for acknowledged writes: totals, texts, and reasons why a run is invalid."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ GOOD = {
 
 
 def of_runs(experiment: Path, consistency: str = "strong", **found: Any) -> Trial:
-    """Returns a trial of two runs; `found` replaces fields of the accounting of the second run."""
+    """Returns a trial of two runs. `found` replaces fields of the second run's accounting."""
     folder = trial(experiment, 1, "cassandra")
     edit_json(folder / "conditions.json", consistency=consistency)
     edit_json(folder / "run-1/node1/client.json", accounting=GOOD)

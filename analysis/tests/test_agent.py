@@ -1,4 +1,4 @@
-"""The agent, which works on a host for the controller, with real processes."""
+"""Tests the agent, which works on a host for the controller, with real processes."""
 
 import json
 import os
@@ -74,8 +74,8 @@ def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(too
 
 
 def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
-    """Counts child processes because each connection of PostgreSQL is a process that lives as long as the server."""
-    # The child ends when its parent does. Otherwise the tool would wait for it.
+    """Child processes count, because PostgreSQL has one for each connection, which may live as long as the server."""
+    # Let the child end when its parent does. Otherwise the tool would wait for the child.
     busy = "import os, time\nparent = os.getppid()\nwhile time.process_time() < 1: pass\n"
     busy += "while os.getppid() == parent: time.sleep(0.05)"
     command = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)"
@@ -109,7 +109,7 @@ def launched(tool: Path, client: dict[str, Any]) -> "subprocess.Popen[str]":
 
 
 def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
-    """The next run inserts its records after the ones that this run has inserted."""
+    """The next run inserts its records after those that this run inserted."""
     folder = tool.parent.parent / "client/run-1/host1"
     wrote = {"agreed_start_ms": None, "skew_ms": 0.5, "finished_ms": 9.5, "inserted": 1234, "operations": 7}
     client = {
@@ -129,7 +129,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
 
 
 def client_of(home: Path, run: int, command: str) -> dict[str, Any]:
-    """Returns a client whose windows alternate with those of other trials. From the second run on, it continues."""
+    """Returns a client whose windows alternate with those of other trials. It continues from its second run on."""
     return {
         "name": "client-host1.cassandra",
         "folder": str(home / f"client/cassandra/run-{run}/host1"),
@@ -141,7 +141,7 @@ def client_of(home: Path, run: int, command: str) -> dict[str, Any]:
     }
 
 
-# Pauses after the first window as the client does, continues in the next folder, and ends.
+# Script that pauses after the first window as the client does, continues in the next folder, and ends.
 PAUSES = (
     "echo '{\"inserted\": 1}' > client.json; touch ready paused; while [ ! -s next ]; do sleep 0.05; done;"
     ' cd "$(cat next)"; echo \'{"inserted": 2}\' > client.json; touch ready; sleep 0.5; exit 4'
@@ -185,7 +185,7 @@ def test_a_client_that_ended_while_it_paused_fails(tool: Path) -> None:
 
 
 def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> None:
-    """Covers a busy machine, which may delay the client's supervisor."""
+    """On a busy machine, the client's supervisor may be delayed."""
     home = tool.parent.parent
     client = {
         "name": "client-host1",

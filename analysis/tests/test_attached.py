@@ -1,4 +1,4 @@
-"""Attached systems: their settings in an inventory or a scenario, and the input that is rejected."""
+"""Tests the settings of attached systems in an inventory or a scenario, and the input that is rejected."""
 
 import re
 import subprocess
@@ -74,7 +74,7 @@ def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
     name, _, hosts = places.partition("=")
     with pytest.raises(BadInputError, match="must be hosts"):
         attach.overrides([places], None, [], None)
-    # A scenario file and --set can state the hosts, too.
+    # A scenario file or --set can also state the hosts.
     changes = {"attached": f'{{"{name}": "{hosts}"}}', "systems": name}
     with pytest.raises(BadInputError, match="must be hosts"):
         attach.describe(loading.load(loading.find("workloadA"), changes))
@@ -106,14 +106,14 @@ def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypa
 
 
 def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None:
-    # The variables are passed although they are empty, because they override an inventory's variables.
+    # The variables are passed even though they are empty, because they must override an inventory's variables.
     trial = plan.trials(loading.load(loading.find("workloadA"), {"systems": "mysql-innodb"}))[0]
     asked = plan.variables(trial, tmp_path, keep=False)
     assert (asked["attached"], asked["attached_secrets"], asked["attached_may"]) == ({}, "", [])
 
 
 def bounded(given: dict[str, str]) -> Scenario:
-    """Returns workloadA as `--target 500` changes it."""
+    """Returns workloadA after `--target 500` has changed it."""
     return attach.loaded(partial(loading.load, loading.find("workloadA")), given, "500")
 
 
@@ -150,7 +150,7 @@ def test_a_bound_of_servers_that_dohyo_starts_counts_operations() -> None:
 
 
 def test_servers_in_use_are_preconditioned_only_on_the_command_line() -> None:
-    """The scenario updates 800,000 records before its runs. On servers in use, a limit must apply to them, too."""
+    """The scenario updates 800,000 records before its runs. On servers in use, these updates also need a limit."""
     load = partial(loading.load, loading.find("workloadA"))
     assert load({"systems": "scylla"}).preconditions == 800_000
     assert attach.loaded(load, MYSQL, None).preconditions == bounded(MYSQL).preconditions == 0
@@ -250,7 +250,7 @@ def test_a_system_is_attached_once() -> None:
 
 
 def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
-    """trial/test_trial.py tests the same of trials, trial/test_stop.py of stop.yml and destroy.yml."""
+    """trial/test_trial.py tests this for trials, and trial/test_stop.py for stop.yml and destroy.yml."""
     assert "tasks/ours.yml" in (ANSIBLE / "attached.yml").read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The program that shuts down an EC2 host, run against a server that answers like the metadata service."""
+"""Tests the program that shuts down an EC2 host, with a server that answers like the metadata service."""
 
 import http.server
 import os
@@ -52,7 +52,7 @@ def tags() -> Iterator[dict[str, str]]:
 
 
 def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_path: Path) -> None:
-    # Use the test's folder instead of the system's paths, and a program that records its call instead of shutdown.
+    # Replace the system's paths with the test's folder, and shutdown with a program that records its call.
     kept, called = tmp_path / "until", tmp_path / "called"
     text = re.split(r"PROGRAM'?\n", USER_DATA.read_text())[1]
     program = text.replace("http://169.254.169.254/latest", tags["url"]).replace("/var/lib/dohyo-until", str(kept))
@@ -73,10 +73,10 @@ def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_pat
     assert not ends(before=600, tag=600)
     assert ends(before=600, tag=-1)
     assert called.read_text() == "-h now\n"
-    # The tag has extended the deadline, and the new deadline is stored.
+    # The tag extended the deadline, and the new deadline is stored.
     assert not ends(before=-1, tag=600)
     assert int(kept.read_text()) > time.time() + 500
-    # Without a response the stored deadline applies.
+    # Without a response, the stored deadline applies.
     assert ends(before=-1, tag=None)
     assert not ends(before=600, tag=None)
 

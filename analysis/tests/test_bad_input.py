@@ -1,4 +1,4 @@
-"""Damaged files of an experiment: an error names the file, all others are reported, and the exit code is not 0."""
+"""Damages files of an experiment: an error names the file, the other files are reported, and the exit code is not 0."""
 
 import json
 import shutil

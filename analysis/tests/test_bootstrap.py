@@ -1,4 +1,4 @@
-"""The packages that bootstrap.yml installs on each operating system.
+"""Tests which packages bootstrap.yml installs on each operating system.
 
 Only Debian 12 is started for real (ansible/tests/cluster/bootstrap_test.sh).
 """
@@ -15,7 +15,7 @@ from dohyo.places import ANSIBLE, ROOT
 from support.playbooks import play
 
 ROLE = ANSIBLE / "roles/bootstrap"
-# For each system the content of /etc/os-release, and the packages that a host without any needs, or the problem.
+# The content of /etc/os-release of each system, with the packages that a bare host needs, or the problem.
 DEBIAN = ["python3", "python3-apt", "sudo", "xfsprogs", "chrony"]
 REDHAT = ["python3", "sudo", "xfsprogs", "chrony"]
 SYSTEMS = {
@@ -66,7 +66,7 @@ HOSTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Returns for each host the packages that the role would install, and the problems that it reports."""
+    """Returns the packages that the role would install on each host, and the problems that the role reports."""
     folder = tmp_path_factory.mktemp("bootstrap")
     has_some_packages(folder / "has")
     hosts = {
@@ -81,7 +81,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 
 def has_some_packages(root: Path) -> None:
-    """Makes the folders of a host that has a time service, a JDK and sudo; xfsprogs has been removed."""
+    """Creates the files of a host that has a time service, a JDK and sudo, and from which xfsprogs was removed."""
     for file in ("lib/systemd/system/systemd-timesyncd.service", "usr/lib/jvm/java-17-openjdk-amd64/bin/java"):
         (root / file).parent.mkdir(parents=True)
         (root / file).touch(mode=0o755)
@@ -96,7 +96,7 @@ Plans = dict[str, dict[str, Any]]
 
 
 def test_each_system_gets_its_packages_or_a_reason(plans: Plans) -> None:
-    """Package names depend on the family. A system without a package of JDK 17 needs an archive."""
+    """Package names depend on the family of the operating system. Without a package of JDK 17, it needs an archive."""
     for name, (_, wanted) in SYSTEMS.items():
         if isinstance(wanted, str):
             assert wanted in " ".join(plans[name]["problems"]), (name, plans[name])
@@ -124,12 +124,12 @@ def test_an_array_takes_its_tool(plans: Plans) -> None:
 
 
 def test_what_a_host_has_is_left_alone(plans: Plans) -> None:
-    """A second time service would replace the first one, and a second JDK would be another build."""
+    """A second time service would replace the first, and a second JDK could be a different build."""
     assert plans["has"] == {"missing": ["python3", "python3-apt", "xfsprogs"], "problems": []}
 
 
 def test_the_folder_for_hosts_of_the_red_hat_family_has_all_packages() -> None:
-    """These hosts cannot download packages; the folder must contain all of them."""
+    """These hosts cannot download packages, so the folder must contain all of them."""
     page = (ROOT / "docs/cluster.md").read_text("utf-8")
     [command] = re.findall(r"`dnf download ([^`]+)`", page)
     assert {*SYSTEMS["rocky9"][1], "mdadm"} <= set(command.split())
@@ -137,13 +137,13 @@ def test_the_folder_for_hosts_of_the_red_hat_family_has_all_packages() -> None:
 
 @pytest.mark.parametrize("page", ["cluster", "aws"])
 def test_the_commands_of_a_page_begin_with_it(page: str) -> None:
-    """Preflight rejects hosts without a JDK, such as EC2's images, and a fresh clone has no Ansible."""
+    """Preflight rejects hosts without a JDK, such as EC2's images, and a fresh clone does not contain Ansible."""
     commands = (ROOT / f"docs/{page}.md").read_text("utf-8").split("```")[1]
     assert -1 < commands.find("./setup.sh ") < commands.find(" bootstrap.yml") < commands.find(" deploy.yml")
 
 
 def test_the_page_names_what_the_role_has() -> None:
-    """The page names all variables of the role and the files that a user must remove."""
+    """The page must name all variables of the role, and the files that a user must remove."""
     page = (ROOT / "docs/cluster.md").read_text("utf-8")
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text("utf-8"))
     documented = set(re.findall(r"`(bootstrap_[a-z_]+)`", page))

@@ -1,4 +1,4 @@
-"""The canary: whether the hosts performed equally before all trials, and what the summary says about it."""
+"""Tests whether the canary detects hosts that changed between trials, and what the summary says about them."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from support.evidence import edit_json, rendered, trial, write_json
 
 
 def slices(middle: float, spread: float = 0.01) -> list[float]:
-    """Returns seven values around the middle; the lowest and the highest differ by `spread` of it."""
+    """Returns seven values around `middle`. The lowest and the highest differ by `spread` × `middle`."""
     return [middle * (1 + spread * (number - 3) / 6) for number in range(7)]
 
 
@@ -34,7 +34,7 @@ def figure(name: str, values: list[float], of: str | None = None) -> dict[str, A
 
 
 def content(host: str = "host1", network: tuple[dict[str, Any], ...] = (), **figures: list[float]) -> dict[str, Any]:
-    """Returns the content of canary.json with figures of one host."""
+    """Returns the content of canary.json with the figures of one host."""
     own = [figure(name, values) for name, values in figures.items()]
     return {
         "at": "2026-11-21T20:00:00Z",
@@ -102,9 +102,9 @@ def test_each_way_of_the_network_is_a_figure_of_its_own_and_more_time_is_longer(
 @pytest.mark.parametrize(
     ("before", "after", "unsteady"),
     [
-        (slices(100, 0.01), slices(104, 0.01), False),  # they differ by less than 5 %
-        (slices(100, 0.3), slices(108, 0.3), True),  # would be a drift if the slices scattered less
-        (slices(100, 0.01), [*slices(110, 0.01)[:6], 99.9], True),  # one slice is within the others' range
+        (slices(100, 0.01), slices(104, 0.01), False),  # the medians differ by less than 5 %
+        (slices(100, 0.3), slices(108, 0.3), True),  # this would be a drift if the slices scattered less
+        (slices(100, 0.01), [*slices(110, 0.01)[:6], 99.9], True),  # one slice is within the range of the others
         (slices(100, 0.01)[:4], slices(150, 0.01)[:4], True),  # four slices may differ by chance
     ],
 )
@@ -159,7 +159,7 @@ def test_the_summary_compares_the_canaries_of_all_trials(tmp_path: Path) -> None
     assert "hosts before each trial" not in rendered(summarise(tmp_path), 200)
     write_json(first / "canary.json", content(disk_write=slices(2e9)))
     write_json(second / "canary.json", content(disk_write=slices(1e9)))
-    edit_json(second / "state.json", status="failed", reason="it did not start")  # its canary still counts
+    edit_json(second / "state.json", status="failed", reason="it did not start")  # the canary still counts
     summary = summarise(tmp_path)
     sentence = (
         "host1: sequential disk writes were 50 % slower before 02-hbase (1 GB/s) than before 01-cassandra (2 GB/s)"

@@ -1,4 +1,4 @@
-"""Measurements of the canary, each made for a moment on a real file or a real listener."""
+"""Tests the canary's measurements, each for a short time, with a real file or a real listener."""
 
 import itertools
 import json
@@ -39,7 +39,7 @@ def test_slices_are_of_equal_length_and_the_first_does_not_count() -> None:
 
 
 def test_what_takes_too_long_has_fewer_slices_but_one_at_least() -> None:
-    now = itertools.count()  # each reading of the clock adds a second
+    now = itertools.count()  # each reading advances the clock by a second
     assert canary.sliced(lambda _: 1.0, 0, now.__next__) == [1.0]
     assert canary.MOST_TIMES == 4
     assert canary.sliced(lambda _: 1.0, 1, now.__next__) == [1.0] * 4

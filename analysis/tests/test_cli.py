@@ -1,6 +1,6 @@
-"""The commands run.sh and dohyo when they start nothing: help, lists, and every kind of bad input.
+"""Tests run.sh and dohyo with commands that start nothing: help, lists, and every kind of bad input.
 
-Most tests call them in this process, outside the checkout; two run the scripts.
+Most tests call the commands in this process, outside the checkout. Two tests run the scripts.
 """
 
 import os
@@ -181,7 +181,7 @@ def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixtu
     skipped = [name for name in named if reasons[name]]
     said = f"skipped on this machine: {', '.join(skipped)} (reasons: {ROOT}/run.sh --list)"
     assert (said in shown) == bool(skipped)
-    # The hosts do not exist, so the command line must state their sizes.
+    # These hosts do not exist, so the command line must state their sizes.
     hosts = ("--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB")
     assert main(["run", "workloadA", "--plan", *hosts]) == 0
     shown = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Runs with several clients and nodes: their rows, reasons why they are invalid, and the times of their events."""
+"""Tests runs with several clients and nodes: their rows, why they are invalid, and the times of their events."""
 
 import csv
 import io
@@ -56,7 +56,7 @@ def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
     records = row(of, "OVERALL").records or 0
     one, two = of.nodes
     assert (one.cpu_seconds, two.cpu_seconds) == (3, 6)
-    assert two.cpu_cores == pytest.approx(1.0)  # 6 s of processor time in two runs of 3 s
+    assert two.cpu_cores == pytest.approx(1.0)  # 6 s of processor time in two runs of 3 s each
     assert two.cpu_us_per_record == pytest.approx(6e6 / records)
     assert max(map(len, rendered(summarise(tmp_path), 80).splitlines())) <= 80
 
@@ -86,7 +86,7 @@ def test_one_client_has_no_tables_of_its_own(tmp_path: Path) -> None:
 def test_of_many_clients_the_ends_are_listed(tmp_path: Path) -> None:
     folder = several(tmp_path)
     for run in ("run-1", "run-2"):
-        for log in (folder / run).glob("*/*.hdr"):  # reading these logs takes long, and this test does not need them
+        for log in (folder / run).glob("*/*.hdr"):  # this test does not need the logs, which take long to read
             log.unlink()
         for number in range(3, 30):
             shutil.copytree(folder / run / "host2", folder / run / f"host{number}")
@@ -121,7 +121,7 @@ def test_a_client_without_results_is_named(tmp_path: Path, known: bool) -> None:
 
 
 def outage(experiment: Path) -> Path:
-    """Writes a run with errors from second 6 to 10. Then host3 was killed, and the other hosts were stopped."""
+    """Writes a run with errors from second 6 to 10. Then host3 was killed, and the other servers were stopped."""
     content = clients_json(
         THREE, valid=False, failure=LOST, events=[CRASH, {"at": 13.9, "host": "host3", "what": LOST}]
     )
@@ -168,7 +168,7 @@ def test_a_host_that_was_powered_off_as_conducting_saw_it(tmp_path: Path) -> Non
     assert [str(event) for event in of.events] == [f"run 1, second 8: {lost}"]
     nodes = rendered(summarise(tmp_path)).partition("Nodes")[2].partition("all")[0]
     assert "host1" in nodes
-    assert "host2" not in nodes  # it has no server
+    assert "host2" not in nodes  # no server runs on host4
     assert "vanished" in nodes
 
 

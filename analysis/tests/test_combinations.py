@@ -1,4 +1,4 @@
-"""Combinations of versions and JDKs that are supported, and the options of the garbage collectors."""
+"""Tests which combinations of versions and JDKs are supported, and the options of the garbage collectors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rows that combine phases, discarded repeats, points of a matrix, and rounds."""
+"""Tests rows that combine phases, discarded repeats, points of a matrix, and rounds."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ def row(of: Trial, phase: str, operation: str = "OVERALL", discarded: bool = Fal
 
 
 def slower(folder: Path, phase: str, seconds: float) -> None:
-    """Changes a run of 6,000 operations in 3 s so that it took `seconds`."""
+    """Changes a run of 6,000 operations in 3 s, so that it lasted `seconds`."""
     for client in (folder / phase).glob("*/client.json"):
         lasted(client.parent, seconds)
 
@@ -94,7 +94,7 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
     assert "[update, discarded] OVERALL" in text
     assert "[update, discarded] UPDATE" not in text  # only summary.json contains discarded runs
     assert "means of 2 repeats" in text
-    assert "The first repeats are discarded and count nowhere." in " ".join(text.split())
+    assert "The first repeats are discarded and do not count." in " ".join(text.split())
     content = json.loads(summarise(tmp_path).json())
     assert [each["discarded"] for each in content["trials"][0]["rows"] if each["operation"] == "OVERALL"] == [
         False, False, True, True, False,
@@ -110,7 +110,7 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
 
 
 def matrix(experiment: Path) -> None:
-    """Writes trials of two systems at two points; one point has batches, and one dimension is only for Cassandra."""
+    """Writes trials of two systems at two points. One point has batches, and one dimension is only for Cassandra."""
     number = 0
     for batch in ("1", "100"):
         for system, collector in (("cassandra", {"cassandra_gc": "G1"}), ("hbase", {})):
@@ -195,7 +195,7 @@ def test_rounds_are_merged(tmp_path: Path) -> None:
     overall = row(cassandra, "run")
     assert (overall.repeats, overall.operations) == (4, 24_000)
     assert overall.ops_per_second == pytest.approx(math.sqrt(2000 * 3000))
-    # There are two samples, the rounds of 2,000 and 3,000 op/s, because the runs of a round are not independent.
+    # The runs of a round are not independent, so there are only two samples: the rounds at 2,000 and 3,000 op/s.
     assert overall.sampled == "rounds"
     assert overall.ops_per_second_samples == pytest.approx([2000, 3000])
     assert overall.ops_per_second_stddev == pytest.approx(1000 / 2**0.5)
@@ -243,7 +243,7 @@ def test_points_and_rounds_together(tmp_path: Path) -> None:
 def test_evidence_of_the_wrong_types_does_not_crash(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"), trial_discard=1, trial_point={"batchsize": "1"},
                    trial_round=1, trial_rounds=2, trial_load={"name": "insert"})  # fmt: skip
-    for log in folder.rglob("*.hdr"):  # reading these logs takes long, and this test does not need them
+    for log in folder.rglob("*.hdr"):  # this test does not need the logs, which take long to read
         log.unlink()
     content = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
     for key in ("trial_phases", "trial_discard", "trial_point", "trial_round", "trial_rounds", "trial_load"):

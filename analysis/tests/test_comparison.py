@@ -1,4 +1,4 @@
-"""Ratios and their intervals, between the systems of an experiment and between two experiments."""
+"""Tests ratios and their intervals, between the systems of an experiment and between two experiments."""
 
 import csv
 import dataclasses
@@ -54,7 +54,7 @@ def measured(
     p99_us: dict[str, Sequence[int]] | None = None,
     target: dict[str, int] | None = None,
 ) -> Path:
-    """Writes an experiment with one round for each rate. Each run takes 10 s at exactly that rate."""
+    """Writes an experiment with one round for each rate. Each run lasts 10 s at exactly that rate."""
     for at, system, folder in in_rounds(experiment, len(next(iter(rates.values()))), rates):
         latency = p99_us[system][at - 1] if p99_us else 500
         reads(folder / "run-1/node1", [rates[system][at - 1]] * 10, latency)
@@ -94,7 +94,7 @@ def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
     pair = summary.comparisons[0]
     assert (pair.of, pair.tie) == ("hbase", True)
     assert block(summary)[2].startswith("rec/s hbase tie [")
-    # The mean of the row has an interval of its own; t is 12.7 for one degree of freedom.
+    # The mean of the row has its own interval; t is 12.7 for one degree of freedom.
     cassandra = summary.merged[0]
     (row,) = (row for row in cassandra.rows if (row.phase, row.operation) == ("run", "OVERALL"))
     assert [row.ops_per_second, row.ops_per_second_stddev] == pytest.approx([1048.81, 70.71], abs=0.01)
@@ -138,7 +138,7 @@ SLOW: dict[str, Sequence[int]] = {"cassandra": (2000, 2040, 1960), "hbase": (300
 def test_latencies_are_ranked_at_an_equal_rate_alone(
     tmp_path: Path, hbase: int, target: dict[str, int], words: str, short: str
 ) -> None:
-    # A system misses the target if one of its rounds does.
+    # A system misses the target if one of its rounds misses it.
     rates: dict[str, Sequence[int]] = {"cassandra": (1000,) * 3, "hbase": (1000, 1000, hbase)}
     summary = summarise(measured(tmp_path, rates, SLOW, target))
     ranked = "equal" in words
@@ -195,7 +195,7 @@ def test_single_runs_have_a_ratio_without_an_interval_everywhere(tmp_path: Path)
         assert row.ops_per_second_samples == row.records_per_second_samples == []
     assert block(summary)[-1] == "rec/s hbase 1.33× – cassandra"
     text = " ".join(rendered(summary).split())
-    assert "no intervals, because a single run has none; no ratio is a tie or a difference" in text
+    assert "no intervals, because a single run provides none; no ratio counts as a tie or a difference" in text
     shown = on_screen(summary)
     assert re.search(r"of the first +(.*\n)? *no interval", shown)
     for said in (text, shown):
@@ -230,7 +230,7 @@ def test_runs_that_are_too_short_have_no_interval(tmp_path: Path) -> None:
     (pair,) = summary.comparisons
     assert (pair.ratio, pair.low, pair.high, pair.tie) == (1.0, None, None, None)
     assert block(summary)[-1] == "rec/s cassandra 1.00× – hbase"
-    assert "no intervals, because a single run has none" in " ".join(rendered(summary).split())
+    assert "no intervals, because a single run provides none" in " ".join(rendered(summary).split())
 
 
 def test_systems_are_compared_within_a_point_and_one_system_with_nobody(tmp_path: Path) -> None:
@@ -267,10 +267,10 @@ def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> 
     assert (pair.of, pair.to, pair.figure, pair.sampled, pair.samples) == (
         "hbase", "cassandra", "ops_per_second", "rounds", 3
     )  # fmt: skip
-    # The rounds differ less than the last steps of the search, 2 %, so the interval is as wide as the steps.
+    # The rounds differ by less than the last steps of the search (2 %), so the interval is as wide as these steps.
     assert [pair.ratio, pair.low, pair.high] == pytest.approx([1.340, 1.340 / 1.02**2, 1.340 * 1.02**2], abs=0.001)
     assert "[under SLO] op/s hbase 1.34× [1.29, 1.39] cassandra" in block(summary)
-    # Without a rate in one round there is no comparison.
+    # If one round has no rate, there is no comparison.
     lasted(tmp_path / "raw/06-cassandra/probe-1/node1", 10, target=5000)
     assert not [pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe"]
 
@@ -280,7 +280,7 @@ def test_a_single_search_of_each_has_no_interval(tmp_path: Path) -> None:
         searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of={"trial_system": system})
     (pair,) = (pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe")
     assert (pair.ratio, pair.low, pair.tie) == (1.5, None, None)
-    assert comparison_table.over([pair]).startswith("no intervals, because a single search has none;")
+    assert comparison_table.over([pair]).startswith("no intervals, because a single search provides none;")
 
 
 def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
     summary = summarise(tmp_path)
     assert {pair.phase for pair in summary.comparisons} == {"run"}
     assert {pair.samples for pair in summary.comparisons} == {2}
-    # In runs with a target rate, latencies count from the intended start.
+    # In runs with a target rate, latencies are measured from the intended start.
     assert [pair.operation for pair in summary.comparisons if pair.figure == "p99_ms"] == [
         "Intended-READ", "Intended-UPDATE"
     ]  # fmt: skip
@@ -304,7 +304,7 @@ def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
         ((1000, 1010, 990), (500, 500, 500), 0.05, ["within", "within"], 0),
         ((800, 810, 790), (500, 500, 500), 0.05, ["regression", "within"], 3),
         ((800, 810, 790), (500, 500, 500), 0.25, ["within", "within"], 0),
-        ((970, 971, 969), (500, 500, 500), 0.05, ["within", "within"], 0),  # more than the noise, less than the margin
+        ((970, 971, 969), (500, 500, 500), 0.05, ["within", "within"], 0),  # exceeds the noise, but not the margin
         ((960, 961, 959), (500, 500, 500), 0.0, ["regression", "inconclusive"], 3),
         ((500, 1500, 700), (500, 500, 500), 0.05, ["inconclusive", "within"], 5),
         # The rate is lower, but the interval contains the margin.
@@ -361,7 +361,7 @@ RATES: Key = ("run", "OVERALL", "ops_per_second")
 
 
 def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
-    """Returns a row around 1000: three rounds that scatter by `between`, or the runs or seconds of one round."""
+    """Returns a row near 1000 op/s, from three rounds that scatter by `between`, or runs or seconds of one round."""
     rates = [1000 * rng.lognormvariate(0, between) for _ in range(3)]
     samples = rates if kind == "rounds" else [rng.gauss(rates[0], 0.02 * rates[0]) for _ in range(20)]
     return sampled(Row("run", "OVERALL", 3), kind, samples, [], [])
@@ -377,7 +377,7 @@ def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, 
     for _ in range(400):
         of = {name: drawn(rng, between, kind) for name in (regression.BEFORE, regression.AFTER)}
         if kind == "rounds":
-            # `judge` would also compute the number of rounds that would decide, which takes long.
+            # Do not call `judge`: it also computes the number of rounds that would decide, which takes long.
             verdicts.append(regression.verdict(pairs(RATES, of)[regression.AFTER, regression.BEFORE], margin))
         else:
             verdicts.append(regression.judge(RATES, of, margin)[1])
@@ -466,7 +466,7 @@ def test_what_is_within_a_round_decides_nothing(
             folder = trial(tmp_path / name, number, "cassandra", repeats=runs, trial_round=number, trial_rounds=count)
             for run in range(1, runs + 1):
                 reads(folder / f"run-{run}/node1", series(rate, seed=run))
-    # The rate is halved, and the seconds of a run scatter little.
+    # The rate is halved, and the seconds of a run scatter only a little.
     found = compared(tmp_path / "a", tmp_path / "b")
     if repeats[0] != repeats[1]:
         found = dataclasses.replace(found, forced=True)
@@ -591,7 +591,7 @@ def test_what_is_invalid_in_one_of_them_is_a_problem(tmp_path: Path) -> None:
     found = compared(before, after)
     assert found.problems == ["hbase in b: invalid: round 1: run-1 on node1: stalled for 20 s"]
     assert found.exit_code == 1
-    assert {change.system for change in found.changes} == {"cassandra", "hbase"}  # hbase's other round is valid
+    assert {change.system for change in found.changes} == {"cassandra", "hbase"}  # the other round of hbase is valid
 
 
 def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:
@@ -628,7 +628,7 @@ def test_the_maxima_of_searches_before_and_after(tmp_path: Path) -> None:
         ("probe", "slo", "p99<10ms", "p99<20ms", True)
     ]
 
-    # Without a rate in one round the maximum is unknown.
+    # If one round has no rate, the maximum is unknown.
     lasted(after / "raw/03-cassandra/probe-1/node1", 10, target=5000)
     found = compared(before, after)
     assert not [each for each in found.changes if each.pair.phase == "probe"]

@@ -1,4 +1,4 @@
-"""Each condition is declared in one place, which everything that shows or compares conditions reads."""
+"""Checks that each condition is declared in one place, from which all code that shows or compares conditions reads."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Decisions of the conductor, which controls the clients of a run; the tests supply messages and times."""
+"""Tests the decisions of the conductor, which controls the clients of a run. The tests supply messages and times."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_all_begin_at_one_instant_of_their_own_clocks() -> None:
     stage.ready()
     agreed = stage.conductor.agreed
     assert stage.told["host1"] == ["begin", "launch", "start"]
-    assert stage.told["host3"] == ["begin", "start"]  # database hosts measure their servers, too
+    assert stage.told["host3"] == ["begin", "start"]  # database hosts also measure their servers
     assert agreed > stage.now
     for host, start in stage.starts.items():
         assert start["at"] == pytest.approx(agreed + AHEAD[host], abs=1e-3)
@@ -58,7 +58,7 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     assert outcome["end_skew_ms"] == pytest.approx(30, abs=1.1)
     assert outcome["clients"]["host2"]["offset_ms"] == pytest.approx(5000, abs=1)
     assert outcome["nodes"]["host1"]["cpu_seconds"] == 3
-    # A host without a client needs the offset, too: its files are shifted to the run's time axis.
+    # A host without a client also needs the offset, because its files are shifted to the run's time axis.
     assert outcome["nodes"]["host3"]["offset_ms"] == pytest.approx(-3000, abs=1)
     # The next run of each client inserts its records after this number.
     assert [row["inserted"] for row in outcome["clients"].values()] == [40, None]
@@ -117,7 +117,7 @@ def test_a_client_without_news_hangs() -> None:
     for _ in range(45):
         stage.step(1)
         stage.say("host1", "log", file="READ.hdr", text="")
-    assert "the client on host2 hangs: it has reported nothing since" in stage.conductor.failure
+    assert "the client on host2 hangs: it has sent no report since" in stage.conductor.failure
 
 
 def test_a_client_has_a_bound() -> None:
@@ -183,7 +183,7 @@ FAULTS = [
 
 
 def done(stage: Stage, host: str, number: int | None, kind: str, at: float, error: str | None = None) -> None:
-    """Reports that a fault was executed at a second of the window, with the time of the host's clock."""
+    """Reports that a fault was executed at a second of the window. The report has the time of the host's clock."""
     began = stage.conductor.measure + at + AHEAD[host]
     of_host = {"began": began, "done": began + 0.1, "what": f"{kind} of cassandra", "error": error}
     stage.say(host, "fault", done={"n": number, "kind": kind, **of_host})
@@ -257,13 +257,13 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     stage.dead.add("host3")
     stage.until(measure + 4)
     assert stage.told["host3"][-1] == "power"
-    # The old agent's connection may break only now. This must not start a second agent.
+    # The connection to the old agent may break as late as now. This must not start a second agent.
     stage.conductor.lost("host3", "Connection reset", stage.now)
     stage.step(2)
     assert stage.told["host3"][-1] == "power"
     stage.conductor.switched("host3", True, measure + 4, measure + 4.5, None)
     stage.step(0.5)
-    # The first attempt to connect fails and is repeated. The boot has changed the host's clock.
+    # The first attempt to connect fails, and is repeated. The boot changed the host's clock.
     stage.conductor.lost("host3", "Connection refused", stage.now)
     stage.dead.remove("host3")
     stage.told["host3"].clear()
@@ -274,7 +274,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
             stage.step()
         assert stage.told["host3"] == ["connect", "begin", "start"]
         assert stage.starts["host3"]["window"][0] == pytest.approx(measure + AHEAD["host3"], abs=1e-3)
-        # After the boot the new agent finds none of the servers that ran before.
+        # After the boot, the new agent finds none of the servers that ran before.
         stage.say("host3", "server", name="cassandra", words="vanished", at=stage.now + AHEAD["host3"])
         done(stage, "host3", 1, "start", 7.0)
         done(stage, "host3", 1, "start", 7.0)
@@ -291,7 +291,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     found = faults(stage.conductor, "as asked")
     power, start = found["events"]
     assert (power["planned"], power["began"], power["done"]) == (2.0, 2.0, 2.5)
-    # The start began when the host was switched on, and ended when its servers were ready.
+    # The fault `start` began when the host was switched on, and ended when its servers were ready.
     assert (start["began"], start["done"]) == (pytest.approx(4.0, abs=2e-3), pytest.approx(7.1, abs=2e-3))
     assert (found["undone"], found["whole"]) == ([], 12.5)
 

@@ -1,4 +1,4 @@
-"""Differences from a published experiment: every published setting is compared, and equal ones are not listed."""
+"""Tests the differences from a published experiment: all published settings are compared, equal ones are not listed."""
 
 import dataclasses
 import json
@@ -31,7 +31,7 @@ FOUR_HOSTS = Hosts(4, 192 * 2**30, None, True, "the hosts of four", 4)
 FIRST = {"title": "A against B", "hardware": "1 host", "versions": "A 1.0", "facts": ["A won"]}
 
 
-# Intended differences between --full and the publication. Key and place → published value, our value.
+# Intended differences between --full and the publication: key and place → published value, our value.
 DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
     "heavyweights": {
         "JDK system=cassandra": ("1.8.0_111", "8"),
@@ -124,7 +124,7 @@ def lines(found: SetupDifferences) -> dict[str, tuple[str, str | None]]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
-    """A published value that no system has must be listed, unless its part of the publication is not measured."""
+    """A published value that no system has must be listed, unless we do not measure that part of the publication."""
     of, ours = published.load(path), planned(path.stem)
     assert of.setup
     absurd = [dataclasses.replace(each, values=[f"-XX:NoSuchValue={number}"]) for number, each in enumerate(of.setup)]
@@ -175,7 +175,7 @@ def test_what_was_not_published_is_shown_as_ours_once(name: str, ours: dict[str,
 
 
 def test_threads_of_a_collector_count() -> None:
-    """In heavyweights, the second series published these threads, the first did not."""
+    """In heavyweights, the publication states these numbers of threads for the second series, but not for the first."""
     assert "-XX:ConcGCThreads=?" in stated("heavyweights")["cassandra_java_options"]
     assert "GCThreads" not in stated("gc-matrix")["cassandra_java_options"]
 
@@ -209,11 +209,11 @@ FULL = [
 
 @pytest.mark.parametrize(("name", "key", "value"), FULL, ids=lambda text: text.removeprefix("full.")[:60])
 def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> None:
-    """Another value of a key of --full must change the differences, or the list of unpublished settings."""
+    """If a key of --full has another value, the differences or the list of unpublished settings must change."""
     key = key.removeprefix("full.")
     own = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
     changed = {key: ",".join(other(own, each) for each in value.split(",")) if "matrix." in key else other(own, value)}
-    if changed == {"duration": "1"}:  # avoids reading every record once more
+    if changed == {"duration": "1"}:  # so that records need not be read again
         changed["read.passes"] = "0"
     assert compared(name, changed) != compared(name, {}), changed
 
@@ -287,7 +287,7 @@ def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], Here]:
 
 
 def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
-    """The other commands differ from the publication where `--full` does, and in what they do not measure."""
+    """The other commands differ from the publication as `--full` does, and in the parts that they do not measure."""
     of = published.load(FOLDER / "heavyweights.yml")
     for changes in (MORE_THREADS, YCSB):
         ours = planned("heavyweights", changes=changes)
@@ -345,7 +345,7 @@ def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:
 
 @pytest.mark.parametrize("name", ["heavyweights", "hbase-read-variants", "hbase-cache"])
 def test_no_hbase_has_a_cache_that_was_not_published(name: str) -> None:
-    """An inventory's memory budget adds a cache unless the scenario turns it off."""
+    """An inventory's memory budget adds a cache, unless the scenario turns the cache off."""
     assert {here.servers["hbase_bucket_cache_mb"] for here in planned(name) if here.system == "hbase"} == {0}
 
 
@@ -410,7 +410,7 @@ def test_before_a_run_it_is_what_is_asked_for(tmp_path: Path) -> None:
     )
     found = lines(differences.compare(of, planned("heavyweights")))
     assert "database hosts" not in found
-    assert "memory of a host" not in found  # it differs by less than 10 %
+    assert "memory of a host" not in found  # the value differs by less than 10 %
     assert "tablecount" not in found
     assert found["processors of a host"] == ("64", None)
     assert found["client hosts"] == ("1", "4")

@@ -1,4 +1,4 @@
-"""`dohyo doctor`: whether the client will limit the rates. Tests rule, needed rates, measurement and table."""
+"""Tests how `dohyo doctor` detects that the client will limit the rates: rule, needed rates, measurement, table."""
 
 import io
 import re
@@ -60,7 +60,7 @@ def test_a_target_comes_before_what_was_measured_and_that_before_what_was_publis
     (target,) = doctor.wanted_of(load(target="777"), "run", None, sample().parent)
     assert (target.ops, target.of, round((target.cpu or 0) * 1e6)) == (777, "target", 26)
     assert doctor.wanted_of(load("hbase-cache"), "a", None, sample().parent) == [Wanted(79439, "published: hbase")]
-    # A published rate of one client among several says nothing about all of them.
+    # The published rate of one of several clients does not tell the rate of all clients.
     changes = {"phases": "insert", "matrix.variant": "ycsb-cassandra,ycsb-hbase"}
     ycsb = dict(loading.load(loading.find("heavyweights"), changes).points)
     assert doctor.wanted_of(ycsb["cassandra"], "load", None, sample().parent) == [
@@ -89,7 +89,7 @@ def test_the_client_does_the_scenario_s_work_as_fast_as_it_can() -> None:
     properties = run["properties"]
     assert (properties["batchsize"], properties["fieldlength"], properties["readproportion"]) == ("7", "9", "0.5")
     assert (float(properties["target"]), properties["arrival"], properties["warmup"]) == (0, "uniform", "fixed")
-    # In a scenario without runs the client is measured with inserts, in others with each phase.
+    # In a scenario without runs, the client is measured with inserts; in other scenarios, with each phase.
     (insert,) = doctor.phases_of(load(phases="insert"))
     mix = ("readproportion", "updateproportion", "insertproportion")
     assert [float(insert["properties"][key]) for key in mix] == [0, 0, 1]

@@ -1,4 +1,4 @@
-"""Documents: their links, the files, rules and commands that they name, and the language of all texts."""
+"""Checks documents: their links, the files, rules and commands that they name, and the language of all texts."""
 
 import ast
 import contextlib
@@ -67,18 +67,18 @@ def test_a_page_names_files_that_are_there(page: Path) -> None:
 
 # ---- plain English ---------------------------------------------------------------------------------------------------
 
-# Words that pages, messages and comments do not need.
+# Words that are unnecessary in pages, messages and comments.
 STILTED = re.compile(
     r"\b(can(not)? be had|could not be had|to be had|stands? in|(is|are|was|were) told|likewise|what there is|of which"
     r"|further ado|at the most|shall|in mid-run|come home|bears)\b",
     re.I,
 )
 PROGRAMS = ("*.py", "*.sh", "*.yml", "*.j2", "*.java", "workloads", "ansible/**/files/*", "ansible/testbed", ".ci")
-# Words that no text uses. The anchor #somebody-else is allowed.
+# Words that no text may use. The anchor #somebody-else is allowed.
 HOUSE_WORDS = re.compile(r"(?<!#)\b(somebody|nobody|whoever|so many|anew)\b", re.I)
-# Task names that do not say what is done to what.
+# Task names that do not say what the task does to which object.
 WEAK_TASKS = re.compile(r"\w+$|(Keep|Refuse|Say|Tidy|Look (who|what|whether))\b|\w+ (it|them)$")
-# Beginnings of sentences without a noun or a verb.
+# Beginnings of sentences that lack a noun or a verb.
 BEGINNINGS = re.compile(
     r"(Of|Those|That of|As(?! (in|usual|published)\b)|Whose|Which|Else|What|Where"
     r"|The same (of|as|in|by|with|without))\b[^?]*$"
@@ -130,7 +130,7 @@ def not_plain(kind: str, text: str) -> Iterator[str]:
         if HOUSE_WORDS.search(text):
             yield f"use the usual word: {text}"
         return
-    # In lists, parameters, commands and tables, each line or column is a sentence.
+    # In lists, parameters, commands and tables, each line or column counts as a sentence.
     for sentence in re.split(
         r"\n *\n|(?<=\S) {2,}(?=\S)|\n(?= *(?:[-:@<*{\\]|\./)|.*\S {2,}\S)|(?<=[.!?;]) +|(?<=[.!?;])\n", text
     ):
@@ -230,7 +230,7 @@ def test_there_are_commands_in_the_pages() -> None:
 
 @pytest.mark.parametrize("line", dict.fromkeys(commands()))
 def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs the checks that a command makes before it starts anything."""
+    """Runs the checks that a command performs before it starts anything."""
     program, *words = (STANDS_FOR.get(word, word) for word in shlex.split(line.replace("=SUM", f"={'0' * 64}")))
     if not words:
         return
@@ -268,12 +268,12 @@ def test_a_hint_can_be_pasted_where_its_reader_is(tmp_path: Path, monkeypatch: p
 
 
 def test_no_message_names_a_command_by_itself() -> None:
-    """`places.command` writes all commands so that they can be pasted in any folder."""
+    """`places.command` writes all commands, so that users can paste them in any folder."""
     names = "|".join(cli.cli.commands)
     by_hand = re.compile(rf"(\./|^|[ `'])(run\.sh|setup\.sh|dohyo ({names}))\b")
     found = []
     for file in tracked("analysis/dohyo"):
-        if file.suffix != ".py" or file.name == "properties.py":  # properties.py writes a page
+        if file.suffix != ".py" or file.name == "properties.py":  # properties.py writes a page of the documentation
             continue
         tree = ast.parse(file.read_text("utf-8"))
         texts = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}

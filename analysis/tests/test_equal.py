@@ -1,4 +1,4 @@
-"""The phases max and equal: max compares rates; equal compares latencies at one rate, fixed after the first round."""
+"""Tests the phases max and equal: max compares rates, equal compares latencies at a rate fixed after round 1."""
 
 import io
 import json
@@ -59,7 +59,7 @@ def reasons(summary: Summary) -> list[str]:
 
 
 def without_manifests(folder: Path) -> Path:
-    """Removes the manifests, so that a test may change the evidence."""
+    """Removes the manifests, so that tests can change the evidence."""
     for state in folder.glob("raw/*/state.json"):
         edit_json(state, manifest=None)
         (state.parent / "manifest").unlink()
@@ -132,7 +132,7 @@ def test_every_point_has_its_own_rate(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_points_that_are_compared_have_one_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # HBase lacks the dimension and has no valid rate in the first round, so it gets the rate of Cassandra.
+    # HBase lacks the dimension and has no valid rate in the first round, so it is measured at Cassandra's rate.
     text = "phases=max,equal\nrounds=2\nmatrix.cassandra_gc=G1,ZGC\n"
     made, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000, 900], "hbase": [0, 800]})
     assert set(facts(made)["equal_targets"].values()) == {630}
@@ -191,7 +191,7 @@ def test_precision_looks_at_max_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     made, *_ = measured(
         tmp_path, monkeypatch, "phases=max,equal\nrounds=3\nprecision=5%\n", {"cassandra": STEADY, "hbase": STEADY}
     )
-    # Precision ignores equal, which has one round fewer than max and would need more.
+    # The precision ignores the phase equal, which has one round fewer than max and would need more.
     assert facts(made)["rounds_ended"] == "precision"
     made, *_ = measured(
         tmp_path / "here", monkeypatch, "phases=max,equal\nrounds=3\nprecision=5%\nrounds.max=4\n",
@@ -274,7 +274,7 @@ def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
     assert [plan.phases_in(each, 1) for each in (chosen, given)] == [["max"], ["max", "equal"]]
 
 
-# ---- The phase own: a share of each system's own maximum ----
+# ---- The phase own: a share of each system's maximum ----
 
 OWN = "phases=max,own\nown.share=50%\nown.duration=6s\n"
 
@@ -338,7 +338,7 @@ def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pyte
 def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # In the first round both systems run at 500 op/s, in the second one of them at 1,000.
+    # In the first round, both systems run at 500 op/s. In the second round, one of them runs at 1,000 op/s.
     made, *_ = measured(tmp_path, monkeypatch, OWN + "rounds=2\n", {"cassandra": [1000, 2000], "hbase": [1000]})
     summary = summarise(made.folder)
     assert {pair.phase for pair in summary.comparisons} == {"max"}

@@ -1,4 +1,4 @@
-"""Finds dips and errors in counts per second."""
+"""Tests how dips and errors are found in counts per second."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from support.evidence import interval
         ([100, 100, 100, 100, 100, 0, 0, 0], [(5, 8)]),
         ([0, 0, 0, 100, 100, 100, 0, 0, 0, 100, 100, 100, 100], [(0, 3), (6, 9)]),
         ([100, 100, 45, 45, 45, 100, 100], []),  # each is slightly more than half of the mean of these seconds
-        ([9, 9, 9, 0, 0, 0, 9, 9], []),  # counts are so low that chance causes dips
+        ([9, 9, 9, 0, 0, 0, 9, 9], []),  # counts are so low that dips may occur by chance
     ],
 )
 def test_dips(throughput: list[int], expected: list[tuple[int, int]]) -> None:

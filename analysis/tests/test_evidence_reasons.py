@@ -1,4 +1,4 @@
-"""Reasons that the summary must give for evidence with uneven rounds, different servers or missing accounting."""
+"""Tests the reasons for doubt in evidence with uneven rounds, different servers or missing accounting."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from dohyo.summary.summary import summarise
 from dohyo.summary.trust import LIKE_MEMORY, judged
 from support.evidence import edit_json, in_rounds, reads, rendered, trial, write_json
 
-# Large enough not to give the reason "small data".
+# Large enough to avoid the reason "small data".
 PROPERTIES = {"recordcount": "2000000"}
 ACCOUNT = {
     "sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True,
@@ -25,7 +25,7 @@ HOSTS = {
 
 
 def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summary:
-    """Writes three rounds of two systems, one of them faster. Calls `change` with each system, round and folder."""
+    """Writes three rounds of two systems at different rates. Calls `change` with each system, round and folder."""
     rates = {"cassandra": 1500, "hbase": 1000}
     for at, system, folder in in_rounds(experiment, 3, rates, trial_properties=PROPERTIES):
         reads(folder / "run-1/node1", [rates[system] + at] * 20)
@@ -61,7 +61,7 @@ def accounts(*of_rounds: dict[str, Any] | None) -> Callable[[str, int, Path], ob
 
 
 def canaries(of: Callable[[str, int], tuple[str, ...]]) -> Callable[[str, int, Path], object]:
-    """Returns a function for `rounds` that writes a canary of the hosts that `of` names before each trial, if any."""
+    """Returns a function for `rounds` that writes a canary before each trial for which `of` names hosts."""
 
     def change(system: str, at: int, folder: Path) -> None:
         if hosts := of(system, at):

@@ -1,4 +1,4 @@
-"""The folder of an experiment: its content, the input that is rejected, and what --resume reads."""
+"""Tests the folder of an experiment: its content, the input that is rejected, and what --resume reads."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The database of facts contains exactly the figures of the summary, and damaged evidence does not damage it."""
+"""Checks that the database of facts has exactly the figures of the summary, and survives damaged evidence."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ from support.golden_cases import CASES, Case, compare, faults, foreign, hosts
 
 
 def experiments(case: Case, folder: Path) -> list[Path]:
-    """Makes a golden case, and returns the folders of its experiments."""
+    """Creates a golden case, and returns the folders of its experiments."""
     made = folder / case.__name__
     made.mkdir()
     case(made)
@@ -46,7 +46,7 @@ def experiments(case: Case, folder: Path) -> list[Path]:
 
 
 def written(folder: Path, *of: Path) -> sqlite3.Connection:
-    """Writes a database of experiments, and returns a plain connection, without Dohyo's functions."""
+    """Writes a database of experiments, and returns a plain connection that lacks Dohyo's functions."""
     database.write(of, folder / "facts.db")
     connection = sqlite3.connect(folder / "facts.db")
     connection.row_factory = lambda cursor, row: dict(zip((each[0] for each in cursor.description), row, strict=True))
@@ -155,7 +155,7 @@ def check_servers(facts: sqlite3.Connection, of_trial: int, content: dict[str, A
 
 
 def check_search(facts: sqlite3.Connection, of_trial: int, stated: dict[str, Any] | None) -> None:
-    """Checks a search, and the counts and percentiles of its probes by operation type."""
+    """Checks a search, and its probes' counts and percentiles of each operation type."""
     found = facts.execute("select * from search where trial = ?", (of_trial,)).fetchall()
     if stated is None:
         assert found == []
@@ -296,7 +296,7 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
         columns = ", ".join(f"{name} is percentile_ms(histogram, {at:g})" for name, at in PERCENTILES.items())
         same = facts.execute(f"select count is operations(histogram), {columns} from operation group by rowid")  # noqa: S608
         assert {value for line in same for value in line} == {1}
-        # Every type has fewer than ten operations beyond its p99.9. The maximum needs no minimum of operations.
+        # Every type has fewer than ten operations beyond its p99.9. The maximum needs no minimum number of operations.
         query = "select percentile_ms(histogram, 99.9), percentile_ms(histogram, 100) = max_ms from operation"
         assert set(facts.execute(f"{query} group by rowid")) == {(None, 1)}
         assert facts.execute("select percentile_ms(null, 50), operations(null), mean_ms(null)").fetchone() == (
@@ -481,7 +481,7 @@ def test_the_python_of_the_page_runs(tmp_path: Path) -> None:
 
 
 def paused(experiment: Path, *pauses_ms: float) -> float:
-    """Makes an experiment whose server paused in the middle of the first second; returns the length of its run."""
+    """Creates an experiment whose server paused in the middle of the first second. Returns the length of its run."""
     folder = trial(experiment, 1, "cassandra", 1)
     agreed = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=agreed.timestamp()))
@@ -510,14 +510,14 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
             )
             kinds = facts.execute("select count(*) as n from span where kind = 'GC pause'").fetchone()
             assert kinds == {"n": len(pauses)}
-            # A second with two kinds of work is one row.
+            # A second with two kinds of work appears as one row.
             facts.execute("insert into span (trial, run, kind, begin, end) select trial, id, 'flush', 0, 9 from run")
             facts.execute("insert into logged_work select id, 'node1', 'flush' from run where name = 'run-1'")
             found = facts.execute(QUERIES[0]).fetchall()
             assert {each["logged"] for each in found} == {"GC pause, flush"}
             assert sum(each["seconds"] for each in found) == seconds
             assert {each["work"] for each in found} == ({"GC pause, flush", "flush"} if pauses else {"flush"})
-    # The log has no compaction during the run, which means that none happened.
+    # The log mentions no compaction during the run, so there was none.
     folder = trial(tmp_path / "log", 1, "hbase", 1)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1795320660.0))  # 2026-11-22T04:11:00Z
     keep(explained(folder / "server", "hbase", LOG), "node1", log=DATA / "servers/hbase/log")
@@ -526,7 +526,7 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
         found = facts.execute(QUERIES[0]).fetchall()
         assert {(each["logged"], each["work"]) for each in found} == {(", ".join(sorted(stated)), "none of them")}
         assert stated == {"compaction", "flush"}
-    # Without logs the query returns nothing.
+    # Without logs, the query returns no rows.
     trial(tmp_path / "silent", 1, "cassandra", 1)
     with closing(written(tmp_path, tmp_path / "silent")) as facts:
         assert facts.execute(QUERIES[0]).fetchall() == []
@@ -537,7 +537,7 @@ def test_fifths_of_a_window_have_the_rate_of_the_row(tmp_path: Path) -> None:
     with closing(written(tmp_path, experiment)) as facts:
         found = facts.execute(QUERIES[3]).fetchall()
         assert len(found) == 2 * 5
-        assert {each["highest_p99_of_a_second_ms"] for each in found} == {None}  # 100 operations a second have no p99
+        assert {each["highest_p99_of_a_second_ms"] for each in found} == {None}  # too few operations for a p99
         query = "select avg(succeeded + not_found) as rate from counted_run join second using (run)"
         of_seconds = facts.execute(f"{query} where operation = 'OVERALL' and system = 'cassandra'").fetchone()["rate"]
         query = "select ops_per_second from counted_row where operation = 'OVERALL' and system = 'cassandra'"
@@ -578,7 +578,7 @@ def test_the_command_writes_the_database_beside_the_evidence(tmp_path: Path) -> 
         done = dohyo(tmp_path / "x")
         assert (done.exception, done.return_value, done.output) == (None, 0, f"{tmp_path}/x/facts.db\n")
     assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # The database beside the evidence causes no warning.
+    # A database beside the evidence causes no warning.
     assert summarise(tmp_path / "x").warnings == []
 
 
@@ -602,7 +602,7 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["-wal", "-journal"])
 def test_a_database_that_was_not_closed_is_not_replaced(ending: str, tmp_path: Path) -> None:
-    """SQLite would apply a file that a database has left, such as facts.db-wal, to the new database."""
+    """SQLite would apply a file that an earlier database left, such as facts.db-wal, to the new database."""
     trial(tmp_path / "x", 1, "cassandra", 1)
     beside = tmp_path / f"x/facts.db{ending}"
     beside.touch()  # an empty file contains no pages
@@ -623,12 +623,12 @@ def test_tables_of_the_user_are_not_replaced(tmp_path: Path) -> None:
     done = dohyo(tmp_path / "x")
     assert isinstance(done.exception, BadInputError)
     assert "has tables or views that dohyo did not write: slow, sqlitenotes;" in str(done.exception)
-    # Checking the database leaves no files of SQLite beside it.
+    # The check of the database leaves no files of SQLite beside it.
     with closing(sqlite3.connect(tmp_path / "x/facts.db")) as mine:
         mine.executescript("drop table sqlitenotes; drop view slow; pragma journal_mode = wal")
     assert dohyo(tmp_path / "x").return_value == 0
     assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # A damaged database contains nothing of the user.
+    # A damaged database contains no data of the user, so it is replaced.
     whole = (tmp_path / "x/facts.db").read_bytes()
     (tmp_path / "x/facts.db").write_bytes(whole[:100] + b"\xff" * 5000)
     assert dohyo(tmp_path / "x").return_value == 0
@@ -734,7 +734,7 @@ def test_broken_evidence_is_named_and_the_rest_is_there(tmp_path: Path, capfd: p
         assert facts.execute("select count(*) from run_check where name = 'run' and run is not null").fetchone()[0] > 0
 
 
-# Hostile names, texts and counts, as evidence from elsewhere may contain them.
+# Hostile names, texts and counts that evidence from other people may contain.
 HOSTILE = ["'); drop table trial; --", '"', "\0x", "\ud800", "☃" * 1000, "NaN", "9" * 30]
 
 

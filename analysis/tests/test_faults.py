@@ -1,4 +1,4 @@
-"""Faults: which ones a scenario may request, and what the agent does to real processes."""
+"""Tests which faults a scenario may request, and what the agent does to real processes."""
 
 import contextlib
 import json
@@ -203,13 +203,13 @@ def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
 
 def test_the_program_knows_all_kinds() -> None:
     program = (MODULES / "faults.py").read_text(encoding="utf-8")
-    # The controller, not the agent, switches hosts off and on.
+    # Only the controller switches hosts off and on, so the agent has no such function.
     assert [kind for kind in faults.KINDS if f"def _{kind}(" not in program] == [faults.POWER]
 
 
 # ---- Faults of real processes ----
 
-# A server with a working child, like PostgreSQL's backends. Both write a line every few ms.
+# A server whose child works, like a backend of PostgreSQL. Server and child write a line every few ms.
 BEAT = """
 import time
 while True:
@@ -248,7 +248,7 @@ def serve(home: Path, *events: tuple[str, float]) -> Path:
 
 
 def begin(folder: Path, seconds: float, agent: int | None = None) -> float:
-    """Writes the process id of the agent, and the times of a window that begins in 0.1 s."""
+    """Writes the pid of the agent, and the times of a window that begins in 0.1 s."""
     pid = agent or os.getpid()
     start = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     (folder / "agent").write_text(f"{pid} {start}\n")
@@ -320,15 +320,15 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     plan = {"role": "db", "servers": ["db"], "unit": "", "patience": 20, "events": listed}
     (folder / "plan").write_text(json.dumps(plan))
     (folder / "done.jsonl").touch()
-    # After a boot the paused processes and the agent no longer exist.
+    # After a boot, the paused processes and the agent no longer exist.
     (folder / "changed").write_text(json.dumps({"pause": [[1, 0]]}))
     (folder / "agent").write_text("1 0\n")
-    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # times of the clock before the boot
+    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # by the clock before the boot
     service(home, "stop", "db", 0)
     booted = subprocess.Popen([home / "bin/agent", "faults", "boot", "here"])
     time.sleep(0.5)
     assert "ended" in service(home, "status", "db")
-    (folder / "window").unlink()  # the agent removes this file, too
+    (folder / "window").unlink()  # the agent also removes this file
     begin(folder, 2)
     wait_for(lambda: is_whole(folder))
     assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
@@ -394,7 +394,7 @@ def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -
 
 @contextlib.contextmanager
 def apart(home: Path, kind: str) -> Iterator[Callable[..., str]]:
-    """Yields a function that runs a program in a namespace of its own, of the kind "net" or "mount"."""
+    """Yields a function that runs a program in a separate namespace of the kind "net" or "mount"."""
     with subprocess.Popen(["unshare", f"--{kind}", "sleep", "60"]) as keeper:
         wait_for(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "sleep\n")
 
@@ -444,16 +444,16 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         wait_for(lambda: done(folder))
         assert done(folder)[0]["error"] is None
         assert run(sys.executable, "-c", ANSWERS) == "no\n"
-        # The rule expires after a minute, in case nothing removes it.
+        # The rule expires after a minute if nothing removes it.
         [left] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
         assert int(left) < 60
         killed(folder)
-        assert "undone: packets from 10.9.9.1, 2001:db8::1 again" in run(home / "bin/agent", "faults", "undo")
+        assert "undone: accepting packets from 10.9.9.1, 2001:db8::1 again" in run(home / "bin/agent", "faults", "undo")
         assert run(sys.executable, "-c", ANSWERS) == "yes\n"
         assert run("nft", "list", "tables") == ""
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a file system of its own")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a file system")
 def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -479,7 +479,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
         assert [each["error"] for each in done(folder)] == [None] * 3
         killed(folder)
         assert free() > 48
-        assert "undone: room on the disks of" in run(home / "bin/agent", "faults", "undo")
+        assert "undone: freed the space on the disks of" in run(home / "bin/agent", "faults", "undo")
         assert run("ls", "-A", disk) == ""
 
 
@@ -496,7 +496,7 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         return subprocess.run(argv, input=json.dumps(stdin), stdout=subprocess.PIPE, text=True, check=True).stdout
 
     check = (home / "bin/agent", "faults", "check", "slow")
-    assert "takes units of systemd; set dohyo_systemd: true" in said(*check, stdin=plan)
+    assert "needs systemd units; set dohyo_systemd: true" in said(*check, stdin=plan)
     if why := said(*check, stdin={**plan, "unit": "dohyo-test-fault.service"}):
         pytest.skip(why)
     unit, file = f"dohyo-test-{os.getpid()}.service", tmp_path / "written"
@@ -519,7 +519,7 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         killed(home / "run/fault-here")
         timer = f"{unit.removesuffix('.service')}-normal.timer"
         assert timer in said("systemctl", "list-timers", "--no-legend")
-        assert f"undone: no limit of reading and writing for {unit}" in said(home / "bin/agent", "faults", "undo")
+        assert f"undone: removed the read and write limits of {unit}" in said(home / "bin/agent", "faults", "undo")
         assert io_max(unit) == ""
         assert timer not in said("systemctl", "list-timers", "--no-legend")
         size = file.stat().st_size

@@ -1,4 +1,4 @@
-"""Costs of faults: exact results for known rates, reasons for invalid runs, tables, rounds and comparisons."""
+"""Tests the costs of faults: exact results for known rates, reasons for invalid runs, tables and comparisons."""
 
 import json
 import shutil
@@ -73,7 +73,7 @@ def test_a_hole_of_exactly_so_many_seconds_gives_them(hole: int, after: int, rat
 def test_the_rate_is_full_from_90_percent_for_five_seconds_on() -> None:
     assert cost([100] * 10 + [40] * 3 + [60] * 4 + [90] * 5).recovery_seconds == 7
     assert cost([100] * 10 + [40] * 3 + [60] * 4 + [89] * 20).recovered is False
-    # The outage lasts until the rate stays good: one good second is not its end.
+    # The outage lasts until the rate stays good: one good second does not end it.
     assert cost([100] * 10 + [0] * 3 + [100] + [0] * 3 + [100] * 9).recovery_seconds == 7
     # A short dip, such as a GC pause, is not a cost of the fault.
     assert cost([100] * 15 + [70, 130] + [100] * 9).recovery_seconds == 0
@@ -134,7 +134,7 @@ def test_two_faults_each_have_their_own_seconds() -> None:
     first, second = costs(faults, series, [])
     assert (first.zero_seconds, first.recovery_seconds, first.until, first.restore_seconds) == (3, 3, 12, 1)
     assert (second.zero_seconds, second.recovery_seconds, second.until, second.restore_seconds) == (5, 5, 31, 4)
-    # Two faults in the same second have the same cost, and both are watched until the end.
+    # Two faults in the same second have the same costs, and the costs of both are counted until the end.
     together = Faults(events=[event("kill", 10.2), event("kill", 10.7)])
     assert [found.zero_seconds for found in costs(together, series, [])] == [8, 8]
 
@@ -202,7 +202,7 @@ def test_faults_that_were_done_and_undone_are_fine() -> None:
 def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
     lost = {**ACCOUNT, "lost": 3, "missing": 2, "stale_reads": 7, "maybe": 11, "corrupt": 1, "unreadable": 4}
     folder = faulted(tmp_path, account=lost)
-    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth of the operations finds no record
+    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth of the reads finds no record
     edit_json(folder / "run-1/node1/client.json", accounting=lost)
     summary = summarise(tmp_path)
     (of,) = summary.trials
@@ -425,7 +425,7 @@ def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_o
     assert changed(short, long) == ("regression", None)
     assert changed(long, short) == ("improvement", None)
     assert changed(short, [ill(5), ill(9), ill(9), ill(9)]) == ("inconclusive", None)
-    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # times are exact to a second
+    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # times are exact only to a second
     assert changed([ill(None)] * 4, [ill(None)] * 4) == ("within", None)
     assert changed(short[:3], long[:3]) == ("inconclusive", "3 and 3 rounds; 4 of each would be needed to decide")
 
@@ -452,7 +452,7 @@ def unread() -> Trial:
         ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "none is known before")),
         ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there was none before")),
         ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in a round before")),
-        # There were losses before, too, so four rounds of each are needed.
+        # There were also losses before, so four rounds of each are needed.
         ([ill(4, lost=500)] * 3, [ill(4, lost=900)] * 3,
          ("inconclusive", "3 and 3 rounds; 4 of each would be needed to decide")),
         ([ill(4, lost=500)] * 4, [ill(4, lost=900)] * 4, ("regression", None)),
@@ -477,10 +477,10 @@ def test_a_fault_that_only_one_has_is_inconclusive() -> None:
 
 
 def healing(count: int, end: float | None, *, without: bool = False) -> Trial:
-    """Returns a round whose server recovered `count` times, the last time until `end`.
+    """Returns a round whose server recovered `count` times. The last recovery ended at `end`.
 
     :param end: None if the last recovery did not finish
-    :param without: the server had nothing to recover from
+    :param without: whether the server had nothing to recover from
     """
     trial = ill(4)
     (run,) = trial.faults
@@ -500,9 +500,9 @@ def test_what_servers_did_to_heal_is_compared_by_its_times_and_not_by_how_much_i
     found = {each.figure: each for each in fault_changes(short, long, 0.05)}
     assert found["recovery: amount"].words == ("2", "9")
     assert found["recovery: last s"].words[1] == "not finished [10.0, not finished]"
-    # How much the servers heal depends on how much was written, so different rates cannot be compared.
+    # The amount of healing depends on how much was written, so it cannot be compared at different rates.
     assert not [each for each in fault_changes(short, long, 0.05, ("run",)) if each.figure.startswith("recovery")]
-    # Without logs the times are unknown. A server that had nothing to recover from has no times.
+    # Without logs, the times are unknown. A server that had nothing to recover from has no times.
     assert changed(short, [ill(4)] * 4, "recovery: last s") == ("inconclusive", "not known after")
     idle = [healing(0, 0, without=True)] * 4
     found = {each.figure: each for each in fault_changes(short, idle, 0.05) if each.figure.startswith("recovery")}
@@ -547,7 +547,7 @@ def test_the_chart_has_a_row_for_each_system_and_the_faults_as_bands(tmp_path: P
     found = measured.read(tmp_path)
     drawn = faults.chart(found)
     assert drawn is not None
-    assert [panel.title for panel in drawn.panels] == ["cassandra", "hbase"]  # no latency without a target rate
+    assert [panel.title for panel in drawn.panels] == ["cassandra", "hbase"]  # latencies need a target rate
     assert drawn.tables["faults-0-bands"]["time"] == [10]
     assert drawn.tables["faults-0-bands"]["until"] == [20]
     assert drawn.tables["faults-0-full"]["full"] == [90]
@@ -588,7 +588,7 @@ def of_runs(*runs: FaultedRun, system: str = "cassandra", **point: str) -> list[
 def faulted_run(series: Sequence[int], until: float | None = 20, lost: int | None = 0, errors: int = 0) -> FaultedRun:
     """Returns a run whose server was killed in second 10.
 
-    :param lost: None if nothing was read back
+    :param lost: number of lost records; None if nothing was read back
     """
     account = None if lost is None else accounting.together([AccountingReport(lost=lost, read_back=True, keys=9)])
     faults = [cost(series, 10, until)]
@@ -604,7 +604,7 @@ NEVER_AGAIN = [100] * 10 + [0] * 20
         (faulted_run(SERIES, errors=1204), "4 s without success, 4 s to 90 % of the rate, 1,204 errors, 0 lost"),
         (faulted_run(NEVER_AGAIN, lost=7),
          "20 s without success, 90 % of the rate not in the window, 0 errors, 7 lost"),
-        # A gap that lasts beyond the return is mentioned once. A gap that only the return caused is mentioned.
+        # A gap that lasts beyond the return is mentioned once. So is a gap that only the return caused.
         (faulted_run([100] * 10 + [0] * 13 + [100] * 9),
          "13 s without success, 13 s to 90 % of the rate, 0 errors, 0 lost"),
         (faulted_run([100] * 20 + [0] * 3 + [100] * 9),

@@ -1,4 +1,4 @@
-"""Downloads of servers from a local HTTPS server with the same paths as the vendors' sites."""
+"""Tests downloads of servers from a local HTTPS server that has the same paths as the vendors' sites."""
 
 import hashlib
 import http.server
@@ -28,7 +28,7 @@ from support.described import described
 from support.playbooks import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
-# Version, jars below lib/ that are installed, and further jars of the archive, which are not.
+# Version, jars below lib/ that are installed, and further jars of the archive that are not installed.
 ARCHIVES = {
     "cassandra": ("5.0.7", ["apache-cassandra-5.0.7.jar", "jamm-0.4.0.jar"], ["lib/sub/x.jar", "tools/lib/y.jar"]),
     "hbase": ("2.6.3-hadoop3", ["hbase-server-2.6.3-hadoop3.jar", "client-facing-thirdparty/a.jar"],
@@ -38,7 +38,7 @@ ARCHIVES = {
 
 @dataclass
 class Vendor:
-    """HTTPS server of a vendor, which serves contents by path, redirects, or sends too little."""
+    """An HTTPS server of a vendor. It serves content, redirects, or sends too little, depending on the path."""
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Vendor:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a file with a key and a certificate for 127.0.0.1."""
+    """Returns a file that contains a key and a certificate for 127.0.0.1."""
     file = tmp_path_factory.mktemp("certificate") / "both.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -146,7 +146,7 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
         (f"{vendor.url}/wrong.tgz", ["--sha256", good], "/wrong.tgz: it ended after 5 of abc bytes"),
         (f"{vendor.url}/bad.tgz", ["--sha256", good], "it, or its redirect, is not a valid URL: Invalid IPv6"),
         (f"{vendor.url}/\u00e9", ["--sha256", good], "/\u00e9: it, or its redirect, is not a valid URL: "),
-        (url, ["--sums", f"{vendor.url}/endless"], "/endless: it has more than 65536 bytes"),
+        (url, ["--sums", f"{vendor.url}/endless"], "/endless: the download is larger than 65536 bytes"),
         (f"{vendor.url}/local.tgz", ["--sha256", good], "'file:///etc/hostname' is not allowed"),
     ):
         answer = fetch(source, to / "file", *by)
@@ -183,7 +183,7 @@ def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_pa
 
 
 def packed(folder: Path, name: str) -> bytes:
-    """Returns a .tgz that contains the folder under `name`."""
+    """Returns a .tgz that contains the folder under the name `name`."""
     file = folder.with_suffix(".tgz")
     with tarfile.open(file, "w:gz") as archive:
         archive.add(folder, name)
@@ -257,7 +257,7 @@ def installing(**variables: Any) -> list[Any]:
 
 @pytest.mark.slow
 def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: Path) -> None:
-    """One play installs Aerospike and ScyllaDB from their vendors, a user's package twice, and an archive of jars."""
+    """Installs Aerospike and ScyllaDB from their vendors, a user's package twice, and an archive of jars."""
     words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
     aerospike_name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
     debs = {version: aerospike_package(tmp_path / version, version) for version in ("8.1.2.5", "8.1.2.6")}
@@ -389,7 +389,7 @@ def test_the_licence_is_named_once_and_no_is_an_answer(
     changes = loading.overrides(catalogue.fetching("aerospike"), {"systems": "cassandra,aerospike"})
     chosen = loading.load(loading.find("workloadA"), changes, hosts=here())
     monkeypatch.setattr(cli, "LOCAL_HOME", tmp_path)
-    # Without a terminal the option is enough; no question is asked.
+    # Without a terminal, the option is enough, and no question is asked.
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     cli.agree(chosen)
     assert "Aerospike will be downloaded from its vendor" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The agent's verb that writes files."""
+"""Tests the agent's verb that writes files."""
 
 import grp
 import os
@@ -82,7 +82,7 @@ def test_a_mode_alone_is_a_change(tmp_path: Path) -> None:
     write(path, mode="0600")
     assert write(path, mode="0644") == {"changed": True, "written": [], "diff": []}
     assert mode_of(path) == 0o644
-    with pytest.raises(AgentError, match=r"mode 'u=rw': octal digits, such as 0644"):
+    with pytest.raises(AgentError, match=r"mode 'u=rw': must be octal digits, such as 0644"):
         write(path, mode="u=rw")
 
 

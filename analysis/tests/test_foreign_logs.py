@@ -1,4 +1,4 @@
-"""Logs of other clients: encodings, collectors, parts of runs, counts of every version, and failures."""
+"""Tests logs of other clients: encodings, collectors, parts of runs, counts of every version, and failures."""
 
 import bz2
 import codecs
@@ -28,7 +28,7 @@ from support.foreign_logs import collect, write
 
 
 def results(ops: Mapping[str, int], seconds: float = 10, overall: int | None = None, **codes: int) -> str:
-    """Returns the result lines of a stock client; `codes` counts the failures of the first type by return code."""
+    """Returns the result lines of a stock client. `codes` counts the first type's failures for each return code."""
     total = sum(count for name, count in ops.items() if "-" not in name) if overall is None else overall
     lines = [f"[OVERALL], RunTime(ms), {seconds * 1000:.0f}", f"[OVERALL], Throughput(ops/sec), {total / seconds}"]
     first = next(iter(ops))
@@ -307,7 +307,7 @@ def test_reads_before_ycsb_0_6_count_what_failed_and_say_so(tmp_path: Path) -> N
     of = only(tmp_path)
     assert (of.status, row(of, "OVERALL").operations, row(of, "READ").errors) == ("ok", 999_900, 100)
     assert of.notes == ["latencies include those of operations that failed or found nothing: READ (YCSB before 0.6)"]
-    assert "of operations that succeeded (but for types that a note names)" in table.legend(collect([tmp_path]))
+    assert "of operations that succeeded (except for types that a note names)" in table.legend(collect([tmp_path]))
 
 
 VERIFIED = results({"VERIFY": 5021, "READ": 5021, "UPDATE": 4979}, overall=10_000).replace(
@@ -341,7 +341,7 @@ def test_failures_of_every_kind_are_on_the_screen(
         (1082, 50_000_000, "invalid",
          "load.txt: 8,585,000 of 50,000,000 records are missing: threads gave up; failed: INSERT 1,082 of 41,416,082"),
         (1082, 41_415_000, "ok", ""),  # retries succeeded
-        (0, 41_415_010, "ok", ""),  # 50 threads insert the same number of records each, so 10 are left over
+        (0, 41_415_010, "ok", ""),  # each of 50 threads inserts equally many, so 10 are left over
         (0, 41_415_090, "invalid", "90 of 41,415,090 records are missing"),
         (98, None, "ok", ""),
         (98_000, None, "invalid", "failed: INSERT 98,000 of 41,513,000"),
@@ -374,7 +374,7 @@ def test_batches_of_go_ycsb_are_operations_of_several_records(tmp_path: Path) ->
     inserts = row(only(tmp_path), "INSERT", "load")
     assert (only(tmp_path).status, inserts.operations, inserts.records) == ("ok", 2000, 100_000)
     assert inserts.records_per_second == pytest.approx(100_000 / 17.5)
-    # The size of a batch is known only from the properties.
+    # Only the properties state the size of a batch.
     write(tmp_path / "load.log", go({"BATCH_INSERT": 2000}, 17.5))
     inserts = row(only(tmp_path), "INSERT", "load")
     assert (only(tmp_path).status, inserts.operations, inserts.records) == ("ok", 2000, None)
@@ -382,7 +382,7 @@ def test_batches_of_go_ycsb_are_operations_of_several_records(tmp_path: Path) ->
 
 @pytest.mark.parametrize("is_json", [False, True])
 def test_batches_beside_their_records_are_a_second_view(is_json: bool, tmp_path: Path) -> None:
-    """Covers the fork redis-performance/go-ycsb, which measures each record and, in addition, each batch."""
+    """Covers the fork redis-performance/go-ycsb, which measures both records and batches."""
 
     def run(**ops: int) -> Trial:
         asked = {"batch.size": "100", "operationcount": "100000"}
@@ -414,7 +414,7 @@ def test_records_of_an_operation_can_be_said(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_records_of_an_operation_may_differ_from_system_to_system(tmp_path: Path) -> None:
-    """Covers the published check of heavyweights: an operation has 100 records in HBase and one in Cassandra."""
+    """Covers the published check of heavyweights: an operation has 100 records in HBase, but one in Cassandra."""
     rates = {"cassandra": [31_692], "hbase": [858] * 4}
     for system, clients in rates.items():
         for number, count in enumerate(clients):
@@ -478,7 +478,7 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     (of,) = collecting.collect([tmp_path], repeats=True).summary.trials
     assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
     assert (row(of, "OVERALL").repeats, row(of, "OVERALL").sampled) == (3, "runs")
-    # Runs that were appended to one file are repeats, too.
+    # Runs that were appended to one file also count as repeats.
     write(tmp_path / "x/all.txt", "".join(results({"READ": 1000}, seconds) for seconds in REPEATS.values()))
     (of,) = collecting.collect([tmp_path / "x"], repeats=True).summary.trials
     assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
@@ -679,13 +679,13 @@ def test_an_output_that_was_collected_twice_is_one_run(tmp_path: Path) -> None:
 
 
 def interleaved(prefixes: tuple[str, str], *texts: str) -> str:
-    """Returns the lines of two clients in turn, each with its client's prefix."""
+    """Returns the lines of two clients alternately, each with its client's prefix."""
     pairs = zip(*(text.splitlines() for text in texts), strict=True)
     return "".join(f"{prefix}{line}\n" for pair in pairs for prefix, line in zip(prefixes, pair, strict=True))
 
 
 def test_latencies_per_record_of_scans_are_no_more_operations(tmp_path: Path) -> None:
-    ops = {"SCAN": 9500, "INSERT": 500, "SCAN-LATENCY-PER-RECORD": 9500}  # types in the newest sources of stock YCSB
+    ops = {"SCAN": 9500, "INSERT": 500, "SCAN-LATENCY-PER-RECORD": 9500}  # types in the newest source of stock YCSB
     write(tmp_path / "a/run.txt", results(ops))
     counts = "".join(f"[{name}: Count={count}, Max=9, Min=1, Avg=5.5, 90=7] " for name, count in ops.items())
     write(tmp_path / "b/err.txt", f"2026-11-21 05:10:50:000 10 sec: 10000 operations; {counts}\n")
@@ -706,13 +706,13 @@ def test_a_label_before_status_lines_is_no_client(label: str, option: str, tmp_p
     write(tmp_path / "run.txt", text)
     of = only(tmp_path)
     assert (of.reason, of.status, rate(of), of.conditions.clients) == (None, "ok", 1000, 1)
-    if label.isalnum():  # a file given by -P may set the label, too
+    if label.isalnum():  # the file of -P may also set the label
         write(tmp_path / "run.txt", STATUS.splitlines(keepends=True)[0] + text.partition("\n")[2])
         assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
 
 
 def go_table(ops: Mapping[str, int]) -> str:
-    """Returns the output of go-ycsb with outputstyle=table, whose column heads are centred."""
+    """Returns the output of go-ycsb with outputstyle=table. The column heads are centred."""
     rows = [["OPERATION", "TAKES(S)", "COUNT", "AVG(US)", "MIN(US)", "MAX(US)", "99TH(US)"]]
     rows += [[name, "10.0", str(count), "70", "9", "900", "99"] for name, count in ops.items()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

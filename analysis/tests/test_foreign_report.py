@@ -1,4 +1,4 @@
-"""`dohyo report FOLDER` on logs of other clients: the usual page and charts, as far as the logs contain the data."""
+"""Tests `dohyo report FOLDER` on logs of other clients: it shows the usual charts as far as the logs have the data."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ def test_every_format_of_the_stock_client_is_charted_as_far_as_it_tells() -> Non
     every = {path.name for path in STOCK.iterdir()}
     assert systems(made["ranking"]) == every - {"errors"}
     assert systems(made["latency"]) == every
-    # Only the run "hdr" has several status lines and histogram logs.
+    # Only the run "hdr" has both several status lines and histogram logs.
     assert systems(made["over-time"]) == systems(made["percentiles"]) == {"hdr"}
     assert [panel.title for panel in made["heat"].panels] == ["hdr"]
     assert [panel.title for panel in made["over-time"].panels] == ["Throughput", "p99 of all operations"]
@@ -48,7 +48,7 @@ def test_the_page_says_what_is_not_known_and_links_the_logs(tmp_path: Path) -> N
     assert "b&lt;i&gt;: no percentile curve and no heat map, which need histogram logs of the whole run" in text
     assert "<i>" not in text
     assert '<a href="a%20system/">a system</a>: evidence of this trial: ok' in text
-    # A later report does not read the page as a log.
+    # A later report must not read the page as a log.
     assert [trial.name for trial in foreign.gather(tmp_path).summary.trials] == [
         f"{tmp_path.name}/a system",
         f"{tmp_path.name}/b<i>",

@@ -1,4 +1,4 @@
-"""Pauses in logs of real JVMs (tests/data/servers/gc): every collector of docs/versions.md, in both log formats."""
+"""Tests pauses in logs of real JVMs (tests/data/servers/gc), for all collectors of docs/versions.md in both formats."""
 
 import tempfile
 from datetime import UTC, datetime
@@ -30,12 +30,12 @@ def milliseconds(*paths: Path) -> list[float]:
         ("z-17", [0.010, 0.309, 0.008, 0.008, 0.008, 0.006]),
         ("z-25", [0.010, 0.004, 0.002, 0.004, 0.003, 0.001, 0.007, 0.004]),
         ("shenandoah-17", [0.027, 0.060, 0.016, 0.019]),
-        # A young collection that includes a full one of 63.653 ms, followed by a full one.
+        # A young collection that includes a full one of 63.653 ms, then a full collection.
         ("cms-11", [63.725, 59.732]),
         ("g1-8", [1.673, 1.402, 0.136, 1.270, 7.775]),
         ("parallel-8", [2.959, 1.639, 6.397]),
         ("serial-8", [1.293, 3.952]),
-        # Young, young that became full, full, initial mark, full in a broken line, full, initial mark.
+        # Collections: young, young that became full, full, initial mark, full in a broken line, full, initial mark.
         ("cms-8", [58.720, 9.753, 63.249, 3.545, 44.633, 51.657, 0.551]),
     ],
 )

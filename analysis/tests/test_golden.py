@@ -1,6 +1,6 @@
 """Compares the output for ten recorded experiments with the golden files.
 
-`DOHYO_GOLDEN=write pytest tests/test_golden.py` rewrites the files; check the difference before you commit it.
+`DOHYO_GOLDEN=write pytest tests/test_golden.py` rewrites the files. Check the difference before you commit it.
 """
 
 import csv
@@ -35,7 +35,7 @@ from support.golden_cases import CASES, Case
 GOLDEN = Path(__file__).parent / "golden"
 WIDTH = 120
 _MOST_LINES, _MOST_ROWS, _MOST_OBJECTS = 3, 3, 1
-# Numbers whose last digits may differ between versions of a mathematical library.
+# Numbers whose last digits may depend on the version of a mathematical library.
 _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 
 
@@ -43,7 +43,7 @@ _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 def test_what_is_shown_is_as_in_the_golden_files(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("TERM", "xterm")  # rich limits a dumb terminal to 80 columns
-    monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # continues from earlier tests otherwise
+    monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # otherwise, earlier tests affect the count
     folder = tmp_path / case.__name__
     folder.mkdir()
     case(folder)
@@ -86,7 +86,7 @@ def _normal(text: str, folder: Path) -> str:
 
 
 def _shown(folder: Path) -> dict[str, str]:
-    """Returns the contents of all golden files, by file name."""
+    """Returns the contents of all golden files by file name."""
     if (folder / "after").is_dir():
         console = Console(width=WIDTH, color_system=None, file=io.StringIO())
         before, after = (summarise(folder / name) for name in ("before", "after"))
@@ -143,7 +143,7 @@ def _lean(value: Any) -> Any:
 
 
 def _lines(value: Any, before: str = "", indent: str = "") -> Iterator[str]:
-    """Yields the lines of JSON; a value is on one line if it fits."""
+    """Yields the lines of JSON. A value that fits is on one line."""
     whole = f"{indent}{before}{json.dumps(value, ensure_ascii=False)}"
     if len(whole) <= WIDTH or not re.search(r"\{|\[\[", whole[len(indent) + len(before) + 1 :]):
         yield from textwrap.wrap(whole, WIDTH, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
@@ -156,7 +156,7 @@ def _lines(value: Any, before: str = "", indent: str = "") -> Iterator[str]:
 
 
 def _chart(chart: Chart) -> Iterator[str]:
-    """Yields a chart as text: description, marks, axes, and the first rows of its data."""
+    """Yields a chart as text: its description, marks and axes, and the first rows of its data."""
     yield f"# {chart.name}: {chart.title}"
     yield chart.missing or chart.question
     for panel in chart.panels:

@@ -1,4 +1,4 @@
-"""Histogram logs: both encodings, merging, broken lines, and following a log while it grows."""
+"""Tests histogram logs: both encodings, merging, broken lines, and following a log while it grows."""
 
 import gzip
 import random
@@ -29,7 +29,7 @@ def merged(*paths: Path) -> tuple[dict[str, Latencies], list[str]]:
 
 @pytest.mark.parametrize("folder", ["stock/hdr", "dohyo/run", "dohyo/load", "dohyo/nanoseconds"])
 def test_merged_intervals_are_what_the_client_prints(folder: str) -> None:
-    """Stock logs use encoding V1, Dohyo's the current one. Dohyo's result lines are rounded down to µs."""
+    """Stock logs use the encoding V1, and Dohyo's use the current one. Dohyo's result lines are rounded down to µs."""
     rounded = 0.001 if folder == "dohyo/nanoseconds" else 0.0
     (log,) = read_log(DATA / folder / "result.txt", pytest.fail)
     latencies, warnings = merged(*sorted((DATA / folder).glob("*.hdr")))
@@ -99,7 +99,7 @@ def unit_log(path: Path, unit: str, values: list[int]) -> Path:
 
 
 def test_a_log_says_its_unit(tmp_path: Path) -> None:
-    """Dohyo's logs are in nanoseconds, stock YCSB's and our older ones in microseconds. Both can be merged."""
+    """Dohyo's logs use nanoseconds; its older logs and stock YCSB's use microseconds. Both can be merged."""
     nanoseconds = unit_log(tmp_path / "a.hdr", ", nanoseconds", [15_900] * 9 + [7_000_000_000])
     latencies, warnings = merged(nanoseconds)
     assert warnings == []
@@ -236,7 +236,7 @@ def test_a_tail_gives_each_second_once_when_all_clients_have_it(tmp_path: Path) 
     logs = [interval_log(1_800_000_000.2, [10, 20, 30]), interval_log(1_800_000_000.2, [1, 2, 3])]
     grow(clients[0] / "READ.hdr", logs[0], 3)
     grow(clients[1] / "READ.hdr", logs[1], 2, half=True)
-    assert tail.poll() == []  # the second client's first second is incomplete
+    assert tail.poll() == []  # the first second of the second client is incomplete
     grow(clients[1] / "READ.hdr", logs[1], 4)
     grow(clients[0] / "READ.hdr", logs[0], 4, half=True)
     first, second = tail.poll()

@@ -1,4 +1,4 @@
-"""Healing of servers after a fault, read from logs of servers that were killed, and what such logs cannot show."""
+"""Tests how the healing after a fault is read from logs of killed servers, and what such logs cannot show."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ from support.evidence import DATA, edit_json, explained, rendered
 from support.faults import ACCOUNT, faulted
 
 LOGS = DATA / "servers" / "healing"
-# Begin of the window of each trial (epoch seconds). The server was killed in second 20 and restarted in second 25.
+# Start of the window of each trial (epoch seconds). The server was killed in second 20 and restarted in second 25.
 BEGAN = {
     "cassandra": 1795622295.932,
     "hbase": 1795622934.847,
@@ -36,7 +36,7 @@ BEGAN = {
 }
 
 
-# Folder of copies of recorded logs, which is removed when the process exits.
+# Folder for copies of recorded logs. It is removed when the process exits.
 _COPIES = tempfile.TemporaryDirectory(prefix="dohyo-healing-")
 
 
@@ -60,7 +60,7 @@ def figures(did: Healing) -> tuple[int | None, float | None, list[float | None]]
     [
         # The log itself says 12,003 ms.
         ("cassandra", "commit log replayed", (1, 17066, [49.9, 61.9, 12.0])),
-        # The log itself says "in 29.0480 sec", measured from another line.
+        # The log itself says "in 29.0480 sec", which is measured from another line.
         ("hbase", "server crash handled", (1, None, [57.4, 86.1, 28.7])),
         ("hbase", "write-ahead log split", (4, 17 + 8557 + 4246 + 8858, [61.9, 78.6, 7.9])),
         ("hbase", "region assigned", (6, None, [62.8, 85.9, 9.6])),
@@ -79,7 +79,7 @@ def test_a_server_that_was_killed_says_how_it_recovered(
 
 
 def of_cluster(system: str, killed: float) -> dict[str, Healing]:
-    """Returns the healing in a cluster whose second node was killed in second 20 of the window."""
+    """Returns the healing of a cluster whose second node was killed in second 20 of the window."""
     logs = HealingLogs(recorded(f"healing-cluster/{system}", system), pytest.fail)
     return {did.what: did for did in logs.after(20, 100, killed - 20, {})}
 
@@ -93,14 +93,14 @@ def test_a_node_that_returns_gets_hints_of_the_other_one() -> None:
 
 def test_partitions_migrate_when_a_node_is_lost_and_when_it_returns() -> None:
     did = of_cluster("aerospike", 1795637891.224)["partitions migrated"]
-    # The other two nodes migrated partitions twice, the restarted one once. Migrations without work do not count.
+    # The restarted node migrated partitions once, the other two nodes twice. Migrations without work do not count.
     assert figures(did) == (5, None, [21.8, 49.8, 16.0])
     assert did.hosts == ["host1", "host2", "host3"]
 
 
 def test_a_replica_that_returns_follows_the_primary_again() -> None:
     did = of_cluster("mysql-innodb", 1795649139.542)
-    # The third host lost its primary only at the end, when all servers were stopped.
+    # The third host did not lose its primary until the end, when all servers were stopped.
     assert figures(did["replica follows again"]) == (1, None, [51.5, 51.5, None])
     assert did["replica follows again"].hosts == ["host2"]
     assert figures(did["crash recovery"]) == (1, None, [45.5, 51.5, 6.0])
@@ -117,7 +117,7 @@ def test_a_standby_that_returns_replays_its_log_and_catches_up() -> None:
 @pytest.mark.parametrize("system", BEGAN)
 def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
     for did in healing(recorded(f"healing/{system}", system), system, since=80, until=100).values():
-        # A primary without standbys waits for none, so the number is unknown.
+        # A primary without standbys does not wait for any, so the count is unknown.
         count = None if did.what == "standby acknowledges again" else 0
         assert figures(did) == (count, None, [None, None, None])
         assert did.hosts == []
@@ -165,7 +165,7 @@ ZERO = 1795620000.0
 
 
 def postgresql(folder: Path, name: str, lines: Sequence[tuple[float, str]]) -> HealingLogs:
-    """Writes a log whose lines are `at` seconds after `ZERO`, and returns the logs of the server."""
+    """Writes a log with the given lines, each at its number of seconds after `ZERO`, and returns the server's logs."""
     host = folder / "localhost"
     host.mkdir(exist_ok=True)
     stamps = [datetime.fromtimestamp(ZERO + at, UTC).isoformat(" ", "milliseconds")[:23] for at, _ in lines]
@@ -184,7 +184,7 @@ def recovered(found: Sequence[Healing]) -> Healing:
 def test_what_began_before_a_fault_is_that_of_the_one_before(
     tmp_path: Path, late: float, second: float, counts: list[int]
 ) -> None:
-    # The begin of the window is not a whole second, so its seconds differ from those of the clock.
+    # The window does not begin on a whole second, so its seconds differ from those of the clock.
     logs = postgresql(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
     kills = [replace(FAULT, at=at, until=at + 9) for at in (10.5, second)]
     found = under_fault.healed(kills, logs, ZERO + late, {}, 90.0)
@@ -240,7 +240,7 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
 
 def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
     # The server was killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill. The log says
-    # that it was handled "in 40.9650 sec".
+    # that this crash was handled "in 40.9650 sec".
     logs = HealingLogs(recorded("healing-again/hbase", "hbase"), pytest.fail)
     zero = 1795649971.693
     found = {did.what: did for did in logs.after(24, 46, zero, {})}
@@ -260,7 +260,7 @@ def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path
     assigned = "Finished pid={}, ppid=9, state=SUCCESS; {} in 1.6360 sec"
     region = "TransitRegionStateProcedure table=t, region={}, ASSIGN"
     begun = [(11, scheduled.format(7, "a")), (12, starting.format(8, region.format("0a")))]
-    # After the kill the master's store has no such task, so it uses the numbers again.
+    # After the kill, the master's store does not contain this task, so the master reuses its numbers.
     again = [(30, scheduled.format(7, "b")), (31, scheduled.format(8, "a")), (35, finished.format(7, "b")),
              (36, starting.format(10, region.format("0a"))), (37, starting.format(12, region.format("0b"))),
              (38, assigned.format(12, region.format("0b"))), (39, assigned.format(10, region.format("0a"))),
@@ -321,7 +321,7 @@ def test_a_damaged_description_is_a_warning(tmp_path: Path, content: str, reason
 
 
 def healed(experiment: Path) -> Path:
-    """Writes a trial whose server was killed and recovered; real log lines are in the window of the fault."""
+    """Writes a trial whose server was killed and recovered. The window of the fault contains real log lines."""
     folder = faulted(experiment, account=ACCOUNT)
     edit_json(folder / "run-1/faults.json", window_began=BEGAN["cassandra"] + 30, window_ended=BEGAN["cassandra"] + 60)
     host = explained(folder / "server", "cassandra", HEALING) / "node1"

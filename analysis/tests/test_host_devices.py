@@ -1,4 +1,4 @@
-"""How the agent recognises devices and arrays: real superblocks in files, and real links.
+"""Tests how the agent recognises devices and arrays, with real superblocks in files and real links.
 
 Tests that need block devices are in ansible/tests/cluster/deploy_test.sh and destroy_test.sh.
 """
@@ -91,7 +91,7 @@ def test_devices_are_a_list_and_a_layout_is_known(devices: Any, layout: str, is_
     check = task["ansible.builtin.assert"]
     variables = {"inventory_hostname": "node1", "dohyo_devices": devices, "host_disk_layout": layout}
     ansible = Templar(DataLoader(), variables=variables)
-    # Like Ansible's assert, `all` evaluates no condition after one that is not met.
+    # Like Ansible's assert, `all` stops at the first condition that is not met.
     is_met = all(ansible.evaluate_conditional(trust_as_template(each)) for each in check["that"])
     assert is_met is not is_refused
     said = ansible.template(trust_as_template(check["fail_msg"]))
@@ -182,7 +182,7 @@ def test_another_layout_is_refused_with_the_way_out(layout: str, states: list[st
 
 
 def test_the_table_names_the_disks_that_the_data_is_on() -> None:
-    """The disks of dohyo_devices count only if the data is on them."""
+    """The disks of dohyo_devices are named only if the data is on them."""
 
     def words(data: list[str], layout: str, *mounts: str, mounted: bool = True, system: str = "mysql-innodb") -> str:
         volumes = [{"mount_point": mount, "mounted": mounted} for mount in mounts]

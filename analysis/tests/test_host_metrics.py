@@ -1,4 +1,4 @@
-"""The sampler of a host on the real /proc, the reader of its samples, and the summary of them."""
+"""Tests the sampler of a host on the real /proc, the reader of its samples, and the summary of the samples."""
 
 import csv
 import gzip
@@ -36,7 +36,7 @@ from support.agent_home import MODULES, install
 from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 
 SAMPLER = MODULES / "sampler.py"
-# 15 samples of a busy machine with two processors, whose disk received 8 MiB four times.
+# 15 samples of a busy machine with two processors. Its disk received 8 MiB four times.
 RECORDED = DATA / "hosts" / FILE
 TICKS = os.sysconf("SC_CLK_TCK")
 SHARES = [name for name in FIGURES if name.startswith("cpu_")]
@@ -68,7 +68,7 @@ def between(values: NDArray[np.float64], low: float, high: float) -> bool:
 
 
 def until_it_samples(path: Path) -> None:
-    """Waits for the first sample. On a busy machine Python may start slowly."""
+    """Waits for the first sample. On a busy machine, Python may start slowly."""
     while not path.exists() or path.stat().st_size < 100:
         time.sleep(0.05)
 
@@ -96,7 +96,7 @@ def test_the_sampler_takes_a_sample_a_second_and_costs_next_to_nothing(tmp_path:
     assert between(host["seconds"], 0.5, 6)
     assert sum(host[name].sum() for name in SHARES) == pytest.approx(count(found))
     assert between(host["memory_available_bytes"], 1e6, 1e14)
-    # Most of this time is the start of Python, which does not recur.
+    # Most of this time is the start of Python, which happens only once.
     assert after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime < 0.5
 
 
@@ -159,7 +159,7 @@ def counters(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def burn(seconds: float) -> list[str]:
-    """Returns a command that uses this much processor time, and then ends."""
+    """Returns a command that uses the given processor time and then ends."""
     return [sys.executable, "-c", f"import time\nwhile time.process_time() < {seconds}: pass"]
 
 
@@ -185,26 +185,26 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     subprocess.run(burn(1), check=True, timeout=120)
     while time.process_time() < own + 0.5 or not (tmp_path / "done").exists():
         pass
-    time.sleep(4)  # time for another sample, even on a busy machine
+    time.sleep(4)  # time for one more sample, even on a busy machine
     own = time.process_time() - own
     subprocess.run([tool, "stop-all", "30"], check=True, timeout=60)
     agent.kill()
     agent.wait()
     host, taken = counters(samples)
     if not host["sees_all"]:
-        pytest.skip("a container: nobody can tell other processes from ours here")
+        pytest.skip("in a container, other processes cannot be told from Dohyo's")
     taken = [each for each in taken if "known" in each]  # the server may end during a sample
     ours, kernel = ((taken[-1]["known"][place] - taken[0]["known"][place]) / TICKS for place in (0, 1))
     user, nice, system = ((taken[-1]["cpu"][place] - taken[0]["cpu"][place]) / TICKS for place in (0, 1, 2))
-    # Dohyo's other work is shells, the start of Python and the sampler.
+    # Dohyo's other work consists of shells, the start of Python and the sampler.
     assert own + 0.7 < ours < own + 0.8 + 0.7
-    # The command that burned 1 s is another process, and so is all other work on this machine.
+    # The command that burned 1 s counts as another process, as does all other work on this machine.
     assert user + nice + system - ours - kernel > 0.7
     assert all(earlier["known"][0] <= later["known"][0] for earlier, later in itertools.pairwise(taken))
 
 
 def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_path: Path) -> None:
-    """Covers the supervisor, which ends with its client: only init knows how much processor time it used."""
+    """Covers the supervisor, which ends with its client. Only init can tell how much processor time it used."""
     tool = install(tmp_path)
 
     def service(*words: str | Path) -> None:
@@ -220,7 +220,7 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
     service("stop-all", "30")
     host, taken = counters(tmp_path / FILE)
     if not host["sees_all"]:
-        pytest.skip("a container: nobody can tell other processes from ours here")
+        pytest.skip("in a container, other processes cannot be told from Dohyo's")
     first = next(each for each in taken if each["time"] > ended)
     around = [each for each in taken if "known" not in each]
     assert 1 <= len(around) <= 2  # the client and its supervisor may end in two different seconds
@@ -235,11 +235,11 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
     ("ended", "whole"),
     [
         ((), True),
-        ((11,), True),  # a child of a server, which has collected it
-        ((12,), True),  # a grandchild, which the child has collected
+        ((11,), True),  # a child that its server has collected
+        ((12,), True),  # a grandchild that the child has collected
         ((11, 12), True),
         ((20, 21), False),  # a client and its supervisor
-        ((21,), False),  # a client; its supervisor is about to end
+        ((21,), False),  # a client whose supervisor is about to end
         ((10, 11, 12), False),  # a server that was killed with its children
     ],
 )
@@ -291,7 +291,7 @@ def test_servers_that_run_already_on_a_host_make_its_other_processes_unknown(tmp
 def test_in_a_container_and_below_a_quota_nothing_is_said_of_other_processes(tmp_path: Path, within: list[str]) -> None:
     namespaces = ["unshare", "--user", "--map-root-user", *within]
     if subprocess.run([*namespaces, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("this machine gives no namespaces to this user")
+        pytest.skip("this user may not create namespaces")
     with (tmp_path / FILE).open("wb") as output:
         sampler = subprocess.Popen([*namespaces, "timeout", "2.5", sys.executable, SAMPLER], stdout=output)
     sampler.wait(60)
@@ -392,7 +392,7 @@ def test_frequency_and_temperature_of_the_processors_where_the_kernel_has_them(t
     assert clocks(str(tmp_path)) == {"frequency": 0.75}
     (policy / "cpuinfo_max_freq").write_text("0\n")
     assert clocks(str(tmp_path)) == {}
-    # In samples without these fields the values are unknown.
+    # In samples without these fields, the values are unknown.
     lines = content()[:5]
     lines[3] |= {"frequency": 0.75, "celsius": 64.0}
     figures = of_host(read(written(tmp_path / FILE, lines), pytest.fail))
@@ -403,7 +403,7 @@ def test_frequency_and_temperature_of_the_processors_where_the_kernel_has_them(t
 def test_a_boot_and_a_new_disk_leave_gaps(tmp_path: Path) -> None:
     lines = content()
     for sample in lines[8:]:
-        sample["up"] -= lines[8]["up"] - 20  # a boot resets the host's counters, too
+        sample["up"] -= lines[8]["up"] - 20  # a boot also resets the host's counters
         sample["disks"]["vdb"] = [0, 0, 0, 0, 0]
     found = read(written(tmp_path / FILE, lines), pytest.fail)
     assert count(found) == count(read(RECORDED, pytest.fail)) - 1
@@ -420,7 +420,7 @@ def test_samples_before_the_host_was_off_are_in_files_of_their_own(tmp_path: Pat
     cut = written(tmp_path / f"{FILE}.1", lines[:5])
     cut.write_bytes(cut.read_bytes()[:-4])
     found = read(path, pytest.fail)
-    assert count(found) == 3 - 1 + 2 + whole  # no interval spans two files
+    assert count(found) == 3 - 1 + 2 + whole  # an interval never spans two files
     assert found.time.tolist() == sorted(found.time)
 
 
@@ -682,14 +682,14 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
     assert of.notes == [note for note in of.notes if "unknown" not in note]
     lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
     by_second = [line for line in lines if not line["device"]]
-    # The window ends at second 4. Dohyo's processes may end then, so the value is unknown from there on.
+    # The window ends at second 4. Dohyo's processes may end then, so later values are unknown.
     assert [line["other_cpu"] == "" for line in by_second] == [float(line["time"]) > 4 for line in by_second]
     known = [float(line["other_cpu"]) for line in by_second if line["other_cpu"]]
     assert known == [pytest.approx(other, abs=0.01)] * len(known) != []
 
 
 def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:
-    """In the last second, which is partly in the window, the clients end and Ansible fetches files."""
+    """The last second is only partly in the window: the clients end in it, and Ansible fetches files."""
     folder = measured(tmp_path)
     file = folder / "hosts/node1" / FILE
     worked(file, 0.0)
@@ -734,7 +734,7 @@ def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
 @pytest.mark.parametrize(
     ("target", "other", "busiest", "held", "reason"),
     [
-        (1000, 0.31, 0.99, True, None),  # the rate held in spite of the other processes
+        (1000, 0.31, 0.99, True, None),  # the rate held despite the other processes
         (9000, 0.2, 0.8, False, "only 2,000 op/s"),
         (9000, 0.31, 0.8, None, "probe-1: other processes used 31% of the processors of node1"),
         (9000, 0.2, 0.99, None, "probe-1 on node1: the client's thread loop used 99% of a processor"),
@@ -780,7 +780,7 @@ def test_where_hosts_share_a_kernel_nothing_is_made_of_it(
     assert (of.status, of.conditions.other_cpu) == ("ok", None)
     (note,) = [note for note in of.notes if "other processes" in note]
     assert note.startswith(f"the use by other processes is not known on {', '.join(hosts)}: they share a kernel")
-    # The hypervisor's share is known even then, although it may not have cost anything.
+    # The hypervisor's share is known even then, although the hypervisor may not have cost the servers anything.
     assert of.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
     assert "other_cpu" not in of.hosts[0].figures
     assert {line["other_cpu"] for line in csv.DictReader(io.StringIO("".join(summary.hosts_csv())))} == {""}

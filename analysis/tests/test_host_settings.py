@@ -1,4 +1,4 @@
-"""How the agent sets and restores settings of the kernel; ordinary files replace the kernel's files."""
+"""Tests how the agent sets and restores settings of the kernel. Ordinary files replace the kernel's files."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def value(tmp_path: Path) -> Path:
 
 
 def change(state: str, value: Path, *wanted: int, dry: bool = False) -> tuple[bool, str]:
-    """Returns whether the value changed, and the value afterwards as shown in the diff."""
+    """Returns whether the value changed, and the new value as the diff shows it."""
     settings = [{"name": "x", "file": str(value), "value": each} for each in wanted]
     answer = host_settings.answer(state, str(value.parent / "kept/former"), settings, dry=dry)
     return answer["changed"], answer["diff"]["after"].replace(f"{value} = ", "").strip()

@@ -1,4 +1,4 @@
-"""Preflight's messages about a host's network and folder: real sockets and addresses, and a file like SELinux's."""
+"""Tests preflight's messages about a host's network and folder, with real sockets and a file like SELinux's."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def somebody() -> Iterator[int]:
-    """Yields a port that is already in use."""
+    """Yields a port that is in use."""
     with socket.create_server((HERE, 0)) as server:
         yield server.getsockname()[1]
 
@@ -40,7 +40,7 @@ def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody:
         assert problem.startswith(f"it does not reach db2 ({HERE}) on port {closed} (jmx): Connection refused; let TCP")
         assert "firewall of db2" in problem
     finally:
-        os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left it running for two minutes
+        os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left the process running for two minutes
         os.waitpid(pid, 0)
     (problem,) = asyncio.run(reachable.attempt({"db1": {"address": HERE, "ports": {"a": closed, "b": wanted["cql"]}}}))
     assert f"db1 ({HERE}) on any of 2 ports: Connection refused" in problem
@@ -49,7 +49,7 @@ def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody:
 def test_folders_of_data_on_one_file_system_share_its_room(tmp_path: Path) -> None:
     mine, shared = str(tmp_path / "future" / "a"), "/dev/shm/future"
     if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("they are one file system")
+        pytest.skip("both folders are on one file system")
     whole, other = (host_resources.free_mb(path) for path in (mine, shared))
     found = host_resources.rooms_mb([mine, shared, str(tmp_path)])
     assert found == pytest.approx([whole // 2, other, whole // 2], rel=0.05)
@@ -72,9 +72,9 @@ def test_what_a_host_lacks_for_a_server_is_said_with_the_way_out(tmp_path: Path)
     without_jdk, not_deployed, disk, memory = host_resources.answer(str(tmp_path), "/no", needs=needs, carries=large)[
         "problems"
     ]
-    assert without_jdk.startswith("No JDK 17 on db1: looked at /no (no JDK). Install one")
+    assert without_jdk.startswith("No JDK 17 on db1: searched /no (no JDK). Install one")
     assert not_deployed == "db1 has no /no/jars: type play deploy.yml first, with the same versions"
-    assert f"MiB are free at {tmp_path} on db1; 1 MiB are needed and {1 << 40} GB must be left over." in disk
+    assert f"MiB are free at {tmp_path} on db1; 1 MiB are needed and {1 << 40} GB must stay free." in disk
     assert disk.endswith("or lower x_log or dohyo_min_free_gb")
     assert f"available on db1; 1 MiB are needed, and {1 << 40} MiB for a client on the same host" in memory
 
@@ -98,7 +98,7 @@ def test_a_server_without_passwords_listens_on_no_address_of_the_internet(addres
 @pytest.mark.parametrize(
     ("address", "problem"),
     [
-        ("::1", "dohyo_address ::1 is an IPv6 address, and servers and clients use IPv4; set an IPv4 address"),
+        ("::1", "dohyo_address ::1 is an IPv6 address, but servers and clients use IPv4; set an IPv4 address"),
         ("a..b", "dohyo_address of one, a..b, does not resolve here; add it to /etc/hosts or the name service"),
         ("", "dohyo_address of one, , does not resolve here; add it to /etc/hosts or the name service"),
         ("192.0.2.1", "dohyo_address 192.0.2.1 is not an address of this host; to list them: ip address"),

@@ -1,4 +1,4 @@
-"""Notes on a host that say which deployment uses it."""
+"""Tests the notes on a host that say which deployment uses the host."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ MINE, THEIRS = "0123456789ab", "ba9876543210"
 
 
 def asked(folder: Path, state: str, *, deployment: str = MINE, pid: int = 7, dry: bool = False) -> list[Any]:
-    """Returns the notes after a change: the deployment, whether it keeps servers, and whether the caller wrote it."""
+    """Returns the notes after a change: deployment, whether it keeps servers, and whether the caller wrote the note."""
     answer = in_use.answer(state, deployment, {"pid": pid, "start": 1}, str(folder), dry=dry)
     return [(each["deployment"], each["kept"], each["own"]) for each in answer["uses"]]
 
@@ -21,7 +21,7 @@ def asked(folder: Path, state: str, *, deployment: str = MINE, pid: int = 7, dry
 def test_notes_are_seen_until_they_are_withdrawn(tmp_path: Path) -> None:
     assert asked(tmp_path, "taken", deployment=THEIRS) == [(THEIRS, False, True)]
     assert asked(tmp_path, "taken") == [(THEIRS, False, False), (MINE, False, True)]
-    # A deployment that takes the host again keeps its place in the order.
+    # A deployment that takes a host again keeps its place in the order.
     assert asked(tmp_path, "taken", deployment=THEIRS) == [(THEIRS, False, True), (MINE, False, False)]
     assert asked(tmp_path, "seen", pid=8) == [(THEIRS, False, False), (MINE, False, False)]
     assert asked(tmp_path, "withdrawn", pid=8) == [(THEIRS, False, False), (MINE, False, False)]
@@ -52,5 +52,5 @@ def test_notes_of_an_earlier_boot_do_not_count(tmp_path: Path) -> None:
 def test_what_is_no_state_and_no_deployment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="state 'gone': must be one of seen, taken, kept"):
         asked(tmp_path, "gone")
-    with pytest.raises(AgentError, match=r"deployment '\*': twelve digits"):
+    with pytest.raises(AgentError, match=r"deployment '\*': must be twelve digits"):
         asked(tmp_path, "ended", deployment="*")

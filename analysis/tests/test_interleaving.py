@@ -1,4 +1,4 @@
-"""Trials that take turns while the servers of all of them run (docs/interleaving.md)."""
+"""Tests trials that take turns while the servers of all trials run (docs/interleaving.md)."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def test_a_start_is_repeated_whole(tmp_path: Path) -> None:
     trials = planned(tmp_path)
     assert interleaving.whole(trials, []) == []
     assert interleaving.whole(trials, [trials[1]]) == trials[:3]
-    # The remaining systems keep their results if one system is not available.
+    # If one system is not available, the other systems keep their results.
     assert interleaving.whole(trials, [trials[1], trials[4]], [trials[1], trials[4]]) == [trials[1], trials[4]]
     assert interleaving.whole(trials, trials[:2], trials[1:2]) == trials[:3]
     apart = planned(tmp_path, "interleave=off")
@@ -113,7 +113,7 @@ def test_windows_of_a_single_start_are_no_independent_samples() -> None:
 
 
 class Bout:
-    """Trials in threads, which record when they have a turn. One of them may fail in one of its turns."""
+    """Runs trials in threads, and records when each has a turn. One trial may fail in one of its turns."""
 
     def __init__(self, folder: Path, order: list[str], fails: tuple[str, int] = ("", 0)) -> None:
         self.turns = Turns(folder / "turns", order)
@@ -134,13 +134,13 @@ class Bout:
             own.wait()
             assert self.working.acquire(blocking=False), "two trials work at the same time"
         except ValueError:
-            time.sleep(0.3)  # simulates the stop of its servers, for which the other trials wait
+            time.sleep(0.3)  # simulate the stop of the servers, for which the other trials wait
         self.seen.append(f"{name} ends")
         self.working.release()
 
 
 def held(folder: Path, order: list[str], fails: tuple[str, int] = ("", 0)) -> list[str]:
-    """Runs trials of these names in threads, and returns the turns in the order in which they were taken."""
+    """Runs trials with these names in threads, and returns the turns in the order in which the trials took them."""
     bout = Bout(folder, order, fails)
     start = [PlannedTrial(name, name, None) for name in dict.fromkeys(order)]  # type: ignore[arg-type]
     interleaving.measure(start, bout.turns, lambda trial: bout.carry_out(trial.name), lambda: None)

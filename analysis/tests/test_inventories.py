@@ -1,4 +1,4 @@
-"""Every inventory can be copied, names its scenario, and has the number and the kind of hosts that were published."""
+"""Checks that every inventory can be copied, names its scenario, and has the published number and kind of hosts."""
 
 import json
 import re
@@ -23,12 +23,12 @@ from dohyo.systems.catalogue import all_systems
 from dohyo.systems.context import Context
 from lookup.system import Variables
 
-# Folders of the inventories in the repository, without those that aws.yml creates.
+# Folders of the inventories in the repository, except those that aws.yml creates.
 FOLDERS = sorted(
     file.parent for file in (ANSIBLE / "inventories").glob("*/hosts.yml") if not file.parent.name.startswith("aws-")
 )
 RECORDS = {path.stem: published.load(path) for path in sorted(published.FOLDER.glob("*.yml"))}
-# Differences of the hardware that are known before a run. Dohyo's HBase master shares a host with a region server
+# Differences in hardware that are known before a run. Dohyo's HBase master shares a host with a region server
 # (docs/hbase.md), and yokozuna-long uses one host of yokozuna's.
 DIFFERS = {"hbase-cache": {"master on"}, "yokozuna-long": {"database hosts", "client hosts"}}
 
@@ -40,7 +40,7 @@ def scenarios(inventory: Path) -> list[str]:
 
 
 def variables(inventory: Path) -> dict[str, tuple[list[str], dict[str, Any]]]:
-    """Returns for each host its groups and variables, as Ansible reads them, without the path of the inventory."""
+    """Returns the groups and variables of each host as Ansible reads them, without the inventory's path."""
     loader = DataLoader()
     manager = InventoryManager(loader, [str(inventory)])
     found = VariableManager(loader, manager)
@@ -75,7 +75,7 @@ def test_every_published_comparison_has_an_inventory_and_a_row_in_the_table() ->
 
 
 def trusted(value: Any) -> Any:
-    """Returns an inventory's value with Ansible's mark of trust, without which Ansible does not resolve templates."""
+    """Returns an inventory's value with Ansible's mark of trust. Ansible resolves only trusted templates."""
     if isinstance(value, dict):
         return {key: trusted(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -106,8 +106,9 @@ def planned(
     return found
 
 
+@pytest.mark.slow
 def test_plan_yml_says_the_same() -> None:
-    """Compares `planned` with Ansible on an inventory with templates."""
+    """Compares `planned` with Ansible's output for an inventory with templates."""
     inventory = ANSIBLE / "inventories/twelve-disks"
     variables = {"trial_properties": {"recordcount": 1000}, "trial_conditions": {"profile": "tuned"}}
     asked = ["cassandra", "hbase", "mysql-innodb"]

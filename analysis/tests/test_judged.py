@@ -1,4 +1,4 @@
-"""Ansible's filter that compares the conditions of a server with the requested ones."""
+"""Tests how the conditions of a server are compared with the requested ones."""
 
 from typing import Any
 

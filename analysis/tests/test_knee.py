@@ -1,4 +1,4 @@
-"""Decisions of the search for the highest rate within a bound. A function of the rate replaces the system."""
+"""Tests the decisions of the search for the highest rate within a bound. A function of the rate replaces the system."""
 
 import math
 import random
@@ -16,7 +16,7 @@ MEASURES = Callable[[float], tuple[str, ...]]
 
 
 def search(system: MEASURES, start: float = 10_000, most: int = 10, precision: float = 0.03) -> Knee:
-    """Runs the search of a system to its end, and returns the last state."""
+    """Runs the search of a system to its end, and returns its last state."""
     state = Knee("p99<10ms", start, most, precision)
     while (target := state.next_target()) is not None:
         state = Knee(state.slo, start, most, precision, (*state.tried, (target, " and ".join(system(target)))))
@@ -159,7 +159,7 @@ def test_probes_that_are_used_up_end_the_search_and_it_says_how_far_it_came() ->
 
 
 def test_a_saturated_system_that_answers_in_time_does_not_hold_either() -> None:
-    """The latency is good at every rate, but the system does not exceed 9,000 op/s."""
+    """The latency is within the bound at every rate, but the system does not exceed 9,000 op/s."""
 
     def saturated(rate: float) -> tuple[str, ...]:
         return knee.broken(bounds("p99<10ms"), {"READ": {"p99": 1.0}}, rate, min(rate, 9000))
@@ -172,7 +172,7 @@ def test_a_saturated_system_that_answers_in_time_does_not_hold_either() -> None:
 
 
 def test_a_noisy_system_is_found_where_it_sometimes_holds() -> None:
-    """Between 4,000 and 6,000 op/s chance decides. The maximum must be in this range, or one step below it."""
+    """Between 4,000 and 6,000 op/s, chance decides. The maximum must be in this range, or one step below it."""
     for seed in range(200):
         chance = random.Random(seed)  # noqa: S311
 

@@ -1,4 +1,4 @@
-"""Lasting changes of a long run's throughput, and what else changed at the same time."""
+"""Tests the detection of lasting changes in a long run's throughput, and the list of what else changed at that time."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ HOUR = 3600
 
 
 def seconds(length: int, scatter: float, memory: float = 0.0, seed: int = 1) -> NDArray[np.float64]:
-    """Returns a value around 1000 for each second. If `memory` is not 0, it depends on the previous one (AR(1))."""
+    """Returns a value near 1000 for each second. With `memory`, each value depends on the previous one (AR(1))."""
     random = np.random.default_rng(seed)
     noise = random.normal(0, scatter * np.sqrt(1 - memory**2), length)
     for second in range(1, length):
@@ -59,7 +59,7 @@ def dips(every: int, length: int, share: float) -> list[float]:
         dips(900, 120, 0.5),
         [1000.0] * HOUR,
         [0.0] * HOUR,
-        # A change of less than a tenth does not count.
+        # A change by less than 10 % does not count.
         [1000.0] * HOUR + [920.0] * HOUR,
         [1000.0] * (LEAST_SECONDS // 2) + [500.0] * (LEAST_SECONDS // 2 - 1),
     ],
@@ -92,7 +92,7 @@ def test_a_standstill_is_a_level() -> None:
 
 
 def samples(busy_from: int, length: int) -> Iterator[dict[str, Any]]:
-    """Yields samples of a disk that is busy 10 % of the time, and 90 % from `busy_from` on."""
+    """Yields samples of a disk that is busy 10 % of the time until second `busy_from`, and 90 % after it."""
     disk = 0
     for second in range(-1, length):
         disk += 900 if second > busy_from else 100
@@ -146,7 +146,7 @@ def test_what_a_server_did_is_named_and_the_largest_change_comes_first(tmp_path:
         *(Span("run", 1, "node1", None, GC_PAUSE, at + second, at + second + 0.2, None) for second in range(300)),
         Span("run", 1, "node2", None, "compaction", at - 30, at + 400, None),
         Span("run", 2, "node1", None, "flush", at, at + 400, None),
-        # This flush lasted as long before the change as after it.
+        # This flush took the same time before and after the change, so it is not reported.
         Span("run", 1, "node1", None, "flush", at - 100, at + 100, None),
     ]
     (event,) = level_changes.events([change], window, spans, hosts)

@@ -1,4 +1,4 @@
-"""Measured loads: rows against seconds, and trials without runs."""
+"""Tests measured loads: the curve of rows over time, and trials without runs."""
 
 import csv
 import io
@@ -33,13 +33,13 @@ from support.evidence import (
     write_json,
 )
 
-TOTAL = 5000  # operations in data/dohyo/load, as result.txt and client.json count them
-# Rows in each of 20 seconds of a load that is half as fast from the sixth second on.
+TOTAL = 5000  # operations in data/dohyo/load, according to result.txt and client.json
+# Rows inserted in each of 20 seconds; from the sixth second on, the load is half as fast.
 SLOWING = [400] * 5 + [200] * 15
 
 
 def took(client: Path, counts: list[int]) -> None:
-    """Changes a client's load to these numbers of rows per second. The first second has the rest of the total, too."""
+    """Changes a client's load to these numbers of rows per second. Adds the rest of the total to the first second."""
     lasted(client, float(len(counts)))
     rest = TOTAL - sum(counts)
     heads = [line for line in (client / "INSERT.hdr").read_text().splitlines() if line[0] in '#"']
@@ -53,7 +53,7 @@ def took(client: Path, counts: list[int]) -> None:
 
 
 def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: Any) -> Path:
-    """Writes a trial without runs, in which the load is measured."""
+    """Writes a trial that measures its load and has no runs."""
     return trial(experiment, number, system, repeats=1, hosts=hosts, phases=(), **settings)
 
 
@@ -73,7 +73,7 @@ def test_a_straight_line_has_equal_tenths() -> None:
 
 def test_a_load_that_slows_down_says_by_how_much() -> None:
     inserted = Inserted()
-    # The load inserts 100 rows a second at the beginning, and 25 in the last ten seconds.
+    # The load inserts 100 rows per second at the beginning, and 25 per second in the last ten seconds.
     for second, count in enumerate([100] * 10 + [50] * 10 + [25] * 10):
         inserted.add("INSERT", interval(second, 1, count))
     curve = inserted.curve(1750, 30.0)
@@ -114,7 +114,7 @@ def test_a_short_load_has_no_ratio_and_what_is_not_known_is_nothing() -> None:
     inserted.add("INSERT", interval(0, 1e15, 1))
     inserted.add("INSERT", interval(1e15, 1, 1))
     inserted.add("INSERT", interval(9e6, 1, 1))
-    assert inserted.curve(1000, 5.0) is None  # and the damaged lines do not use much memory
+    assert inserted.curve(1000, 5.0) is None  # damaged lines must not use much memory
     for second in range(6):
         inserted.add("INSERT", interval(second, 1, 100))
     curve = inserted.curve(600, 5.9)
@@ -127,12 +127,12 @@ def test_the_curve_of_a_real_log(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", repeats=1)
     of = only(tmp_path)
     assert of.load is not None
-    # The target is 2,000 rows a second; the load takes 2.492 s.
+    # The target is 2,000 rows per second, and the load takes 2.492 s.
     assert of.load.rows == 5000
     assert of.load.tenths == pytest.approx([0.25 * tenth for tenth in range(1, 11)], abs=0.02)
     assert of.load.points[0] == (0.0, 0)
     assert of.load.points[1][1] == pytest.approx(2001, abs=10)
-    # The screen shows the curve only if the load is what was measured. The files always contain it.
+    # The screen shows the curve only if the scenario measures the load. The files always contain it.
     summary = summarise(tmp_path)
     assert "Rows against seconds" not in rendered(summary, 140)
     assert json.loads(summary.json())["trials"][0]["load"] == {
@@ -140,7 +140,7 @@ def test_the_curve_of_a_real_log(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-# ---- a trial whose load is measured ---------------------------------------------------------------------------------
+# ---- trials that measure the load -----------------------------------------------------------------------------------
 
 
 def test_the_load_is_the_measurement(tmp_path: Path) -> None:
@@ -158,9 +158,9 @@ def test_the_load_is_the_measurement(tmp_path: Path) -> None:
     assert (of.conditions.measured_seconds, of.conditions.warmup_seconds) == (20.0, 0)
     assert of.load is not None
     assert of.load.slowdown == pytest.approx(2.0)
-    # A measured load counts, so its line is not dimmed.
+    # A measured load is a result, so its line is not dimmed.
     assert "\x1b[2m[LOAD] INSERT" not in rendered(summary, 140, "standard")
-    # A narrow terminal still shows the times up to 100 % of the rows.
+    # Even a narrow terminal shows the times for up to 100 % of the rows.
     narrow = rendered(summary, 80)
     assert max(map(len, narrow.splitlines())) <= 80
     assert "100 %" in narrow
@@ -234,7 +234,7 @@ def test_several_clients_are_merged_and_listed(tmp_path: Path) -> None:
     of = only(tmp_path)
     assert of.load is not None
     assert (of.load.rows, of.load.tenths[-1]) == (2 * TOTAL, 20.0)
-    # The load inserts 750 rows a second until node2 has finished, at 7,500 of 10,000 rows, and then 250.
+    # The load inserts 750 rows per second until node2 has finished (7,500 of 10,000 rows), and then 250.
     assert of.load.slowdown == pytest.approx(3.0, abs=0.01)
     text = rendered(summarise(tmp_path), 300)
     assert "load rec/s" in text
@@ -247,7 +247,7 @@ def test_a_measured_load_shows_its_dips(tmp_path: Path) -> None:
     assert [str(event) for event in only(tmp_path).events] == [
         "load, seconds 10–15: throughput below half of the mean (down to 0 of 250 op/s)"
     ]
-    # In a load that is not measured, such a stall is not an event.
+    # A stall in a load that is not measured is not an event.
     took(trial(tmp_path / "other", 1, "cassandra", repeats=1) / "load/node1", stalled)
     assert only(tmp_path / "other").events == []
 

@@ -1,4 +1,4 @@
-"""The memory budget of a host and its division by each system, and the processors of servers and clients."""
+"""Tests how each system divides the memory budget of a host, and which processors servers and clients use."""
 
 import os
 import re
@@ -96,14 +96,14 @@ def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:
     }
     pinned = {"a": read(None, on="0-3"), "b": read(None)}
     assert limits(pinned, {"a": 0, "b": 0}, {"a": "0-3", "b": "0-3"}) == {"server_cpus": "a: 0-3; b: all"}
-    # The values that an inventory sets for a single host apply to that host.
+    # Values that an inventory sets for one host apply only to that host.
     assert limits(pinned, {"a": 0, "b": 800}, {"a": "", "b": "1"}) == {
         "memory_budget": "a: none; b: 800 MiB, which the kernel does not enforce ()", "server_cpus": "a: 0-3; b: all",
     }  # fmt: skip
 
 
 def test_the_limit_is_that_of_the_cgroup_around_all_processes(tmp_path: Path) -> None:
-    """The files follow cgroups(7) and the kernel's cgroup-v2.rst. A limit of one process only does not count."""
+    """The files follow cgroups(7) and the kernel's cgroup-v2.rst. A limit on a single process does not count."""
     limit_of = process_limits.limit_of
     limits_of = {"a.slice": "max", "a.slice/a-1.slice": str(800 * MIB), "a.slice/a-1.slice/one.service": str(5 * MIB)}
     for path, limit in limits_of.items():
@@ -136,7 +136,7 @@ def test_processors_are_read_back_from_a_process(tmp_path: Path) -> None:
     assert process_limits.listed({0, 1, 2, 8, 10, 11}) == "0-2,8,10-11"
 
 
-# Parts of a budget of 153,600 MiB on a host of 192 GiB, as in docs/sizing.md; HBase runs on three hosts.
+# Expected division of 153,600 MiB on a host with 192 GiB of memory, as in docs/sizing.md; HBase runs on three hosts.
 DIVIDED = {
     "aerospike": (144 + 100 + 256, 0),
     "cassandra": (31744 + 500, 0),
@@ -153,7 +153,7 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path, monk
         given = {"dohyo_systemd": True, "host_memory_budget": "150g", **variables}
         return {name: [described(name, 3, host, **given).planned for host in (1, 2, 3)] for name in names}
 
-    # Avoid starting Ansible. test_inventories.py compares a plan with Ansible's.
+    # Replaces Ansible to save time. test_inventories.py compares a plan with Ansible's.
     monkeypatch.setattr(sizing, "_of_inventory", planned)
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\nrecordcount=1000\nthreadcount=3\n")
@@ -189,7 +189,7 @@ def test_a_share_of_a_memory_that_is_not_known_is_said_to_be_none(
 
 
 def started(folder: Path, **values: Any) -> tuple[list[list[str]], dict[str, dict[str, Any]]]:
-    """Starts two processes on a host, and returns the agent's commands, and the arguments of each process."""
+    """Starts two processes on a host. Returns the agent's commands and the arguments of each process."""
     trial = fake_trial(folder, **{"host_budget_mb": 0, "host_cpus_server": "", **values})
     for name in ("hbase-master", "hbase-regionserver"):
         processes.start(trial.world.first, name, "/opt/dohyo/run/hbase", ["/bin/true", "x"])
@@ -229,7 +229,7 @@ def test_without_systemd_processors_count_all_the_same(bound: str, end: list[str
 
 
 def test_what_follows_from_processors_follows_from_those_of_the_servers(tmp_path: Path) -> None:
-    """The collector's threads and the classes agree; a host without known facts has eight processors."""
+    """GC threads and system classes use the same number of processors, which is eight if the host has no facts."""
     cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
     for number, (bound, cores) in enumerate(cases):
         (folder := tmp_path / str(number)).mkdir()
@@ -243,7 +243,7 @@ def test_what_follows_from_processors_follows_from_those_of_the_servers(tmp_path
 
 
 def test_no_inventory_sets_by_hand_what_follows_from_the_budget() -> None:
-    """Checks only inventories of separate hosts: those of a testbed share one machine."""
+    """Checks only inventories of separate hosts, because the hosts of a testbed share one machine."""
     sizes = ("cassandra_heap", "hbase_heap", "mysql_buffer_pool", "postgresql_shared_buffers", "scylla_memory")
     for folder in (ANSIBLE / "inventories").iterdir():
         for file in [] if "testbed" in folder.name else [folder / "hosts.yml", *folder.glob("group_vars/*.yml")]:

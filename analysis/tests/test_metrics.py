@@ -1,4 +1,4 @@
-"""Each metric is declared in one place, which everything that shows numbers reads."""
+"""Tests that each metric is declared in one place, from which all output takes its name, unit and precision."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from dohyo.tables.grid import Grid
 from support import altered_package
 from support.evidence import reads, trial
 
-# Program that reads the experiment named by its argument and prints where a p99.99 appears.
+# Program that reads the experiment given as its argument and prints where p99.99 appears.
 PROGRAM = """
 import json, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The check for other busy processes on this machine before the first trial, with real processes."""
+"""Tests the check for other busy processes on this machine before the first trial, with real processes."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ BUSY = "while True: pass"
 
 @pytest.fixture
 def busy() -> Iterator[list[int]]:
-    """Starts a busy process for each processor, in a session of its own, so that it is not taken for one of Dohyo's.
+    """Starts one busy process per processor, each in its own session, so that Dohyo does not consider them its own.
 
     Root gives them a high priority, because only the busiest processes are named.
     """
@@ -37,7 +37,7 @@ def busy() -> Iterator[list[int]]:
 
 @pytest.fixture
 def all_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Removes the limits of the list of processes, because other processes may be busier than the ones to be found."""
+    """Removes the limits on the list of processes, because other processes may be busier than those of the test."""
     monkeypatch.setattr(neighbours, "_MOST_NAMED", 10_000)
     monkeypatch.setattr(neighbours, "_NAMED", 0.0)
 
@@ -45,7 +45,7 @@ def all_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_others_use_is_known_by_process(busy: list[int]) -> None:
     taken, named = neighbours.look()
     assert taken.other is not None
-    # The limit is low because other programs may take processor time from these processes.
+    # The limit is low because other programs may compete with these processes for the processors.
     assert taken.other > 0.3
     assert taken.stolen is not None
     assert 1 <= len(named) <= 3
@@ -80,7 +80,7 @@ def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest
         with pytest.raises(BadInputError, match="nothing was started; end these programs"):
             neighbours.agree(scenario, agreed=False)
         neighbours.agree(scenario, agreed=False)
-        # All input was used, so a question would fail; --yes asks none.
+        # No input is left, so a question would fail; with --yes, none is asked.
         neighbours.agree(scenario, agreed=True)
     os.close(terminal)
 

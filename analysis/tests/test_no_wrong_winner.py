@@ -1,4 +1,4 @@
-"""Evidence that once led to a wrong winner, headline or mark, and the results that it must give."""
+"""Tests evidence that once led to a wrong winner, headline or mark."""
 
 import math
 import random
@@ -35,7 +35,7 @@ def make(
     seconds: int = 20,
     **settings: Any,
 ) -> Summary:
-    """Makes an experiment with one round for each rate (op/s), given by system, or by system and phase.
+    """Creates an experiment with one round for each rate (op/s). `rates` is keyed by system, or by system and phase.
 
     :param hook: changes the folder of each trial
     """
@@ -83,7 +83,7 @@ def test_one_outlying_round_does_not_decide_and_is_named(tmp_path: Path, outlyin
 
 
 def test_equal_systems_with_bursts_in_some_rounds_are_called_different_in_at_most_5_of_100_cases() -> None:
-    """In 15 % of the rounds the rate is 100-fold. The delta method calls 51 % of the pairs different."""
+    """In 15 % of the rounds, the rate is 100 times as high. The delta method would call 51 % of the pairs different."""
     rng = random.Random(37)  # noqa: S311  a simulation
 
     def rounds() -> list[float]:
@@ -136,7 +136,7 @@ def test_every_pair_with_the_winner_counts_and_the_one_that_cannot_be_told_is_na
     assert (judged(two).mark, verdict(two).brief) == ("caution", "2 of 2 too noisy to tell")
 
 
-# ---- 3: 0 is a number, and units are never mixed --------------------------------------------------------------------
+# ---- 3: a rate of 0 is a valid result, and units are never mixed ----------------------------------------------------
 
 
 def found_nothing(system: str, folder: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_phase_with_a_target_ranks_no_throughput_and_says_so(tmp_path: Path) -
     assert verdict(summary).brief.startswith("hbase was 1.25× ")
     assert [pair.figure for pair in summary.comparisons if pair.phase == "a"] == ["p99_ms"]
     assert judged(summary).reasons[0].text == "A target rate was set in a: compare latencies, not throughput."
-    assert "\n– cassandra" in on_screen(summary)  # phase a ranks no system
+    assert "\n– cassandra" in on_screen(summary)  # systems are not ranked in phase a
 
 
 def test_with_a_target_for_all_the_headline_is_about_latencies(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
         assert said in next(reason.text for reason in judged(summary).reasons if "Scans" in reason.text)
 
 
-# ---- 8: pairs that are compared -------------------------------------------------------------------------------------
+# ---- 8: selection of the pairs to compare ---------------------------------------------------------------------------
 
 
 def at_point(**points: Mapping[str, str]) -> Callable[[str, Path], None]:
@@ -372,11 +372,11 @@ def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
     assert (judged(summary).mark, shorts(summary)) == ("do not use", ["no highest rate of hbase"])
 
 
-# ---- 9: precision of a figure ---------------------------------------------------------------------------------------
+# ---- 9: precision of the figures ------------------------------------------------------------------------------------
 
 
 def test_few_operations_are_no_exact_rate(tmp_path: Path) -> None:
-    """The rates of ten and eleven operations do not scatter, but are only as exact as one operation."""
+    """The rounds do not differ, but a rate of ten or eleven operations is no more precise than one operation."""
     summary = make(tmp_path, {"cassandra": (0.55,) * 3, "hbase": (0.5,) * 3})
     assert verdict(summary).brief == "No difference between cassandra and hbase: 1.10× [0.92, 1.32], a tie"
 
@@ -410,7 +410,7 @@ def test_a_p99_that_no_system_knows_is_named(tmp_path: Path, per_second: int) ->
 
 
 def test_a_round_that_missed_its_target_is_seen_beside_rounds_that_found_nothing(tmp_path: Path) -> None:
-    """In the first two of four rounds some operations found no record; the last round missed its target."""
+    """In the first two of four rounds, some operations found no record. The last round missed its target."""
 
     def short(system: str, folder: Path) -> None:
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
@@ -437,7 +437,7 @@ def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
 
 
 def latencies(client: Path, counts: Mapping[int, int]) -> None:
-    """Changes a client's run to `counts` reads for each latency in µs."""
+    """Changes a client's run so that it has `counts[latency]` reads for each latency in µs."""
     reads(client, [sum(counts.values()) // 20] * 20)
     histogram = HdrHistogram(1, 60_000_000, 3)
     for latency, count in counts.items():
@@ -448,7 +448,7 @@ def latencies(client: Path, counts: Mapping[int, int]) -> None:
 
 
 def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> None:
-    """One bad round determines the p99 of the merged rounds, but not the mean of the p99s of all rounds."""
+    """One bad round determines the p99 of the merged rounds, but not the mean of the rounds' p99s."""
 
     def one_bad(system: str, folder: Path) -> None:
         bad = folder.name == "09-cassandra"
@@ -494,7 +494,7 @@ def test_no_ratio_is_shown_as_0() -> None:
 
 
 def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp_path: Path) -> None:
-    """After 16 minutes the verdict was once "Cannot tell mysql-innodb from cassandra … do not use"."""
+    """The verdict after these 16 minutes was once "Cannot tell mysql-innodb from cassandra … do not use"."""
     summary = make(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""Percentiles and heat map by time: exact counts, percentiles compared with exact ones, and bounded memory."""
+"""Tests percentiles and heat maps over time: counts are exact, percentiles nearly exact, and memory is bounded."""
 
 import pickle
 import random
@@ -43,14 +43,14 @@ def test_percentiles_of_a_second_are_those_of_all_clients_operations_within_a_hu
             true = exact[int(percentile * 40) - 1] / 1000
             assert true <= at <= true * 1.01
         assert sum(slot.heat.values()) == 4000
-        # The heat map counts exactly the operations below the upper end of each row.
+        # The rows of the heat map up to a given one count exactly the operations below its upper end.
         for last in slot.heat:
             true = sum(value < round(heat_row_ms(last)[1] * 1000) for value in exact)
             assert sum(n for row, n in slot.heat.items() if row <= last) == true
 
 
 def test_an_interval_of_a_client_that_was_held_up_is_where_the_throughput_has_it() -> None:
-    """The operations of a long interval are spread over all its seconds, as in the throughput."""
+    """The operations of a long interval are spread over all its seconds, as they are for the throughput."""
     held_up = interval(2.003, [1000] * 599 + [500_000])._replace(seconds=6.0)
     over_time, seconds = OverTime(), Seconds()
     for each in (interval(0, [1000] * 100), interval(1, [1000] * 100), held_up, interval(8, [1000] * 100)):
@@ -60,7 +60,7 @@ def test_an_interval_of_a_client_that_was_held_up_is_where_the_throughput_has_it
     assert seconds.throughput() == [100] * 9
     # Each counter of the histogram is divided separately, so the sums may differ by one.
     assert [slot.operations for slot in slots] == pytest.approx([100] * 9, abs=2)
-    # The slow operation is in exactly one of the slots.
+    # Exactly one slot contains the slow operation.
     assert sum(slot.percentiles_ms[100] > 400 for slot in slots[2:8]) == 1
     assert sum(sum(slot.heat.values()) for slot in slots) == 900
 
@@ -74,14 +74,14 @@ def test_counts_are_divided_evenly_and_none_is_lost(counts: list[int], parts: in
 
 
 def test_rows_of_a_heat_map_leave_no_stripe_between_them() -> None:
-    # Below 100 µs the counters are too far apart for rows of 19 %. The rows must leave no gap there.
+    # Below 100 µs, the histogram's counters are too far apart for rows of 19 %. Rows must still have no gaps.
     over_time = OverTime()
     over_time.add("READ", interval(0, [*range(1, 2000), *range(2000, 1_000_000, 50)]))
     (slot,) = over_time.slots()
     rows = [heat_row_ms(row) for row in sorted(slot.heat)]
     assert rows[0][0] == 0.001
     assert all(below[1] == above[0] for below, above in pairwise(rows))
-    # Rows are 8 µs high at first; from 64 µs on, they are about 19 % high.
+    # The lowest rows are 8 µs high; from 64 µs on, rows are about 19 % high.
     assert [row for row in rows if row[0] < 0.05] == [
         (0.001, 0.008), (0.008, 0.016), (0.016, 0.024), (0.024, 0.032), (0.032, 0.04), (0.04, 0.048), (0.048, 0.064),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Phases, discarded repeats, matrix and rounds of a scenario, and the trials that result from them."""
+"""Tests phases, discarded repeats, matrix and rounds of a scenario, and the trials that result from them."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Pa
     before, load_, run = (variables[f"trial_{name}"] for name in ("precondition", "load", "phases"))
     properties = before["properties"]
     assert (before["name"], before["threads"], before["warmup"], before["duration"]) == ("precondition", 3, 0, 0)
-    # 2,500 updates are 125 batches of 20.
+    # 2,500 updates are sent in 125 batches of 20.
     assert (properties["operationcount"], properties["batchsize"]) == ("125", "20")
     assert [properties[key] for key in phases.PROPORTIONS] == ["0", "1", "0", "0", "0"]
     assert (properties["target"], properties["readbeforewrite"], properties["requestdistribution"]) == (
@@ -64,13 +64,13 @@ def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Pa
     )
     assert properties["retries"] == load_["properties"]["retries"]
     assert "operationcount" not in run[0]["properties"]
-    # Only runs have faults; the load and the updates before the runs have none.
+    # Faults are injected only into runs, not into the load or the updates before the runs.
     disturbed = load(tmp_path, SMALL, "preconditioning=2500", "duration=30s", "faults=kill(any)@3s")
     variables = plan.variables(plan.trials(disturbed)[0], tmp_path, keep=False)
     assert [variables[f"trial_{name}"].get("faults") for name in ("precondition", "load")] == [None, None]
     assert variables["trial_precondition"]["properties"].get("maxerrorrate") is None
     assert variables["trial_phases"][0]["faults"] == "kill(any)@3s"
-    # The updates are not part of the load, so trials with and without them can share one.
+    # The updates are not part of the load, so trials with and without updates can share a load.
     without = load(tmp_path, SMALL, "insert.batchsize=20", "reuse=data")
     assert "trial_precondition" not in plan.variables(plan.trials(without)[0], tmp_path, keep=False)
     shared = load(tmp_path, SMALL, "insert.batchsize=20", "reuse=data", "preconditioning=1")
@@ -135,7 +135,7 @@ def test_a_count_of_a_phase_ends_it(tmp_path: Path) -> None:
 def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
     text = SMALL + "phases=update,read\nupdate.batchsize=10\nread.batchsize=100\n"
     assert load(tmp_path, text, "phases=read").phase_values == {"read": {"batchsize": "100"}}
-    # A property whose name equals that of a dropped phase is kept.
+    # A property that has the same name as a dropped phase is kept.
     assert load(tmp_path, SMALL + "phases=target\ntarget=5\n", "phases=read")["target"] == "5"
 
 
@@ -207,7 +207,7 @@ def test_the_load_alone_can_be_what_is_measured(tmp_path: Path) -> None:
     assert variables["trial_load"]["properties"]["batchsize"] == "10"
     assert plan.course(chosen) == "the load of 1,000 records"
     assert again(tmp_path, chosen) == chosen
-    # If the command line leaves out a phase of the file, the settings of that phase are left out, too.
+    # If the command line leaves out a phase of the file, the settings of that phase are ignored.
     left = load(tmp_path, SMALL + "phases=insert,read\nread.batchsize=10\n", "phases=insert")
     assert (left.phases, left.phase_values) == ([], {})
 
@@ -257,7 +257,7 @@ def test_a_roles_dimension_is_for_its_systems_alone(tmp_path: Path) -> None:
         "cassandra cassandra_gc=ZGC replication=1 round 1",
         "cassandra cassandra_gc=ZGC replication=3 round 1",
     ]
-    # Each round repeats the whole order (A B A B), instead of each trial at once (A A B B).
+    # Each round runs all trials in order (A B A B), instead of repeating each trial immediately (A A B B).
     assert [label.replace("round 1", "round 2") for label in labels[:6]] == labels[6:]
     zgc, hbase = plan.trials(chosen)[5], plan.trials(chosen)[3]
     assert zgc.scenario.role_variables == {"cassandra_gc": "ZGC"}
@@ -488,7 +488,7 @@ def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
         assert {trial.scenario["insertorder"] for trial in trials} == {"ordered"}
         assert {len(trial.scenario.phases) for trial in trials} == {0}
         assert {trial.scenario.conditions["replication"] for trial in trials} == {1}
-    # At the largest size, where MySQL's curves bend, each system has one client.
+    # At the largest size, where MySQL's throughput drops, each system has one client thread.
     assert [(name, point["threadcount"]) for name, point in full.points if point["recordcount"] == "10000000"] == [
         ("cassandra", "1"), ("cassandra", "1"), ("mysql-innodb", "1"), ("mysql-myisam", "1"),
     ]  # fmt: skip

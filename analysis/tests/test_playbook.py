@@ -1,4 +1,4 @@
-"""Running programs: their logs, time limits and signals, and the children that they leave behind."""
+"""Tests how programs are run: their logs, time limits and signals, and the child processes that they leave behind."""
 
 import json
 import os
@@ -26,11 +26,11 @@ from dohyo.trial.refusals import STEP
 
 
 def never() -> None:
-    """Simulates that no signal has arrived."""
+    """Simulates a check for signals that finds none."""
 
 
 def alive(pid: int) -> bool:
-    """Returns whether a process runs and is not a zombie. A process that was just killed gets 5 s to end."""
+    """Returns whether a process exists and is not a zombie. Waits up to 5 s for the end of a killed process."""
     end = time.monotonic() + 5
     while time.monotonic() < end:
         try:
@@ -86,7 +86,7 @@ def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals)
 
 
 def test_signals_are_answered_but_held_back_while_servers_stop(capfd: pytest.CaptureFixture[str]) -> None:
-    # Scripts that run in the background may ignore this signal.
+    # A shell may start background processes with this signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         signals = Signals()
@@ -236,7 +236,7 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     configuration.read(ANSIBLE / "ansible.cfg")
     plugins = [key.upper() for key, value in configuration["defaults"].items() if value.startswith("plugins/")]
     assert {"VARS_PLUGINS", "LOOKUP_PLUGINS"} <= {*plugins}
-    # If they took effect, most of these settings would break the playbook or its events. The last two may take effect.
+    # All but the last two settings must be ignored: they would break the playbook or its events.
     for name, value in {
         "CALLBACKS_ENABLED": "theirs",
         "INVENTORY": str(elsewhere / "hosts.yml"),

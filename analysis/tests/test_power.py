@@ -1,4 +1,4 @@
-"""Switching hosts off and on with the user's commands, as real processes."""
+"""Tests switching hosts off and on with the user's commands, which run as real processes."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from dohyo.places import ANSIBLE
 
 
 def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
-    """Waits at most 20 s for commands to end, and returns those that have ended."""
+    """Waits up to 20 s until at least one command has ended. Returns all commands that have ended."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if found := list(switch.ended()):

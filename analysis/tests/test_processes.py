@@ -1,4 +1,4 @@
-"""The agent's verbs for processes, with real processes in a temporary home."""
+"""Tests the agent's verbs for processes, with real processes in a temporary home."""
 
 import os
 import re
@@ -17,12 +17,12 @@ import pytest
 import processes
 from support.agent_home import MODULES, install
 
-# Server that records SIGTERM.
+# Script of a server that records SIGTERM in a file.
 ASKED = 'trap "echo asked > asked-$0; exit 0" TERM; echo up > up-$0; while :; do sleep 0.05; done'
 
 
 class Host:
-    """A home with the agent, whose path contains a space, as a user's folder may."""
+    """A home folder with the agent. Its path contains a space, as the path of a user's folder may."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "a home"
@@ -31,7 +31,7 @@ class Host:
         self.agent = install(self.home)
 
     def call(self, *words: Any, code: int = 0) -> str:
-        """Calls a verb, which must exit with `code`, and returns its output."""
+        """Calls a verb of the agent, checks that it exits with `code`, and returns its output."""
         argv = [str(self.agent), *map(str, words)]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=self.work)
         assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
@@ -56,7 +56,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def stat(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat from the state on; only "Z" if there is no such process."""
+    """Returns the fields of /proc/PID/stat from the state on, or only "Z" if the process does not exist."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -64,7 +64,7 @@ def stat(pid: int) -> list[str]:
 
 
 def is_gone(pid: int) -> bool:
-    """Returns whether a process has ended. A busy kernel may need a moment after a kill."""
+    """Returns whether a process has ended. Waits, because a busy kernel may need a moment after a kill."""
     deadline = time.monotonic() + 2
     while stat(pid)[0] != "Z" and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -151,7 +151,7 @@ def test_a_check_that_hangs_is_killed_with_its_children_and_repeated(
 
 
 def test_an_exit_code_that_is_written_late_is_waited_for(host: Host) -> None:
-    """Covers a busy machine, on which the supervisor may be delayed."""
+    """On a busy machine, the supervisor may write the exit code with a delay."""
     host.start("late", "sleep", "300")
     supervisor = int(stat(host.pid("late"))[1])
     os.kill(supervisor, signal.SIGSTOP)
@@ -197,7 +197,7 @@ def test_a_process_whose_pid_file_was_lost_is_found_by_its_mark(host: Host) -> N
 
 
 def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
-    # With a second secret, an agent would not recognise the processes that it has started itself.
+    # If a second secret existed, an agent would not recognise the processes that it started itself.
     script = f"import sys, processes; sys.stdin.readline(); print(processes.Processes({str(tmp_path)!r}).secret())"
     argv = [sys.executable, "-c", script]
     pipe, environment = subprocess.PIPE, {**os.environ, "PYTHONPATH": str(MODULES)}
@@ -246,7 +246,7 @@ def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> Non
     host.call("stop", "one", 30)
     with subprocess.Popen(["sleep", "300"]) as bystander:
         try:
-            # Dohyo did not start this process, whether the start time in the file is wrong or right.
+            # Dohyo did not start this process, so it must survive, even if the start time in the file is right.
             for started in ("1", stat(bystander.pid)[19]):
                 (host.home / "run/one/pid").write_text(f"{bystander.pid} {started}\n")
                 host.call("status", "one", code=3)
@@ -280,7 +280,7 @@ def test_a_log_is_printed_and_unknown_verbs_and_links_are_refused(host: Host) ->
 
 
 def test_status_imports_little() -> None:
-    """Importing any of these modules would take about as long as the verb itself."""
+    """Importing any of these modules would take about as long as running the verb."""
     code = "import sys; before = set(sys.modules); import agent; print(*sorted(set(sys.modules) - before))"
     ran = subprocess.run([sys.executable, "-EsSBc", code], cwd=MODULES, capture_output=True, text=True, check=True)
     assert not {"re", "json", "subprocess", "pathlib", "signal", "typing"} & set(ran.stdout.split())

@@ -1,4 +1,4 @@
-"""The progress display: its content, and the estimated end of the experiment."""
+"""Tests the progress display: its content, and the estimated end of the experiment."""
 
 import io
 import time
@@ -179,7 +179,7 @@ def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
 
 
 class TwoSeconds:
-    """Log of clients with two seconds in it."""
+    """Log of the clients that contains two seconds."""
 
     def __init__(self, *_: object) -> None:
         self.left = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]

@@ -1,4 +1,4 @@
-"""Property files, which must be read as Java reads them, and checks of single values."""
+"""Tests that property files are read as Java reads them, and that single values are checked."""
 
 import tempfile
 from pathlib import Path
@@ -52,7 +52,7 @@ _text = st.text(st.characters(codec="utf-8", exclude_categories=["Zl", "Zp", "Cc
 
 @given(st.dictionaries(_text.filter(bool), _text.map(str.strip)))
 def test_what_is_written_is_read_back(values: dict[str, str]) -> None:
-    # hypothesis calls this function many times; pytest's tmp_path would be the same folder each time.
+    # hypothesis calls this function many times, but pytest's tmp_path would be the same folder each time.
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "scenario"
         file.write_text(properties.write(values, "comment"), encoding="utf-8")
@@ -123,4 +123,4 @@ def test_defaults_are_valid(entry: Property) -> None:
 
 def test_the_reference_page_is_up_to_date() -> None:
     page = (ROOT / "docs" / "properties.md").read_text(encoding="utf-8")
-    assert page == properties.reference(), "write it anew: ./dohyo properties > docs/properties.md"
+    assert page == properties.reference(), "update it: ./dohyo properties > docs/properties.md"

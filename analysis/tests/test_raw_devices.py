@@ -1,4 +1,4 @@
-"""Aerospike's raw devices, on a loop device of this machine, and the devices that its unit may open."""
+"""Tests Aerospike's raw devices, on a loop device of this machine, and the devices that its unit may open."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ SCRIPT = ANSIBLE / "systems/aerospike/files/raw-devices"
 HEADER = 8 << 20
 SIZE = 32 << 20
 LABEL = "dohyo-0123ab"
-LARGEST = 40  # MiB; larger devices are partitioned
+LARGEST = 40  # in MiB; larger devices are partitioned
 LARGE = 100 << 20
 SURROUNDINGS = {**os.environ, "SYSTEMD": "False", "LABEL": LABEL, "LARGEST": str(LARGEST)}
 
@@ -37,7 +37,7 @@ def device(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def large(tmp_path: Path) -> Iterator[str]:
-    """Makes a disk larger than `LARGEST`, which is low here because zeroes on a loop device use space."""
+    """Creates a disk larger than `LARGEST`, which is low here because zeros written to a loop device use disk space."""
     if not shutil.which("sfdisk"):
         pytest.skip("no sfdisk: install the package fdisk")
     yield from attached(tmp_path / "large", LARGE)
@@ -64,7 +64,7 @@ def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device
         "look", tmp_path, device
     )
     raw_devices("end", tmp_path, device)
-    assert "is not empty" in raw_devices("look", tmp_path, device), "it was not ours, and is gone"
+    assert "is not empty" in raw_devices("look", tmp_path, device), "Dohyo must not clear data that it did not write"
     with pytest.raises(AssertionError, match=f"{device} is not empty"):
         raw_devices("clear", tmp_path, device)
     assert b"somebody's" in Path(device).read_bytes()
@@ -73,7 +73,7 @@ def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device
     raw_devices("clear", tmp_path, device)
     assert Path(device).read_bytes() == bytes(SIZE)
     write(device, 0)
-    assert raw_devices("look", tmp_path, device) == "", "it is ours until the trial has ended"
+    assert raw_devices("look", tmp_path, device) == "", "until the trial ends, Dohyo may clear the device"
     raw_devices("end", tmp_path, device)
     assert Path(device).read_bytes()[:HEADER] == bytes(HEADER)
     write(device, 0)
@@ -90,9 +90,9 @@ def test_a_device_above_the_limit_gets_equal_partitions_which_are_ours_until_the
     raw_devices("clear", tmp_path, large)
     sizes = {Path(f"/sys/class/block/{Path(part).name}/size").read_text() for part in parts}
     assert len(sizes) == 1, sizes
-    assert int(sizes.pop()) * 512 == 32 << 20, "a third of what the tables leave"
+    assert int(sizes.pop()) * 512 == 32 << 20, "each partition has a third of the space between the partition tables"
     write(parts[1], 0)
-    assert raw_devices("look", tmp_path, large) == "", "what is in partitions with our name is ours"
+    assert raw_devices("look", tmp_path, large) == "", "Dohyo may clear partitions that have its label"
     assert "has partitions" in raw_devices("look", tmp_path, large, label="dohyo-456789")
     assert raw_devices("ours", tmp_path, label="dohyo-456789") == ""
     raw_devices("undo", tmp_path, label="dohyo-456789")
@@ -101,7 +101,7 @@ def test_a_device_above_the_limit_gets_equal_partitions_which_are_ours_until_the
     assert raw_devices("ours", tmp_path) == f"{large}\n"
     assert raw_devices("undo", tmp_path) == f"{large}\n"
     assert not any(Path(part).exists() for part in parts)
-    assert raw_devices("look", tmp_path, large) == "", "it is as empty as before"
+    assert raw_devices("look", tmp_path, large) == "", "the device must be empty again"
 
 
 def test_partitions_in_use_are_neither_cleared_nor_undone(large: str, tmp_path: Path) -> None:

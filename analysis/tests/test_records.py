@@ -1,4 +1,4 @@
-"""Evidence is read into records: values of a wrong type are named and left out, missing ones get defaults."""
+"""Tests reading evidence into records: values of a wrong type are reported and skipped, missing ones get defaults."""
 
 import re
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_value_of_another_type_is_named_and_the_rest_counts(
 
 def test_what_trial_yml_writes_by_its_defaults_is_read(tmp_path: Path) -> None:
     defaults = yaml.safe_load((ROOT / "ansible/trial.yml").read_text("utf-8"))[0]["vars"]
-    # Jinja expressions are left out because they have a value only in a play.
+    # Jinja expressions are skipped because they have a value only in a play.
     written = {key: defaults[key] for key in ASKED if "{{" not in str(defaults[key])}
     write_json(tmp_path / "trial.json", written)
     assert records.read(tmp_path / "trial.json", TrialSettings, pytest.fail).search is None
@@ -111,7 +111,7 @@ def test_evidence_of_a_summary_is_named_with_field_and_value(tmp_path: Path) -> 
     ],
 )
 def test_a_damaged_value_leaves_no_check_out(file: str, field: str, value: Any, tmp_path: Path) -> None:
-    """Without the value a check would find nothing, so the damage itself must make the trial invalid."""
+    """Without the value, a check would find no problem, so the damage itself must make the trial invalid."""
     folder = trial(tmp_path, 1, "cassandra")
     edit_json(folder / file, **{field: value})
     (found,) = summarise(tmp_path).trials
@@ -128,7 +128,7 @@ def test_a_time_that_no_calendar_has_does_not_crash(tmp_path: Path) -> None:
 
 
 def test_the_evidence_has_a_format(tmp_path: Path) -> None:
-    """The first version wrote no format, and a later version may use the same names for something else."""
+    """The first version did not write a format. A later version may use the same names with other meanings."""
     write_json(tmp_path / "experiment.json", {"plan": ["01-cassandra"]})
     assert experiment_folder.read(tmp_path).format == 1
     write_json(tmp_path / "experiment.json", {"format": FORMAT + 1})

@@ -1,4 +1,4 @@
-"""The report: its charts, protection against scripts in logs, size, files, and index."""
+"""Tests the report: its charts, its protection against scripts in logs, its size, its files, and the index."""
 
 import base64
 import hashlib
@@ -11,7 +11,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree  # parses only files that the test has written
+from xml.etree import ElementTree  # parses only files that the test wrote
 
 import pytest
 from click.testing import CliRunner
@@ -43,7 +43,7 @@ OPERATIONS = ("READ", "UPDATE")
 
 
 class Elements(HTMLParser):
-    """Parses a page as a browser does: the elements with their attributes, and the text of each script."""
+    """Parses a page as a browser does. Collects the elements with their attributes, and the text of each script."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -76,7 +76,7 @@ def shown(chart: Chart, column: str, part: str | None = None) -> list[Any]:
 
 
 def measured(system: str, rates: list[float], point: dict[str, str] | None = None) -> Trial:
-    """Returns a trial whose repeats had these rates."""
+    """Returns a trial whose repeats reached these rates."""
     row = sampled(Row("run", "OVERALL", len(rates)), "runs", rates, rates, [])
     name = " ".join([system, *(point or {}).values()])
     return Trial(name=name, system=system, title=system, status="ok", point=point or {}, rows=[row])
@@ -94,8 +94,7 @@ def sentence(*trials: Trial) -> str:
 
 
 def test_a_difference_beyond_the_noise_has_a_winner_and_its_interval() -> None:
-    # Computed by hand: each has a deviation of 2 %, the difference of the logarithms 2 % √(2/3), times t(4) = 2.776: ±
-    # 4.5 %.
+    # By hand: each rate deviates by 2 %, so the difference of the logarithms by 2 % √(2/3); × t(4) = 2.776: ± 4.5 %.
     assert sentence(measured("slow", [1000, 1020, 980]), measured("fast", [2000, 2040, 1960])) == (
         "fast was 2.00× [1.91, 2.09] as fast as slow (fast 2,000 [1,903, 2,102], slow 1,000 [951, 1,051] records/s;"
         " 95 % intervals over 3 runs)."
@@ -158,7 +157,7 @@ def test_points_of_a_matrix_are_compared_one_by_one() -> None:
 
 
 def knees(experiment: Path, held: dict[str, list[float]]) -> Summary:
-    """Writes an experiment in which the searches of each system found these rates, one for each round."""
+    """Writes an experiment in which the searches for each system found these rates, one per round."""
     number = 0
     for position in range(len(next(iter(held.values())))):
         for system, rates in held.items():
@@ -166,7 +165,7 @@ def knees(experiment: Path, held: dict[str, list[float]]) -> Summary:
             rounds = {"trial_round": position + 1, "trial_rounds": len(rates)} if len(rates) > 1 else {}
             about = {"trial_system": system, **rounds}
             rate = rates[position]
-            # In each search one rate held, and a rate 2 % above was not reached.
+            # Each search reached one rate, but not the rate 2 % above it.
             searched(experiment, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, probes=3, of=about)
     return summarise(experiment)
 
@@ -199,7 +198,7 @@ def test_all_comparisons_are_on_the_page_rates_and_latencies_apart(tmp_path: Pat
     assert "<summary>Latencies compared: less is better (2)</summary>" in latencies
     assert [each.operation for each in summary.comparisons][1:] == ["Intended-READ", "Intended-UPDATE"]
     assert latencies.count('<tr><th scope="row">[update] Intended-') == 2
-    assert text.count("95 % interval</th>") == 2  # only in these two lists
+    assert text.count("95 % interval</th>") == 2  # in these two lists only
 
 
 def test_without_two_systems_there_is_no_winner() -> None:
@@ -258,7 +257,7 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
 
 @pytest.mark.parametrize("unknown", [None, "", [3]])
 def test_a_host_without_a_price_leaves_the_servers_without_one(unknown: Any, tmp_path: Path) -> None:
-    """Covers inventories that set the variable without a value."""
+    """An inventory may set the variable without a value."""
     trial(tmp_path, 1, "cassandra")
     edit_json(tmp_path / "raw/01-cassandra/conditions.json", usd_per_hour={"node1": 2.7, "node2": unknown})
     assert summarise(tmp_path).trials[0].conditions.usd_per_hour is None
@@ -268,7 +267,7 @@ def test_without_a_price_there_is_no_column_of_prices(tmp_path: Path) -> None:
     assert "$/M op" not in table.results_grid(summarise(two_systems(tmp_path))).heads
 
 
-# ---- the head of the page --------------------------------------------------------------------------------------------
+# ---- header of the page ----------------------------------------------------------------------------------------------
 
 
 def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_against_it(tmp_path: Path) -> None:
@@ -321,7 +320,7 @@ def test_a_load_that_is_too_short_to_tell_anything_is_in_no_chart(tmp_path: Path
     charts = of(two_systems(tmp_path))
     assert [part for chart in charts.values() for part in chart.parts if "load" in part] == []
     assert charts["rows"].missing == "No load of 10 s or more was recorded second by second."
-    # A short load is drawn if nothing else was measured.
+    # A short load is drawn if it is the only thing that was measured.
     for folder in (tmp_path / "raw").iterdir():
         for run in folder.glob("run-*"):
             shutil.rmtree(run)
@@ -410,7 +409,7 @@ def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
         row, at = found[curve.phase, curve.operation], dict(curve.values)
         assert (at[50.0], at[90.0], at.get(99.0)) == (row.p50_ms, row.p90_ms, row.p99_ms)
         assert curve.operations == row.operations
-        # The p99.99 needs at least 10,000 operations.
+        # A p99.99 needs at least 10,000 operations.
         assert (99.99 in at) == (curve.operations >= 10_000)
     assert {0.0, 50.0, 90.0, 99.0, 99.9, 99.99} <= set(CURVE_PERCENTILES)
 
@@ -464,7 +463,7 @@ def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
     results = text.partition('<section id="results"')[2].partition("</section>")[0]
     greyed = re.findall(r'<tr class="aside"><th scope="row">([^<]+)<', results)
     assert greyed == ["[discarded] OVERALL"] * 2
-    assert len(re.findall(r'<tr class="aside"><td>', text)) == 2  # the points as a table
+    assert len(re.findall(r'<tr class="aside"><td>', text)) == 2  # in the table of the chart's points
     # Discarded runs are not in the chart over time.
     assert shown(found["over-time"], "series", "measured run") == [
         f"{system} run {number}" for system in ("cassandra", "hbase") for number in (2, 3)
@@ -485,7 +484,7 @@ def test_every_probe_of_a_search_is_a_point_beside_its_bound(tmp_path: Path) -> 
     assert [(line["system"], line["rate"], line["held"]) for line in of_all] == [
         ("cassandra", 1500, "yes"),
         ("cassandra", 1000, "yes"),
-        ("cassandra", 900, "no"),  # too slow, although its latency is within the bound
+        ("cassandra", 900, "no"),  # did not reach its rate, although its latency is within the bound
         ("hbase", 1500, "no"),
         ("hbase", 1600, "no"),
     ]
@@ -500,7 +499,7 @@ def test_every_probe_of_a_search_is_a_point_beside_its_bound(tmp_path: Path) -> 
 
 def test_without_a_search_there_are_no_probes(tmp_path: Path) -> None:
     assert "probes" not in of(two_systems(tmp_path))
-    # With a search but without a valid probe, the chart says why it is missing.
+    # If a search has no valid probe, the report says why the chart is missing.
     broken = searched(tmp_path, (100, 100), number=3)
     edit_json(broken / "run-1/node1/client.json", valid=False, reason="no")
     assert of(tmp_path)["probes"].missing == "No search has a valid probe."
@@ -577,7 +576,7 @@ def test_heat_maps_share_axes_and_colours(tmp_path: Path) -> None:
 def test_the_few_calls_after_the_window_have_no_column(tmp_path: Path) -> None:
     kept = read(two_systems(tmp_path))
     runs = [run for run in kept.runs if run.phase == "run"]
-    # A client also logs an interval after the last whole second.
+    # A client logs another interval after the last whole second.
     longer = [replace(run, slots=[*run.slots, Slot(float(len(run.throughput)), 1.0, 3, {}, {60: 3})]) for run in runs]
     found = by_name(page.gather(tmp_path, replace(kept, runs=longer)).charts)["heat"]
     assert {row["end"] for row in rows(found.tables["heat-0"])} == {*range(1, len(runs[0].throughput) + 1)}
@@ -595,7 +594,7 @@ def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> 
     summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
     found = by_name(page.gather(tmp_path, replace(kept, summary=summary)).charts)["over-time"]
     assert rows(found.tables["events"]) == [
-        # The time is 2 because the second of warm-up is not part of the window.
+        # The event is at second 2, because the one second of warm-up is not part of the window.
         {
             "part": "measured run",
             "system": "cassandra",
@@ -612,7 +611,7 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
     assert "no hosts.csv" in of(tmp_path)["over-time"].question
     (tmp_path / "hosts.csv").write_text(
         "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
-        # An older file, without the column of other processes. The window lasts from 1 s to 3 s.
+        # This older file lacks the column for other processes. The window lasts from 1 s to 3 s.
         "cassandra,,1,run,1,node1,1.4,1.0,,0.25,0.05,0.5\n"
         "cassandra,,1,run,1,node1,2.2,1.0,,0.25,0.05,0.5\n"
         "cassandra,,1,run,1,node1,3.4,1.0,,0.55,0.05,0.5\n"
@@ -640,7 +639,7 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
     kept = read(two_systems(tmp_path))
     summary = kept.summary
     first = summary.trials[0]
-    # The window begins after a second of warm-up, and the logs of two_systems cover two seconds of it.
+    # The window begins after one second of warm-up. The logs that two_systems writes cover two seconds of the window.
     spans = [
         Span("run", 1, "node1", None, "compaction", 0.5, 2.25, 7e6),
         Span("run", 1, "node1", None, "compaction", 1.5, 1.75, 1e6),
@@ -662,7 +661,7 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
         ("cassandra · GC pauses", 0, 1, 0.1),
     ]
     panel = next(panel for panel in found.panels if panel.data == "servers")
-    # The log shows that there were no flushes, which therefore have no row. Nothing is known about the other system.
+    # Cassandra's log shows no flushes, so they have no row. The other system has no log.
     assert panel.domains == {"measured run": {"y": ["cassandra · GC pauses", "cassandra · compactions"]}}
     assert "no row, and there were no cassandra flushes." in found.question
     assert "In the rows of the servers, a tick" in found.question
@@ -748,7 +747,7 @@ HOSTS = ("node1", "node2", "node3", "client1")
 
 
 def long_run(of_trial: Trial, number: int) -> MeasuredRun:
-    # The numbers hardly repeat, like real ones, so that the page compresses as badly.
+    # Like real numbers, these hardly repeat, so the page compresses no better than a real one.
     def slot(second: int) -> Slot:
         noise = (second * 7919 + number * 104_729) % 10_007
         heat = {row: 1 + (noise * row) % 997 for row in range(24, 60)}
@@ -919,7 +918,7 @@ def test_the_index_lists_every_experiment_and_its_reports_are_there(tmp_path: Pa
     assert (target / "20260202-b/report.html").is_file()
     assert (target / "20260202-b/summary.json").is_file()
     assert 'href="raw/' not in (target / "20260202-b/report.html").read_text("utf-8")
-    # The command may overwrite its own files.
+    # The command may overwrite files that it wrote itself.
     site.write(site.experiments(results)[:1], target, pytest.fail)
 
 

@@ -1,4 +1,4 @@
-"""The report in a real browser: everything is drawn without errors or requests, and it fits the screen of a phone."""
+"""Tests the report in a real browser: it is drawn without errors or requests, and fits the screen of a phone."""
 
 from collections.abc import Iterator
 from importlib import resources
@@ -28,7 +28,7 @@ def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def quiet(chrome: Browser) -> Iterator[Browser]:
-    """Yields a browser, and checks that the page reported no errors and requested no other files."""
+    """Yields a browser. Afterwards, checks that the page reported no errors and requested no other files."""
     chrome.errors.clear()
     chrome.requests.clear()
     yield chrome
@@ -54,7 +54,7 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_path: Path, width: int) -> None:
-    """The rates of cassandra scatter, so a triangle shows that its interval exceeds the chart."""
+    """The rates of cassandra vary widely, so a triangle shows that its interval exceeds the chart."""
     rates = {"cassandra": [800, 900, 2400], "hbase": [500, 520, 480], "mysql-innodb": [990, 1100, 1050]}
     for turn in range(3):
         for system, of_system in rates.items():
@@ -69,7 +69,7 @@ def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_
     ends = [quiet.value(bottom.format(each)) for each in (".verdict .mark", "#verdict [data-panel]")]
     assert ends == sorted(ends)
     assert ends[-1] <= 800
-    # One point for each of nine runs, and the triangle
+    # One point for each of the nine runs, and one triangle
     assert quiet.value("document.querySelectorAll('#verdict .mark-symbol.role-mark path').length") == 10
 
 
@@ -131,20 +131,20 @@ def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")
 
     def marks(chart: str, kind: str) -> list[int]:
-        """Returns the number of marks in each panel, not counting legends."""
+        """Returns the number of marks in each panel, without legends."""
         found = f"panel.querySelectorAll('.mark-{kind}.role-mark path').length"
         return list(quiet.value(f"[...document.querySelectorAll('#{chart} [data-panel]')].map(panel => {found})"))
 
     def expected(chart: str, *columns: str) -> list[int]:
-        """Returns the number of distinct rows of each panel in these columns, for the part that is shown first."""
+        """Returns, for each panel, the number of distinct values of these columns in the part that is shown first."""
         of_chart = charts[chart]
         part = of_chart.parts[0] if of_chart.parts else None
         tables = [rows(of_chart.tables[panel.data], part) for panel in of_chart.panels]
         return [len({tuple(row[column] for column in columns) for row in each}) for each in tables]
 
-    # Two systems with two runs each
+    # One point for each of two runs of two systems
     assert marks("verdict", "symbol") == [4]
-    # A bar and a tick for each system
+    # One bar and one tick for each system
     assert marks("verdict", "rect") == [4]
     assert marks("over-time", "line") == expected("over-time", "series") == [4, 4]
     assert marks("percentiles", "line") == expected("percentiles", "system")
@@ -157,8 +157,8 @@ def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
 
 
 def barriers(browser: Browser) -> list[str]:
-    """Returns the problems that axe-core finds in the page after all its parts have been opened."""
-    # axe-core ignores text on a gradient, such as the shadow of scrolling tables, so remove the gradient.
+    """Opens all parts of the page, and returns the problems that axe-core finds."""
+    # axe-core ignores text on a gradient, such as the shadow of scrolling tables, so the gradient is removed.
     browser.value("for (const each of document.querySelectorAll('.scroll')) each.style.background = 'none'")
     browser.value((resources.files("axe_core_python") / "axe.min.js").read_text("utf-8") + "; null")
     browser.value("for (const each of document.querySelectorAll('details')) each.open = true")
@@ -191,7 +191,7 @@ def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) ->
     quiet.open(page, 375)
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")
     points = "[...document.querySelectorAll('#{} .mark-symbol.role-mark path')].map(path => {})"
-    # For each system one discarded run (grey) and two that count.
+    # Each system has one discarded run (grey) and two that count.
     strokes = quiet.value(points.format("verdict", "path.getAttribute('stroke')"))
     assert (len(strokes), strokes.count(GREY)) == (6, 2)
     # A filled point is a probe within all bounds.
@@ -251,7 +251,7 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
     )
     assert quiet.value(ends) == [[0, 20]] * 4
 
-    # With the mouse, select the second quarter of the first chart.
+    # Select the second quarter of the first chart with the mouse.
     left, right, y = quiet.value(
         "(() => { const panel = document.querySelector('#over-time [data-panel]'); panel.scrollIntoView();"
         " const ends = [...panel.querySelector('.role-axis-label').querySelectorAll('text')]"
@@ -276,7 +276,7 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
         mouse(quiet, "mouseReleased", at[1], y, clickCount=count)
     quiet.wait(f"{ends}.every(([first, last]) => first === 0 && last === 20)")
 
-    # With the keyboard, choose a place with the slider, and zoom in with a button.
+    # Use the keyboard to choose a place with the slider and to zoom in with a button.
     quiet.value("""{
         const slider = document.querySelector('[data-cursor]');
         slider.value = 10;
@@ -325,7 +325,7 @@ def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
     quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site", pytest.fail), 375)
 
     def shown(field: str, value: str) -> list[str]:
-        """Returns the entries that remain if one field of the form has this value."""
+        """Sets one field of the form to a value, and returns the entries that are still shown."""
         quiet.value(f"""{{
             document.querySelector('form').reset();
             const field = document.querySelector('{field}');

@@ -1,4 +1,4 @@
-"""Trials that share a load: which trials do, the files on a host in the meantime, and the evidence."""
+"""Tests trials that share a load: how they are chosen, which files a host keeps between them, and the evidence."""
 
 import io
 import json
@@ -29,7 +29,7 @@ OWN = "0123456789ab"
 
 
 def loads(folder: Path, text: str) -> dict[str, str]:
-    """Returns the shared load of each trial."""
+    """Returns the name of the shared load for each trial."""
     file = folder / "small"
     file.write_text(text)
     return plan.shared_loads(plan.trials(loading.load(file)), folder)
@@ -105,7 +105,7 @@ def test_what_cannot_be_reused_is_refused(tmp_path: Path, text: str) -> None:
 
 
 class Host:
-    """Data folders of a host, and the agent's verb `kept_load` on them."""
+    """A host with two data folders, on which the agent's verb `kept_load` is called."""
 
     def __init__(self, folder: Path) -> None:
         self.data = [folder / "disk1", folder / "disk2"]
@@ -126,7 +126,7 @@ class Host:
         return {key: answer[key] for key in ("found", "trial", "note")}
 
     def files(self, place: str) -> dict[str, str]:
-        """Returns the contents of all files of a place on both disks."""
+        """Returns the contents of all files in the folder `place` on both disks."""
         return {
             f"{disk.name}/{file.relative_to(disk / 'dohyo' / place)}": file.read_text()
             for disk in self.data
@@ -149,7 +149,7 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
-    """Returns a host that has kept a load."""
+    """Returns a host that stores a copy of a load."""
     made = Host(tmp_path)
     assert made.ask("found") == {"found": False, "trial": "", "note": ""}
     made.load()
@@ -161,7 +161,7 @@ def host(tmp_path: Path) -> Host:
 def test_what_a_trial_changes_is_not_in_the_next_copy(host: Host) -> None:
     wanted = {"disk1/ycsb/table": "rows of disk1", "disk2/ycsb/table": "rows of disk2"}
     for _ in range(2):
-        # Another trial of the experiment asks for the load.
+        # Another trial of the experiment requests the load.
         assert host.ask("found", trial="02-mysql") == {"found": True, "trial": "01-mysql", "note": ""}
         host.wipe()
         assert host.ask("placed", trial="02-mysql")["found"]
@@ -183,7 +183,7 @@ def in_page_cache(file: Path) -> bool:
 
 @pytest.mark.parametrize("budget", [0, 800])
 def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host, budget: int) -> None:
-    """The kernel charges a page to the process that first uses it: here cp, not a server with a budget."""
+    """The kernel charges a page to the process that first uses it. Here, this is cp, not a server with a budget."""
     table = host.data[0] / "dohyo/mysql/ycsb/table"
     host.wipe()
     assert host.ask("placed", budget_mb=budget)["found"]
@@ -215,13 +215,13 @@ def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
     host.wipe()
     answer = host.ask("placed", trial="02-mysql")
     assert not answer["found"]
-    assert "not what was kept" in answer["note"]
+    assert "was copied incompletely" in answer["note"]
     assert host.files("kept") == {}
 
 
 def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -> None:
     host.wipe()
-    # A file in place of a folder stops the copy, even for root.
+    # A file with the name of a folder makes the copy fail, even for root.
     for disk in host.data:
         (disk / "dohyo/mysql/.dohyo").write_text(json.dumps({"deployment": OWN, "experiment": "/r"}))
     (host.data[1] / "dohyo/mysql/ycsb").write_text("")
@@ -242,13 +242,13 @@ def test_another_experiment_begins_with_none_and_only_in_folders_of_its_own_depl
 def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     beyond = 2**40
     assert host.ask("found", need_mb=beyond) == {
-        "found": False, "trial": "", "note": "loaded again: there was no room for the load that was kept",
+        "found": False, "trial": "", "note": "loaded again: the kept load was removed, because the disk lacked space",
     }  # fmt: skip
     assert host.files("kept") == {}
     host.load()
     answer = host.ask("room", need_mb=beyond)
     assert not answer["found"]
-    assert "no room for a second copy" in answer["note"]
+    assert "not enough space for a second copy" in answer["note"]
 
 
 def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) -> None:
@@ -266,7 +266,7 @@ def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) 
 
 
 def rounds(experiment: Path) -> list[Path]:
-    """Writes two rounds; the second round has used the load of the first."""
+    """Writes two rounds; the second round used the load of the first."""
     folders = [
         trial(experiment, turn, "cassandra", trial_reuse="0" * 16, trial_round=turn, trial_rounds=2) for turn in (1, 2)
     ]

@@ -1,4 +1,4 @@
-"""Rounds: they continue until the rates are exact enough, the table is updated after each, and --resume continues.
+"""Tests rounds: they continue until the rates are exact enough, each updates the table, and --resume continues them.
 
 Ansible is replaced: a trial writes the files of real clients, with rates that the test chooses.
 """
@@ -68,7 +68,7 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
     assert "(rounds.max allows no more)" in " ".join((made.folder / "summary.md").read_text("utf-8").split())
     assert "less exact than ± 5 %" in [reason.short for reason in judged(summary).reasons]
     assert kept.read(made.folder).precision == summary.precision
-    # The results decided the number of rounds, so the quantile t is wider.
+    # The results determined the number of rounds, so a larger quantile t applies.
     rows = {trial.system: next(row for row in trial.rows if row.operation == "OVERALL") for trial in summary.merged}
     rates = [float(rate) for rate in UNSTEADY]
     wider = statistics.logarithms(rates, statistics.LATER_LOOK)
@@ -130,14 +130,14 @@ def test_the_table_grows_where_it_cannot_be_replaced(tmp_path: Path, monkeypatch
         at = lines.index(f"after round {number} of 3")
         assert f"{number} round" in lines[at + 1]
         assert [line[:7] for line in lines[at + 5 : at + 7]] in (["1 cassa", "2 hbase"], ["1 hbase", "2 cassa"])
-    assert "after round 3" not in said  # the final screen follows instead
+    assert "after round 3" not in said  # the final screen replaces it
     page = made.folder / "report.html"
     assert f"a page with charts: {page}\n" in said
     assert "still being measured" not in page.read_text("utf-8")
 
 
 def test_the_first_round_stands_alone_in_the_first_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first table contains only the first round, also if an experiment is resumed later."""
+    """The first table contains only the first round, even if the experiment is resumed later."""
     made, _, _, _ = measured(tmp_path, monkeypatch, "rounds=2\n", {"cassandra": [1000, 9000], "hbase": [2000]})
     first = {trial.name for trial in made.trials if trial.round == 1}
     summary = summarise(made.folder, only=first)
@@ -216,7 +216,7 @@ def resumed(made: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates:
     play = Played(rates, signals)
     with played(monkeypatch, play):
         monkeypatch.setattr(runner, "Signals", lambda: signals)
-        monkeypatch.setattr(experiment, "RESULTS", made.folder.parent)  # use the lock of this folder
+        monkeypatch.setattr(experiment, "RESULTS", made.folder.parent)  # locks this folder only
         code = runner.resume(str(made.folder), None, False, Console(file=io.StringIO()))
     return play, code
 
@@ -225,7 +225,7 @@ def resumed(made: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates:
 def test_ctrl_c_leaves_the_table_of_what_is_complete_and_resume_goes_on_to_the_precision(
     before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Covers a planned round (04) and one that was added for the precision (07)."""
+    """Covers trials of a planned round (04) and of a round that was added for the precision (07)."""
     text = "rounds=3\nprecision=5%\nrounds.max=5\n"
     made, play, said, code = measured(
         tmp_path, monkeypatch, text, {"cassandra": UNSTEADY, "hbase": STEADY}, before=before
@@ -263,7 +263,7 @@ def test_the_servers_that_are_kept_are_those_of_the_very_last_trial(
         keep=True,
     )  # fmt: skip
     assert play.kept == ["04-cassandra", "06-hbase"]
-    assert play.stops == 1  # before round 3, because of the servers kept in round 2
+    assert play.stops == 1  # before round 3, because round 2 kept its servers running
     assert "hbase round 3 keeps running" in said
 
 
@@ -304,7 +304,7 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
     ]
     assert [len(re.findall("^[12] ", text, re.MULTILINE)) for text in shown] == [1, 2, 2, 2]
     assert "1 cassandra" in shown[0] or "1 hbase" in shown[0]
-    # The table of the rounds was transient, so the final screen contains only one.
+    # The table of the rounds was erased, so the final screen contains only one table.
     assert said.getvalue().rpartition("stopping")[2].count("3 rounds, 3 s each") == 1
 
 
@@ -356,7 +356,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
         return console.file.getvalue().partition("in all")[2].partition("\nan estimate")[0]
 
     assert "at most" not in line("rounds=3\n")
-    assert "for 3 rounds\nat most 50 min until ± 5 % (at most 9 rounds)" in line(
+    assert "for 3 rounds\nat most 48 min until ± 5 % (at most 9 rounds)" in line(
         "rounds=3\nprecision=5%\nrounds.max=9\n"
     )
     assert "for 3 rounds\nat most 30 min until ± 5 % (at most 10 rounds, budget 30 min)" in line(
@@ -406,7 +406,7 @@ def test_intervals_hold_the_truth_also_where_rounds_end_because_of_them(truth: M
     assert 3 <= rounds <= 10
     assert held > 0.935
     if scatter == 0.07:
-        assert naive < 0.92  # shows that the wider t is needed
+        assert naive < 0.92  # shows that the larger t is needed
     assert held >= naive - 0.005
 
 
@@ -416,7 +416,7 @@ def test_the_benchmark_simulates_the_rule_of_the_product(truth: ModuleType) -> N
 
 @pytest.mark.parametrize("scenario", ["start level 12 %", "unequal 5 to 10 %", "bursts", "one outlying round", "p99"])
 def test_equal_systems_are_seldom_called_different(truth: ModuleType, scenario: str) -> None:
-    """The aim is 5 %, with a standard error of 0.4 points. With separate intervals for each pair, it was 8 to 16 %."""
+    """The goal is 5 %, with a standard error of 0.4 points. Separate intervals for each pair gave 8 to 16 %."""
     deviations = truth.SCENARIOS[scenario](np.random.default_rng(17), (4000, 4, 3))
     ours, before = truth.promises(truth.OURS, deviations), truth.promises(truth.RULES[0], deviations)
     assert ours.false <= 0.054
@@ -428,9 +428,9 @@ def test_equal_systems_are_seldom_called_different(truth: ModuleType, scenario: 
 def test_what_ends_the_rounds_of_undecided_neighbours_is_seldom_wrong(truth: ModuleType) -> None:
     deviations = truth.starts(0.08, 0.08)(np.random.default_rng(17), (2000, 4, truth.MOST))
     looks = (statistics.CONFIDENCE, statistics.LATER_LOOK)
-    for rates in ("all equal", "two and two equal"):
+    for rates in ("all equal", "two equal pairs"):
         true = np.log(np.array(truth.TRUTHS[rates]))
         _, _, wrong = truth.course(truth.OURS, deviations + true[:, None], true, looks)
         assert wrong.mean() <= 0.055
         _, _, wrong = truth.course(truth.OURS, deviations + true[:, None], true, (statistics.CONFIDENCE,) * 2)
-        assert wrong.mean() > 0.055  # shows that the wider quantile is needed
+        assert wrong.mean() > 0.055  # shows that the larger quantile is needed

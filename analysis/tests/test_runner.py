@@ -1,4 +1,4 @@
-"""Deployments of the trials, and their order; Ansible is replaced."""
+"""Tests which deployments and trials run, and in which order. Ansible is replaced."""
 
 import json
 from dataclasses import replace
@@ -27,10 +27,10 @@ SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 def measured(
     folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, broken: str = "", nth: int = 0
 ) -> tuple[experiment.Experiment, list[str]]:
-    """Runs an experiment, and returns it and the playbooks that were played.
+    """Runs an experiment. Returns the experiment and the playbooks that were played.
 
-    :param broken: text in the playbooks that fail
-    :param nth: number, from 1, of the only one of them that fails; 0: all of them fail
+    :param broken: playbooks whose call contains this text fail
+    :param nth: number of the only matching playbook that fails, counted from 1; 0: all of them fail
     """
     played: list[str] = []
 
@@ -49,7 +49,7 @@ def measured(
 
 
 def carry_out(folder: Path, text: str) -> experiment.Experiment:
-    """Creates and runs an experiment from the text of a scenario."""
+    """Creates an experiment from the text of a scenario, and runs it."""
     folder.mkdir(exist_ok=True)
     file = folder / "small"
     file.write_text(text)
@@ -82,7 +82,7 @@ def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatc
 def test_the_end_stops_what_a_trial_may_have_left(
     more: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Covers a failed trial, kept loads, and faults that may have left hosts switched off."""
+    """Covers a failed trial, loads that were kept, and faults that may have left hosts switched off."""
     _, played = measured(tmp_path, monkeypatch, SMALL + more, broken=broken or "no such")
     assert played[-1] == "stop"
     assert played.count("stop") == 1
@@ -142,7 +142,7 @@ def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
         "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
         "trial 02-hbase",
     ]
-    # The first two trials have no results because no client ran; they count as invalid only at the end.
+    # The first two trials have no results because no client ran; they become invalid only at the end.
     assert [made.state(trial) for trial in made.trials] == ["invalid", "invalid", "failed"]
     state = json.loads((made.trial_folder(made.trials[2]) / "state.json").read_text())
     assert state["reason"] == "provisioning: no such version"
@@ -152,7 +152,7 @@ def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
 def test_a_deployment_that_failed_before_a_trial_is_repeated_before_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The failed deployment may have left another version or profile, which the next trial would use."""
+    """The failed deployment may have left a different version or profile, which the next trial would use."""
     monkeypatch.setattr(type(all_systems()["cassandra"]), "keeps_versions", False)
     text = SMALL.replace(",hbase", "") + "matrix.cassandra_version=4.1.10,5.0.9\nmatrix.threadcount=1,2\n"
     _, played = measured(tmp_path, monkeypatch, text, broken="5.0.9", nth=2)
@@ -210,12 +210,12 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
     broken = False
     carry_out(tmp_path / "whole", text)
     assert happened == [*start, begin, *phases]
-    # After a failure, all servers are stopped before the next turn.
+    # After a failure, all servers are stopped before the next trial takes its turn.
     happened.clear()
     broken = True
     carry_out(tmp_path / "broken", text)
     assert happened == [*start, begin, "stop.yml stop", *phases]
-    # The trial was begun with variables that have changed since, so it is discarded and begun again.
+    # The variables have changed since the trial was started, so it is discarded and started again.
     happened.clear()
     with monkeypatch.context() as changing:
         numbers = count()
@@ -225,7 +225,7 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
         begin, "stop.yml stop", "discard trial.yml 02-cassandra", "trial.yml 02-cassandra", "start", "run", "stop",
         "stop.yml stop",
     ]  # fmt: skip
-    # The next trial has been started ahead of time, but the experiment ends before its turn.
+    # The next trial was started early, but the experiment ends before its turn.
     happened.clear()
     monkeypatch.setattr(rounds, "common_cause", lambda _: "run-1: skew of 20 ms")
     broken = False
@@ -239,7 +239,7 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
     def play(name: str, *_: object, **options: Any) -> None:
         played.append(name)
         if name == "trial.yml":
-            options["watch"]({"event": "phase"})  # the name of the phase is missing
+            options["watch"]({"event": "phase"})  # the event lacks the name of the phase
 
     monkeypatch.setattr(runner, "play", play)
     (tmp_path / "small").write_text(SMALL)
@@ -279,7 +279,7 @@ def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch:
     assert len([each for each in played if each.startswith("deploy")]) == 1
     deployed = json.loads((made.folder / "deploy/deploy.json").read_text())
     assert deployed["trial_properties"]["recordcount"] == "3000"
-    # The inventory may have changed since, so its attached servers must not count.
+    # The inventory may have changed since then, so its attached servers must be ignored.
     assert (deployed["attached"], deployed["attached_may"]) == ({}, [])
 
 

@@ -1,4 +1,4 @@
-"""Promises of docs/secrets.md about downloads and root."""
+"""Tests what docs/secrets.md promises about downloads and root."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import host_resources
 from dohyo.places import ROOT
 from support.checkout import tracked
 
-# Expressions with which tasks and Python become root.
+# Expressions that make tasks and Python code run as root.
 ROOT_WORDS = re.compile(r"become: *(true|\"|{)|\b(sudo|doas) -n\b|\b(root|become)=(True|[A-Za-z]+[.(])")
 
 

@@ -1,4 +1,4 @@
-"""A whole scenario: its file, the command line, and settings that fit together or contradict each other."""
+"""Tests whole scenarios: the file, the command line, and settings that contradict each other."""
 
 import re
 import subprocess
@@ -32,7 +32,7 @@ def test_workload_a_says_what_it_promises() -> None:
         "compression": "none",
         "profile": "vanilla",
     }
-    # The stock client ends after operationcount operations, our client after the measured time.
+    # The stock client ends after operationcount operations, Dohyo's client after the measured time.
     assert chosen.client_properties == {
         "workload": "site.ycsb.workloads.CoreWorkload",
         "readproportion": "0.5",
@@ -76,7 +76,7 @@ WITH_FAULTS = re.compile(r"^((?:\w+\.)?faults)=", re.MULTILINE)
 )
 def test_a_title_is_true_of_other_faults_too(path: Path) -> None:
     said = loading.load(path).title
-    # A title must not state targets and times, because --set may change them.
+    # A title must not state the target or the time of a fault, because --set may change it.
     assert not re.search(r"minute|second|sigkill|start|\d", said.lower())
     (key,) = WITH_FAULTS.findall(path.read_text("utf-8"))
     other = {key: "pause(any)@5s,resume(any)@7s"}
@@ -161,7 +161,7 @@ def test_a_count_given_by_hand_ends_the_run(tmp_path: Path) -> None:
     ],
 )
 def test_two_ends_of_a_run_are_refused(tmp_path: Path, text: str, assignments: tuple[str, ...]) -> None:
-    """YCSB would end at the first limit, so the clients of one window could end at different times."""
+    """YCSB would end at the first limit that it reaches, so the clients could end at different times."""
     with pytest.raises(BadInputError, match=r"operationcount=[0-9,]+ and .*=[0-9s,]+ both say what ends a run"):
         load(tmp_path, SMALL + text, *assignments)
 
@@ -169,7 +169,7 @@ def test_two_ends_of_a_run_are_refused(tmp_path: Path, text: str, assignments: t
 @pytest.mark.parametrize(
     ("text", "assignments", "end"),
     [
-        ("duration=60\n", (), (60, 1000)),  # the stock client needs the count
+        ("duration=60\n", (), (60, 1000)),  # the stock client needs operationcount
         ("maxexecutiontime=0\n", (), (0, 1000)),
         ("operationcount=0\nmaxexecutiontime=9\n", (), (9, 0)),
         ("", ("maxexecutiontime=9",), (9, 1000)),
@@ -236,7 +236,7 @@ def test_all_systems_are_those_of_the_list(tmp_path: Path) -> None:
 
 
 def test_what_tells_systems_apart_is_not_to_be_set() -> None:
-    """A system must set all variables of its role. Otherwise the value of an earlier system would remain."""
+    """A system must set all variables of its role. Otherwise, the value set by an earlier system would remain."""
     by_role: dict[str, set[tuple[str, ...]]] = {}
     for system in catalogue.all_systems().values():
         by_role.setdefault(system.role, set()).add(system.variables)
@@ -279,11 +279,11 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("as.host=10.0.0.9", "--attach aerospike=HOST:PORT"),
         ("as.timeout=10", "operationtimeout"),
         ("db.url=jdbc:mysql://db1/ycsb", "--attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"),
-        ("db.driver=com.mysql.jdbc.Driver", "^command line: db.driver=com.* your servers: --attach mysql-innodb=HOST"),
+        ("db.driver=com.mysql.jdbc.Driver", "^command line: db.driver=com.* your servers, use --attach mysql-inn"),
         ("db.passwd=hunter2", r"db.passwd=\*\*\*: .*mysql.password .*--attach-secrets"),
         ("hbase.zookeeper.quorum=zk1", "--attach hbase=ZOOKEEPER"),
         ("hbase.zookeeper.znode.parent=/hbase", "--attach hbase=ZOOKEEPER"),
-        ("cassandra.password=hunter2", r"cassandra.password=\*\*\*: .*in the file of --attach-secrets"),
+        ("cassandra.password=hunter2", r"cassandra.password=\*\*\*: .*use the file of --attach-secrets"),
         ("columnfamily=family", "Dohyo creates the table and its column family"),
         ("mongodb.url=mongodb://db1", "Dohyo has no such system"),
         ("db=com.yahoo.ycsb.db.HBaseClient10", "choose with systems"),
@@ -344,7 +344,7 @@ def test_count_and_size_replace_each_other(tmp_path: Path) -> None:
 
 
 def test_a_multiple_of_the_memory(tmp_path: Path) -> None:
-    """The data fill the given multiple of the memory of all database hosts, including the copies."""
+    """The data, including all copies, fill the given multiple of the memory of all database hosts."""
     stated = ("host_memory=192g", "host_count=4", "replication=3")
     assert load(tmp_path, SMALL, "datasize=1*ram", *stated).number("recordcount") == 4 * 192 * 2**30 // 3 // 1000
     assert load(tmp_path, SMALL, "datasize=0.5 * RAM", *stated).number("recordcount") == 2 * 192 * 2**30 // 3 // 1000
@@ -451,7 +451,7 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
     assert chosen.client_properties["keycolumns"] == "series bigint 5000, time timestamp"
     assert "partitions" not in chosen.values
     assert load(tmp_path, series, "partitions=0")["keycolumns"] == ""
-    # The command line overrides the file, under either name of the property.
+    # The command line overrides the file, no matter which of the property's two names each of them uses.
     assert load(tmp_path, series, f"keycolumns={STATDATA}")["keycolumns"] == STATDATA
     with pytest.raises(BadInputError, match=r"keycolumns=host .* and partitions=5k both say which columns a key has"):
         load(tmp_path, series + f"keycolumns={STATDATA}\n")
@@ -525,7 +525,7 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
 
 
 def points_of(tmp_path: Path, text: str, *assignments: str) -> dict[str, dict[str, scenario.Scenario]]:
-    """Returns for each variant the scenarios by system."""
+    """Returns the scenarios for each variant and system."""
     found: dict[str, dict[str, scenario.Scenario]] = {}
     for system, point in load(tmp_path, text, *assignments).points:
         found.setdefault(point.point["variant"], {})[system] = point
@@ -547,7 +547,7 @@ def test_the_command_line_replaces_what_variants_say_also_all_of_it(tmp_path: Pa
     assert {name: [*of] for name, of in found.items()} == {"few": ["cassandra", "hbase"], "many": ["cassandra"]}
     for point in (point for of in found.values() for point in of.values()):
         assert (point["tablecount"], point.role_variables["cassandra_heap"]) == ("2", "1g")
-    # The scenario file of an experiment must lead to the same scenario.
+    # The scenario file that an experiment writes must give the same scenario when it is loaded.
     chosen = load(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
     again = load(tmp_path, chosen.text())
     assert [(name, point.values) for name, point in again.points] == [

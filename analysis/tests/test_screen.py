@@ -1,4 +1,4 @@
-"""The screen: its size, its ranking, what happens to lines that do not fit, and its last line."""
+"""Tests the screen: its size, its ranking, lines that do not fit, and its last line."""
 
 import io
 import json
@@ -32,12 +32,12 @@ from support.summaries import SYSTEMS, each_system, failed, measured, of
 
 
 def screen_of_others(summary: Summary) -> str:
-    """Returns the screen without commands, as in summary.md."""
+    """Returns the text of the screen without commands, as summary.md contains it."""
     return "\n".join(screen.plain(summary))
 
 
 def table_of(text: str) -> list[str]:
-    """Returns the lines of the table, which is between the verdict and the reasons."""
+    """Returns the lines of the table between the verdict and the reasons."""
     return text.split("\n\n")[1].splitlines()
 
 
@@ -82,7 +82,7 @@ SCENARIOS: dict[str, Callable[[], Summary]] = {
 
 @cache
 def made(name: str) -> Summary:
-    """Makes a summary when a test needs it, instead of when tests are collected."""
+    """Creates a summary when a test needs it, instead of when tests are collected."""
     return SCENARIOS[name]()
 
 
@@ -153,7 +153,7 @@ def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, mo
     inventory = ROOT / "ansible/inventories/i3en"
     words = ["./run.sh", "workloadA", "--inventory", "ansible/inventories/i3en", "--rounds", "6"]
     assert said(named=False, inventory=str(inventory)) == " ".join(words)
-    # An inventory may run programs, so no command names one outside the repository.
+    # An inventory may run programs, so a suggested command never names one outside the repository.
     assert said(inventory=str(tmp_path)) == "--rounds 6"
     assert said(inventory=None) == "./run.sh workloadA --rounds 6"
     file = experiment / "scenario.properties"
@@ -221,7 +221,7 @@ def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -
     assert [line.strip() for line in lines if line.startswith("threadcount")] == [
         f"threadcount={number}" for number in range(3)
     ]
-    assert sum(line.startswith("1 aerospike") for line in lines) == 2  # before scylla at two points
+    assert sum(line.startswith("1 aerospike") for line in lines) == 2  # above scylla at two points
     assert sum(line.startswith("1 scylla") for line in lines) == 1
 
 
@@ -294,7 +294,7 @@ def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None
             folder = trial(tmp_path, number, system, repeats=1, trial_round=turn, trial_rounds=2)
             reads(folder / "run-1/node1", [rate] * 10)
     text = on_screen(summarise(tmp_path))
-    assert text.count("cannot tell") == 3  # both rates, and their ratio
+    assert text.count("cannot tell") == 3  # for both rates and their ratio
     said = "Cannot tell cassandra from hbase: 1.00× [0.00, 1,103]. do not use: too noisy to tell."
     assert said in text.replace("\n", "")
     assert "do not use" in text
@@ -317,7 +317,7 @@ _NO_WORK: dict[str, Any] = {
 
 
 def _without_work(trial: Trial) -> Trial:
-    """Returns the trial with servers that neither compacted nor flushed."""
+    """Returns a copy of the trial in which no server compacted or flushed."""
     servers = [
         replace(server, background=[replace(work, **_NO_WORK) for work in server.background])
         for server in trial.servers
@@ -328,7 +328,7 @@ def _without_work(trial: Trial) -> Trial:
 def test_the_readme_and_the_sample_show_the_screen() -> None:
     lines = [line.rstrip() for line in table_of(screen_of_others(made("sample")))]
     text = (ROOT / "README.md").read_text("utf-8")
-    # The last line names the skipped systems, followed by a command.
+    # The last line names the skipped systems and ends with a command.
     assert "\n".join(["", *lines]) + ". Try: " in text
     page = (ROOT / "docs/sample/summary.md").read_text("utf-8")
     assert page.splitlines()[4 : 4 + len(lines)] == [f"    {line}".rstrip() for line in lines]
@@ -363,7 +363,7 @@ def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
 
 
 def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> None:
-    """A log states the p99 of 300 operations, but only three operations are beyond it."""
+    """A log states the p99 of 300 operations, but only three of them are slower."""
     lines = "[{0}], Operations, {1}\n[{0}], 50thPercentileLatency(us), 9\n[{0}], 99thPercentileLatency(us), 99\n"
     for name, count in (("a", 300), ("b", 2000)):
         (tmp_path / name).mkdir()

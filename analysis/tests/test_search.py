@@ -1,4 +1,4 @@
-"""The search for the highest rate: its settings in a scenario, and its results in the evidence."""
+"""Tests the search for the highest rate: its settings in a scenario, and its results in the evidence."""
 
 import csv
 import io
@@ -50,7 +50,7 @@ def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
     assert probes.stated(decoded({"trial_search": settings}, TrialSettings, pytest.fail).search) == search.asked(asked)
     own = load(tmp_path, **ASKED, search__duration="2m", search__probes="3", search__precision="0.1")
     assert search.asked(own) == Settings("p99<10ms", 3, 120, 0.1)
-    # The client does not receive these settings, and the scenario file keeps them.
+    # The client does not receive these settings, but the scenario file contains them.
     assert not [key for key in own.client_properties if key.startswith(("search", "slo"))]
     file = tmp_path / "again"
     file.write_text(own.text())
@@ -123,7 +123,7 @@ def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) 
         f"{plan.course(plain)}, at most 10 × (10 s warm-up + 30 s) for the highest rate with p99<10ms"
     )
     assert left(asked, ("run", 1))[0] - left(plain, ("run", 1))[0] == 10 * (10 + 30 + progress._AROUND_A_RUN)
-    # The search may end before its last probe, which must not confuse the forecast.
+    # The search may end before its last probe. The estimate must handle this.
     remaining = left(asked, ("settle", 0), ("run", 1), ("probe", 1), ("probe", 2), ("stop", 0))
     assert remaining == sorted(remaining, reverse=True)
     assert len(set(remaining)) == len(remaining)
@@ -177,7 +177,7 @@ def test_every_point_has_a_search_of_its_own(tmp_path: Path) -> None:
     asked = load(tmp_path, **ASKED, matrix__batchsize="1,100", matrix__search__duration="20,40", systems="hbase")
     settings = [plan.variables(each, tmp_path, keep=False)["trial_search"] for each in plan.trials(asked)]
     assert [each["duration"] for each in settings] == [20, 40, 20, 40]
-    # Each trial searches with its own bound; without search=max no trial searches.
+    # Each trial searches with its own bound. Without search=max, a trial does not search.
     bounds = load(tmp_path, search="max", matrix__slo="p99<10ms,p99<1ms", systems="hbase")
     assert [each.scenario["slo"] for each in plan.trials(bounds)] == ["p99<10ms", "p99<1ms"]
     both = load(tmp_path, slo="p99<10ms", matrix__search="none,max", systems="hbase")
@@ -264,7 +264,7 @@ def test_where_every_rate_held_the_maximum_is_not_known(tmp_path: Path) -> None:
 
 
 def test_bounds_are_on_the_latency_from_the_intended_start(tmp_path: Path) -> None:
-    """Measured from the sending, the p99 of these data would be 0.002 and 0.004 ms."""
+    """If latencies were measured from the time of sending, their p99 would be 0.002 and 0.004 ms."""
     found = came_to(searched(tmp_path, (2000, 2000), slo="p99<350us"))
     assert found.probes[0].reason == "UPDATE p99 0.388 ms"
     assert probes.intended(found.probes[0].rows)["READ"]["p99"] == pytest.approx(0.327)
@@ -304,7 +304,7 @@ def test_an_invalid_probe_ends_the_search_with_its_reason(changes: dict[str, Any
     assert found.conclusion.endswith(
         "; before that, no rate met p99<10ms: the lowest tried, 2,000 op/s, had only 1,500 op/s"
     )
-    assert summarise(tmp_path).trials[0].status == "ok"  # the runs before still count
+    assert summarise(tmp_path).trials[0].status == "ok"  # the runs before the search still count
 
 
 def test_clients_that_did_not_run_together_end_the_search(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
         " search.duration"
     )
     assert came_to(folder).conclusion == f"the search for p90<1s was ended: probe-1: {reason}"
-    # Only three of 3,000 operations are beyond the p99.9, which is too few for a bound.
+    # Only three of 3,000 operations are slower than the p99.9, which is too few for a bound.
     assert "the p99.9 of READ" in came_to(searched(tmp_path / "few", (2000, 2000), slo="p99.9<1s")).conclusion
 
 
@@ -366,7 +366,7 @@ def test_a_folder_without_a_search_is_bad_input(tmp_path: Path) -> None:
 
 @pytest.fixture
 def whole(tmp_path: Path) -> Summary:
-    """Writes a system with a finished search, and a failed one."""
+    """Writes one system with a finished search and one whose trial failed."""
     folder = searched(tmp_path, (2000, 1500), (1000, 999), (1414, 1000), (1414, 1001), precision=0.5)
     shutil.copytree(folder, folder.with_name("02-hbase"))
     edit_json(folder.with_name("02-hbase") / "trial.json", trial_system="hbase")
@@ -388,7 +388,7 @@ def test_the_table_has_the_maximum_and_every_probe(whole: Summary) -> None:
         ]
         said = "cassandra: 1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 1,414 op/s had only"
         assert f"{said} 1,001" in " ".join(text.split())
-        assert "hbase: 1,000 op/s met" not in text  # a failed trial has a reason instead
+        assert "hbase: 1,000 op/s met" not in text  # for a failed trial, the reason is shown instead
 
 
 def test_written_forms_have_every_probe_and_are_documented(whole: Summary) -> None:
@@ -422,7 +422,7 @@ def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
             searched(tmp_path, (2000, 1500), (held, held), (2000, 1500), number=number, of=of, probes=3)
     summary = summarise(tmp_path)
     assert [trial.search.maximum if trial.search else None for trial in summary.trials] == [500, 5, 1000, 10]
-    # A merged trial has no search, because no rate was tried in all rounds.
+    # Merged trials lack a search, because no rate was tried in all rounds.
     assert [merged.search for merged in summary.merged] == [None, None]
     assert {line["scope"] for line in csv.DictReader(io.StringIO(summary.csv()))} == {"cluster", "rounds", "probe"}
     text = rendered(summary)
@@ -440,7 +440,7 @@ def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
 
 def test_settings_of_the_wrong_types_do_not_crash(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 1500))
-    for log in folder.rglob("*.hdr"):  # reading these logs takes long
+    for log in folder.rglob("*.hdr"):  # reading these logs takes a long time
         log.unlink()
     wrong: tuple[Any, ...] = (None, "x", -1, 1e999, [], {}, [1])
     for key in SETTINGS:

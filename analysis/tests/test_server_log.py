@@ -1,4 +1,4 @@
-"""Compactions and flushes in excerpts of real logs (tests/data/servers), and in the formats of other versions."""
+"""Tests reading compactions and flushes from real logs (tests/data/servers) and in the formats of other versions."""
 
 import csv
 import json
@@ -40,7 +40,7 @@ def works(system: str, path: Path) -> list[Work]:
 
 
 def of_line(tmp_path: Path, system: str, *lines: str) -> list[tuple[str, float, float | None]]:
-    """Returns for each piece of work in these lines its kind, seconds and bytes."""
+    """Returns the kind, seconds and bytes of each piece of work that these lines report."""
     path = tmp_path / "log"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return [(work.kind, round(work.end - work.at, 3), work.bytes) for work in works(system, path)]
@@ -49,7 +49,7 @@ def of_line(tmp_path: Path, system: str, *lines: str) -> list[tuple[str, float, 
 def test_hbase_compacts_with_two_threads_at_once() -> None:
     found = works("hbase", DATA / "hbase" / "log")
     compactions = [work for work in found if work.kind == "compaction"]
-    # Begins and ends are matched by thread: one compaction began before three others, and ended after them.
+    # Start and end of a compaction are matched by thread, because one began before three others and ended after them.
     assert [(work.at, work.end) for work in compactions] == [
         (seconds("04:11:14.547"), seconds("04:11:15.855")),
         (seconds("04:11:15.856"), seconds("04:11:16.206")),
@@ -101,7 +101,7 @@ def test_cassandra_compactions_of_a_real_log() -> None:
     ],
 )
 def test_cassandra_compacts(tmp_path: Path, task: str, sizes: str, took: str) -> None:
-    # Format in CompactionTask of these versions
+    # Format that CompactionTask writes in these versions
     line = (
         f"2026-11-22 04:01:23,313 INFO  [CompactionExecutor:2] o.a.c.d.c.CompactionTask Compacted ({task}) 4 "
         f"sstables to [/data/usertable/oa-5-big,] to level=0.  {sizes} (~73% of original) in {took}.  "
@@ -116,13 +116,13 @@ def test_cassandra_compacts(tmp_path: Path, task: str, sizes: str, took: str) ->
     ("to", "size", "bytes_"), [("[/d/me-3-big-Data.db:level=0]", "9MB", 9e6), ("[]", "36623 bytes", 36623)]
 )
 def test_scylla_compacts(tmp_path: Path, to: str, size: str, bytes_: float) -> None:
-    # Format in compaction.cc of ScyllaDB's versions 4 and 5
+    # Format that compaction.cc writes in ScyllaDB 4 and 5
     line = (
         f"INFO  2026-11-22 04:01:23,313 [shard 0:comp] compaction - [Compact ks.usertable 1b2a7d10-0bad] Compacted 2 "
         f"sstables to {to}. 11MB to {size} (~81% of original) in 123ms = 73MB/s. ~256 total partitions merged to 200."
     )
     assert of_line(tmp_path, "scylla", line) == [("compaction", 0.123, bytes_)]
-    # Flushes are not in the log, so they are unknown, which differs from none.
+    # The log does not report flushes, so their number is unknown rather than 0.
     assert list(patterns("scylla")) == ["compaction"]
 
 
@@ -161,7 +161,7 @@ def test_an_end_without_a_begin_is_passed_over(tmp_path: Path) -> None:
     )
     assert len(of_line(tmp_path, "hbase", begin, end)) == 1
     assert of_line(tmp_path, "hbase", end) == of_line(tmp_path, "hbase", begin) == []
-    # The clock was set back between the two lines.
+    # The clock was set back between the two lines, so they are ignored.
     assert of_line(tmp_path, "hbase", begin.replace("04:11:14", "04:11:59"), end) == []
     assert server_log.read(tmp_path / "none", patterns("hbase"), lambda _: None) is None
 
@@ -181,7 +181,7 @@ def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> N
     assert compactions.total_seconds == pytest.approx(1.308 + 0.144 + 1.780)
     assert compactions.share == pytest.approx(1.780 / 2)
     assert (compactions.longest_seconds, compactions.longest_at) == pytest.approx((2.655, 4.220))
-    # By the clock of host2 the window is from 04:11:16 to 04:11:18.
+    # On the clock of host2, the window is from 04:11:16 to 04:11:18.
     assert second[0].count == 3
     assert second[0].total_seconds == pytest.approx(0.206 + 0.457 + 0.875)
     assert together[0].count == 6
@@ -191,7 +191,7 @@ def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> N
 
 
 def test_a_log_that_does_not_cover_a_run_says_nothing_of_it(tmp_path: Path) -> None:
-    # The log of Cassandra ends after the start of the server, because its output was closed then.
+    # Cassandra's log ends after the start of the server, because the server closes its output then.
     keep(tmp_path, "host1", log=DATA / "cassandra" / "log")
     runs = [
         Window("run", number, begin, begin, begin + 10, {})
@@ -207,7 +207,7 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     text = (DATA / "hbase" / "log").read_text(encoding="utf-8")
     keep(tmp_path, "host1", log="2026-11-22 04:20:00,000 INFO  [main] master.HMaster: STARTING service HMaster\n")
     (tmp_path / "host1/log.1").write_text(text, encoding="utf-8")
-    # The last line is at 04:12:05. The server did no more work until it was started again.
+    # The last line is from 04:12:05. The server did no work between that time and its restart.
     times = [("04:11:10", "04:11:14", "04:19:00"), ("04:11:20", "04:11:21", "04:20:01")]
     runs = [
         Window("run", number, seconds(agreed), seconds(begin), seconds(end), {})
@@ -219,7 +219,7 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     assert [(each.run, each.kind) for each in server.background] == [(1, "compaction"), (1, "flush")]
     assert len(warnings) == 1
     assert "log: the log does not cover run 2" in warnings[0]
-    # A fault may have ended the server, so a silent log does not prove that there was no work.
+    # A fault may have ended the server, so a log without entries does not prove that there was no work.
     ended = replace(runs[0], ill=frozenset({"host1"}))
     assert Servers(explained(tmp_path, "hbase", LOG), [ended], [], pytest.fail).all() == []
 
@@ -240,7 +240,7 @@ def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path)
 def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
     for number, system in enumerate(("hbase", "cassandra"), 1):
         folder = trial(tmp_path, number, system)
-        for run in (1, 2):  # the window begins 1 s after that
+        for run in (1, 2):  # the window begins 1 s after `agreed`
             agreed = seconds("04:11:13") if run == 1 else seconds("04:12:00")
             write_json(folder / f"run-{run}" / "clients.json", clients_json(("node1",), agreed=agreed))
     keep(explained(tmp_path / "raw/01-hbase/server", "hbase", LOG), "node1", log=DATA / "hbase" / "log")
@@ -254,7 +254,7 @@ def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
     ]
     assert cassandra.servers == []
     page = table.markdown(summary)
-    # One thread worked 1.308 s + 0.350 s + 0.457 s, the other 2.655 s, in two windows of 3 s.
+    # In two windows of 3 s, one thread worked 1.308 s + 0.350 s + 0.457 s, and the other 2.655 s.
     assert "| hbase | compactions | 4 | 34.71 MB | 2.65 s | node1 | 4.77 s | 44.2% |" in page
     assert "| cassandra | compactions" not in page
     content = json.loads(summary.json())["trials"][0]

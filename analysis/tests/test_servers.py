@@ -1,4 +1,4 @@
-"""Servers' own figures, from shortened real evidence of the systems (tests/data/servers)."""
+"""Tests figures that servers report, on shortened evidence of real servers (tests/data/servers)."""
 
 import json
 import re
@@ -23,12 +23,12 @@ from dohyo.tables import table
 from support.evidence import clients_json, edit_json, explained, keep, rendered, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
-# Epoch seconds of the first line of each log that `gc_log` makes.
+# Time of the first line of each log that `gc_log` returns, in seconds since the epoch.
 BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()
 
 
 def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
-    """Returns a unified log from `BEGIN` on; each pause has its end, in seconds after `BEGIN`, and its length in ms."""
+    """Returns a unified log from `BEGIN` on. A pause has an end (in s after `BEGIN`) and a length (in ms)."""
     lines = ["[2026-11-21T20:53:23.000+0000][0.007s] Using G1"]
     for number, (end, ms) in enumerate(pauses):
         time = datetime.fromtimestamp(BEGIN, UTC) + timedelta(seconds=end)
@@ -61,7 +61,7 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "write_p99_ms": 182.785,
                 "timeouts": 0,
                 "dropped_messages": 0,
-                "hints_written": None,  # the recorded file has no such counter
+                "hints_written": None,  # the recorded file does not contain this counter
             },
         ),
         (
@@ -69,10 +69,10 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
             ["stats-jmx.txt"],
             {
                 "l1_cache_hit_ratio": 0.9852863899106674,  # from the attribute l1CacheHitRatio of the bean
-                "l2_cache_hit_ratio": None,  # the server has no such cache
+                "l2_cache_hit_ratio": None,  # the server does not have this cache
                 "store_files": 4,
                 "disk_bytes": 409444,
-                "memstore_bytes": None,  # the recorded page has no such counter
+                "memstore_bytes": None,  # the recorded page does not contain this counter
                 "pending_compactions": 0,
                 "pending_flushes": 0,
                 "updates_blocked_ms": 0,
@@ -125,7 +125,7 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "row_cache_bytes": 5265667,
                 "sstable_reads": 0,
                 "blocked_requests": 0,
-                "timeouts": 0,  # the page has none of these counters
+                "timeouts": 0,  # the page does not contain these counters
                 "hints_written": 0,
             },
         ),
@@ -141,7 +141,7 @@ def test_figures_come_from_what_stats_has_kept(
 
 
 def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
-    # Page of a ScyllaDB with two shards.
+    # Statistics page of a ScyllaDB server with two shards.
     text = (
         "# HELP scylla_cache_row_hits a help line\n# TYPE scylla_cache_row_hits counter\n"
         'scylla_cache_row_hits{shard="0"} 300\nscylla_cache_row_hits{shard="1"} 600\n'
@@ -170,7 +170,7 @@ def test_several_hosts_are_summed_up(tmp_path: Path) -> None:
     found = figures(tmp_path, "mysql-innodb")
     assert [values["buffer_pool_hit_ratio"] for values in found.values()] == [0.99, 0.87, 0.9]
     assert [values["replica_lag_seconds"] for values in found.values()] == [None, 12, 12]
-    # If the value of one host is unknown, the sum is unknown.
+    # If the value of one host is unknown, so is the sum.
     assert [values["slow_queries"] for values in found.values()] == [None, 7, None]
 
 
@@ -202,7 +202,7 @@ def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
     ]
 
 
-# Steps of a trial: a load, three repeats of two phases (the first one is discarded), and a probe.
+# Steps of a trial: a load, three repeats of two phases (the first repeat is discarded), and a probe.
 STEPS = [
     Step("load", "load", counts=True),
     *(Step(f"{phase}-{run}", phase, counts=run > 1) for run in (1, 2, 3) for phase in ("c", "update-only")),
@@ -211,7 +211,7 @@ STEPS = [
 
 
 def region_server(hits: int, misses: int, files: int) -> str:
-    """Returns the statistics page of a region server with these counts."""
+    """Returns the statistics page of a region server that reports these counts."""
     text = (DATA / "hbase" / "stats-jmx.txt").read_text(encoding="utf-8")
     for name, was, value in (
         ("l1CacheHitCount", 1875, hits),
@@ -224,7 +224,7 @@ def region_server(hits: int, misses: int, files: int) -> str:
 
 
 def kept_after(folder: Path, host: str, **counts: tuple[int, int, int]) -> None:
-    """Writes statistics of a region server, named by the step after or before which they were read."""
+    """Writes statistics of a region server. Each name is the step after which (or before which) they were read."""
     for name, (hits, misses, files) in counts.items():
         keep(folder / host / "stats", name.replace("_", "-"), stats___jmx__txt=region_server(hits, misses, files))
 
@@ -237,14 +237,14 @@ def test_a_run_has_what_it_has_added_to_counters_and_what_it_has_left(tmp_path: 
         c_1=(2000, 1000, 1),  # c_1 is discarded
         update_only_1=(2100, 1000, 2),
         c_2=(3000, 1100, 3),  # 900 hits, 100 misses
-        update_only_2_before=(3000, 2100, 1),  # settling added 1000 misses, which belong to no phase
+        update_only_2_before=(3000, 2100, 1),  # settling added 1000 misses, which are not counted for any phase
         update_only_2=(3005, 2105, 4),
         c_3=(3905, 2905, 5),  # 900 hits, 800 misses
         update_only_3=(3910, 2910, 7),
         probe_1=(9910, 2910, 9),
     )
     (server,) = Servers(explained(tmp_path, "hbase", FILE), [], STEPS, pytest.fail).all()
-    # The ratio since the start of the server comes from the last statistics, those after the probe.
+    # The ratio since the start of the server comes from the last statistics, which were read after the probe.
     assert server.figures["l1_cache_hit_ratio"] == pytest.approx(9910 / 12820)
     assert server.figures["store_files"] == 9
     found = {each.phase: each for each in server.phases}
@@ -269,7 +269,7 @@ def test_phases_of_several_hosts_are_summed_up(tmp_path: Path) -> None:
 def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Path) -> None:
     steps = [Step("load", "load", counts=True), Step("c-1", "c", counts=True), Step("f-1", "f", counts=True)]
     kept_after(tmp_path, "host1", load=(100, 0, 1), f_1=(300, 100, 2))
-    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # the server was restarted in c
+    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # the server restarted in c
     first, second, _ = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert [each.phase for each in first.phases] == ["load", "f"]
     assert (first.phases[1].figures["l1_cache_hit_ratio"], first.phases[1].figures["store_files"]) == (None, 2)
@@ -280,7 +280,7 @@ def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Pat
 def test_counters_of_a_server_that_a_fault_has_started_again_are_not_known(tmp_path: Path) -> None:
     restarted = Step("c-1", "c", counts=True, restarted=frozenset({"host1"}))
     steps = [Step("load", "load", counts=True), restarted, Step("f-1", "f", counts=True)]
-    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # more than before the restart
+    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # higher than before the restart
     (server,) = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert [each.figures["l1_cache_hit_ratio"] for each in server.phases] == [1, None, pytest.approx(100 / 110)]
     assert [each.figures["store_files"] for each in server.phases] == [1, 2, 3]
@@ -339,7 +339,7 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
     (server,) = Servers(tmp_path, [window], [], pytest.fail).all()
     assert of_today.figures["disk_bytes"]
     assert server.figures == {"disk_bytes": 2 * of_today.figures["disk_bytes"]}
-    # Logs are not read in a trial without log.yml.
+    # The logs of a trial without log.yml are not read.
     assert server.background == []
     (server,) = Servers(explained(tmp_path, "cassandra", LOG), [window], [], pytest.fail).all()
     assert server.background
@@ -413,9 +413,9 @@ def test_numbers_alone_are_figures(tmp_path: Path) -> None:
 
 
 def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -> None:
-    # The window is from 12 to 22. It contains three pauses, and only a part of the first of them.
+    # The window is from 12 s to 22 s. It contains three pauses, but only a part of the first one.
     keep(tmp_path, "host1", gc__log=gc_log([(11, 5), (12.05, 100), (15, 30), (21, 40), (22.5, 6)]))
-    # Host2 has the same pauses by a clock that is 3 s ahead.
+    # Host2 paused at the same times, but its clock is 3 s ahead.
     keep(tmp_path, "host2", gc__log=gc_log([(14, 5), (15.05, 100), (18, 30), (24, 40), (25.5, 6)]))
     servers = Servers(tmp_path, [window(host2=3000)], [], pytest.fail)
     first, second, together = servers.all()
@@ -484,7 +484,7 @@ def test_pauses_that_operations_cannot_have_missed_are_events(tmp_path: Path) ->
 
 
 def measured(tmp_path: Path) -> Path:
-    """Writes two trials whose windows begin 1 s after the agreed instant. Cassandra's server pauses in each run."""
+    """Writes two trials whose windows begin 1 s after the agreed start time. Cassandra's server pauses in each run."""
     for number, system in enumerate(("cassandra", "aerospike"), 1):
         folder = trial(tmp_path, number, "hbase" if system == "aerospike" else system)
         edit_json(folder / "trial.json", trial_system=system)
@@ -570,4 +570,4 @@ def test_the_summary_has_a_hit_ratio_for_each_mix(tmp_path: Path) -> None:
     assert "## Servers: figures that they report for a run of each phase" in page
     assert "| hbase | c | 99.0% | 6 |" in page
     assert "| hbase | update-only | 80.0% | 7 |" in page
-    assert "at the end" not in page  # one host: the last phase has the same figures
+    assert "at the end" not in page  # with a single host, the figures of the last phase are the same

@@ -1,4 +1,4 @@
-"""Settling, from the scenario's properties to the evidence and its notes."""
+"""Tests settling, from the scenario's properties to the evidence and its notes."""
 
 import os
 import subprocess
@@ -80,7 +80,7 @@ def test_the_read_variants_of_hbase(full: bool) -> None:
 
 
 class ThisMachine:
-    """This machine as the host of a trial."""
+    """Runs programs on this machine as if it were the host of a trial."""
 
     name = "one"
 
@@ -97,7 +97,7 @@ def test_hosts_whose_page_cache_cannot_be_emptied_are_refused() -> None:
         look_at_page_cache(cast(Any, ThisMachine()))
     except HostError as error:
         refused = str(error)
-    # Whether the file can be written depends on the user and on the machine.
+    # Whether the file is writable depends on the user and the machine.
     assert (refused == "") == os.access("/proc/sys/vm/drop_caches", os.W_OK)
     if refused:
         assert "/proc/sys/vm/drop_caches cannot be written on one (read-only here, as in most containers)" in refused

@@ -1,4 +1,4 @@
-"""setup.sh in a checkout that was moved, belongs to another user, or has a name that is not ASCII."""
+"""Tests setup.sh in a checkout that was moved, that belongs to another user, or whose name is not ASCII."""
 
 import os
 import shutil
@@ -11,12 +11,12 @@ import pytest
 
 from dohyo.places import ROOT
 
-# The functions of the script, without its main part.
+# Functions of the script, without its main part.
 FUNCTIONS = (ROOT / "setup.sh").read_text(encoding="utf-8").partition("# ---- main ---")[0]
 
 
 def setup(root: Path, commands: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs commands after the functions of setup.sh, in a checkout at `root`."""
+    """Runs commands that call the functions of setup.sh, in a checkout at `root`."""
     (root / ".setup").mkdir(parents=True, exist_ok=True)
     (root / "setup.sh").write_text(f"{FUNCTIONS}\n{commands}\n", encoding="utf-8")
     command = ["bash", str(root / "setup.sh")]
@@ -30,7 +30,7 @@ def test_the_command_works_below_any_path(tmp_path: Path, name: str, locale: str
     venv = root / ".venv"
     (venv / "bin").mkdir(parents=True)
     (site := tmp_path / "site").mkdir()
-    # A Python whose packages are in `site`, so that this checkout's environment receives no second dohyo.pth.
+    # This Python reports `site` as its folder of packages, so that the real environment receives no second dohyo.pth.
     (venv / "bin/python").write_text(
         f'#!/bin/sh\ncase "$*" in *sysconfig*) echo {site} ;; *) exec {sys.executable} "$@" ;; esac\n'
     )

@@ -1,4 +1,4 @@
-"""The common part of the benchmarks that compare our client with another one, on clients with known output."""
+"""Tests the common part of the benchmarks that compare Dohyo's client with another, using clients with known output."""
 
 import argparse
 import math
@@ -14,7 +14,7 @@ import pytest
 from support.checkout import benchmark
 
 ARGUMENTS = argparse.Namespace(pairs=4, warmup=0.1, window=0.3)
-# Program that prints, after each 30 ms of work, the line that a client prints after a second at this rate.
+# Program that, every 30 ms, prints the line that a client running at this rate prints every second.
 STEADY = """
 import sys, time
 with open("order", "a") as order: order.write(sys.argv[1])
@@ -71,7 +71,7 @@ def test_a_client_that_ends_early_is_no_result(shared: ModuleType, tmp_path: Pat
 
 
 def test_a_thread_without_two_lines_in_the_window_is_no_result(shared: ModuleType, tmp_path: Path) -> None:
-    """The work before a thread's first line and after its last one is unknown, so the rate would be too low."""
+    """The work before a thread's first line and after its last line is unknown, so the rate would be too low."""
     program = STEADY.replace("{second} sec", "t{second if second > 4 and second % 2 else 0} Cycle=1 {second} sec")
     lines = r"(?P<by>t\d+) Cycle=1"
     threads = [
@@ -105,7 +105,7 @@ def test_sides_take_turns_and_missed_aims_are_printed(
 
 @pytest.mark.parametrize("pairs", range(2, 21, 2))
 def test_a_steady_drift_favours_no_side(shared: ModuleType, pairs: int) -> None:
-    """Our client is 1.1 times as fast, and each run is 6 % faster than the one before it."""
+    """Dohyo's client is 1.1 times as fast as the other, and each run is 6 % faster than the previous one."""
     run, ratios = 0, []
     for turn in shared.order(pairs):
         rates = {}
@@ -230,7 +230,7 @@ def test_a_side_that_cannot_be_measured_has_no_figures(
         assert not shared.compare("a cell", peer, failing, shared.Aims(3), arguments, str(tmp_path))
         columns = [column.strip() for column in capsys.readouterr().out.split("|")]
         assert columns[2:10] == ["–", "–", "not measured", "3", "–", "–", "not measured", "–"]
-        # The cell ends there, because the figures of only one side cannot be compared.
+        # No further runs follow, because the figures of only one side cannot be compared.
         assert [file.read_text() for file in tmp_path.glob("order")] == order
 
 

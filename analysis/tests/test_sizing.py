@@ -1,4 +1,4 @@
-"""Resources that a scenario needs on its hosts: formulas, defaults, what fits, and the estimated time."""
+"""Tests the resources that a scenario needs on its hosts: formulas, defaults, what fits, and the estimated time."""
 
 import io
 import json
@@ -44,7 +44,7 @@ def test_every_system_says_what_it_needs(asked: dict[str, Needs]) -> None:
     assert list(asked) == list(catalogue.all_systems())
     for needs in asked.values():
         assert needs.memory > 100 * sizing.MIB
-        # Every system needs more than the 1,000 bytes of a record, and less than ten times as much.
+        # Every system needs more disk per record than its 1,000 bytes, but less than ten times as much.
         assert 1000 < needs.data.record_disk < 10_000
         assert 0 <= needs.data.log_mb * sizing.MIB <= 16 * GIB
 
@@ -90,16 +90,16 @@ def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path
 
     assert ask(compression="lz4") == 256
     assert ask(compression="lz4", cassandra_heap="8g") == 512
-    assert ask() == 0  # uncompressed files are mapped into memory instead
+    assert ask() == 0  # uncompressed files are memory-mapped instead
 
 
 def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
-    """The smallest cache at a point, given the variables of that point, determines the records of all systems."""
+    """The smallest cache at a point determines the number of records for all systems at that point."""
     file = tmp_path / "sized"
     file.write_text(BASE + "fieldcount=1\nfieldlength=1024\nreplication=2\nsystems=cassandra,hbase,mysql-innodb\n")
     given = {"matrix.datasize": "0.5*cache,2*cache", "matrix.hbase_heap": "1000m,4000m", "mysql_buffer_pool": "1000m"}
     chosen = loading.load(file, given, hosts=Hosts(3), caches=sizing.caches(None))
-    # HBase divides its copies among three hosts, MySQL has every record on each. The default of hbase_heap is 1500m.
+    # HBase divides its copies among three hosts; MySQL stores every record on each. hbase_heap is 1500m by default.
     default, at_1000m, at_4000m = (1024 * cache for cache in (600 * 3 // 2, 400 * 3 // 2, 1000))
     assert {(name, *point.point.values()): point.number("recordcount") for name, point in chosen.points} == {
         ("cassandra", "0.5*cache"): default // 2,
@@ -135,7 +135,7 @@ def test_mysql_has_memory_for_the_connections_of_a_load_alone(tmp_path: Path) ->
         (needs,) = sizing.ask(loaded, Hosts(), None).needs
         return needs.memory
 
-    # Each of 100 threads has 9 more connections, at half a megabyte each.
+    # Each of the 100 threads opens 9 more connections of half a MiB each.
     assert memory(**{"insert.inflight": 10}) - memory() == 450 * sizing.MIB
 
 
@@ -150,12 +150,12 @@ def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
     assert (in_memory.data.record_disk, in_memory.data.record_memory) == (0, 2.5 * 1264 + 64)
     flash = ask(aerospike_index="flash", aerospike_feature_key="/etc/features.conf")
     assert (flash.data.record_disk, flash.data.record_memory) == (2.5 * 1264 + 128, 0)
-    # Without a feature key the Community edition runs, whose index is always in memory.
+    # Without a feature key, the Community edition is used, whose index is always in memory.
     assert ask(aerospike_index="flash").data.record_memory == 64
 
 
 def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_out() -> None:
-    """The published host of yokozuna-long had 192 GB. The index of three billion records needs all of them."""
+    """The published host of yokozuna-long had 192 GB of memory. The index of three billion records needs all of it."""
     hosts = Hosts(1, 192 * 10**9, 14 * 10**12, where="the published host")
 
     def ask(name: str, **values: str) -> tuple[list[Sizes], str]:
@@ -170,7 +170,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     assert at_points[0].needs[0].values["aerospike_index"] == "memory"
     with pytest.raises(BadInputError) as error:
         at_points[0].check()
-    # The scenario already asks for the index on flash, so only the key is suggested.
+    # The scenario already requests the index on flash, so only the key is suggested.
     assert str(error.value).endswith(", or set aerospike_feature_key")
     small = replace(at_points[0], hosts=replace(hosts, memory=10**9))
     with pytest.raises(BadInputError, match=r"not even one record fits.*\n.*, or take larger hosts$"):
@@ -178,7 +178,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     at_points, text = ask("yokozuna-long", aerospike_feature_key="/etc/features.conf")
     assert "not available" not in text
     at_points[0].check()
-    # One of four points asks for the index on flash, all ask for strong consistency. Each is mentioned once.
+    # One of four points requests the index on flash, and all request strong consistency. Each is mentioned once.
     at_points, text = ask("yokozuna", replication="1", durability="disk")
     for asked_for in ("aerospike_index=flash", "aerospike_strong_consistency", "durability=disk"):
         assert text.count(f"aerospike: {asked_for}{why}") == 1
@@ -186,7 +186,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
 
 
 def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(asked: dict[str, Needs]) -> None:
-    """Published: 1 PB of records of 500 bytes with 3 copies needs about 400 TB of memory."""
+    """According to the publication, 1 PB of 500-byte records with 3 copies needs about 400 TB of memory."""
     records, hosts = 10**15 // 500, 1000
     needs = asked["aerospike"]
     index = hosts * needs.data.memory(records, 3, hosts)
@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
     )
     assert "indexed needs 81.07 GB of memory (10.74 GB available) and 2.5 TB of disk" in message
     assert "all systems fit with --records 603979776" in message
-    # The suggestions, as a count and as a size, are the largest ones that fit.
+    # The suggested number and size of records are the largest that fit.
     assert Sizes(load(tmp_path, recordcount=603979776), hosts, needs).fits(needs[1])
     assert not Sizes(load(tmp_path, recordcount=603979777), hosts, needs).fits(needs[1])
     assert "at most 603,979,776 records (datasize=603.9GB) fit" in message
@@ -249,7 +249,7 @@ def test_nothing_is_refused_on_hosts_that_are_not_known(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Needs]:
-    """Returns a cache of needs, which scenarios share if the settings that affect their needs are equal."""
+    """Returns a cache of needs. Scenarios whose relevant settings are equal share an entry."""
     return {}
 
 
@@ -316,7 +316,7 @@ def test_a_wrong_size_in_an_inventory_is_named(tmp_path: Path) -> None:
 def test_time_is_load_and_runs_and_what_is_around_them(tmp_path: Path) -> None:
     needs = Needs("a", GIB, DataNeeds(2000))
     timed = load(tmp_path, recordcount=6_000_000, repeats=3, warmuptime=60, duration=600, replication=2)
-    assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 500 + 3 * 660
+    assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 500 + 3 * 660
     counted = load(tmp_path, operationcount=60_000, duration=0)
     assert Sizes(counted, Hosts(2), [needs]).run_seconds() == 5
     assert Sizes(load(tmp_path, operationcount=60_000, duration=0, target=100), Hosts(2), [needs]).run_seconds() == 600
@@ -327,7 +327,7 @@ def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> Non
     values = {"phases": "update,read", "read.duration": 100, "insert.target": 10, "insert.batchsize": 10, "repeats": 2}
     sizes = Sizes(load(tmp_path, **values), Hosts(1), [needs])
     assert sizes.load_seconds(needs) == 10
-    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 10 + 2 * (30 + 100)
+    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 10 + 2 * (30 + 100)
 
 
 @pytest.mark.parametrize("settings", ["{row_cache_size: 1GiB}", "{row_cache_size_in_mb: 1024}"])
@@ -338,10 +338,10 @@ def test_the_row_cache_of_cassandra_needs_memory(tmp_path: Path, asked: dict[str
 
 def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
     needs = Needs("a", GIB, DataNeeds(2000))
-    # The estimate contains no run, and so no warm-up.
+    # The estimate includes no run and therefore no warm-up.
     loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
     sizes = Sizes(loaded, Hosts(1), [needs])
-    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 100
+    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 100
     console = Console(file=io.StringIO(), width=300)
     sizing.show(replace(loaded, values={**loaded.values, "systems": "a"}), [sizes], console)
     assert isinstance(console.file, io.StringIO)

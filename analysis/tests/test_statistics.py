@@ -1,4 +1,4 @@
-"""Intervals of means and ratios: textbook values, and how often the intervals contain the known truth."""
+"""Tests intervals of means and ratios: textbook values, and how often the intervals contain the true value."""
 
 import math
 import random
@@ -21,7 +21,7 @@ def test_quantiles_of_student(freedom: float, expected: float) -> None:
 
 
 def test_quantiles_between_whole_degrees_of_freedom_and_at_their_ends() -> None:
-    # One degree of freedom: Cauchy distribution; two: closed form; many: close to the normal distribution.
+    # One degree of freedom: the Cauchy distribution; two: a closed form; many: nearly the normal distribution.
     assert statistics.student_t(1) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-9)
     assert statistics.student_t(2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-9)
     assert statistics.student_t(1e6) == pytest.approx(1.959966, abs=1e-5)
@@ -32,7 +32,7 @@ def test_quantiles_between_whole_degrees_of_freedom_and_at_their_ends() -> None:
 def test_the_interval_of_independent_samples() -> None:
     """NIST/SEMATECH e-Handbook 1.3.5.2: 195 heat flows with mean 9.261460 and standard deviation 0.02278881."""
     mean, deviation = 9.261460, 0.02278881
-    # The logarithms: 194 values at one deviation from the mean, and one at the mean, have this mean and deviation.
+    # 194 logarithms at one deviation from the mean, and one equal to the mean, have this mean and deviation.
     of = log([math.exp(each) for each in [mean + deviation, mean - deviation] * 97 + [mean]])
     assert (of.n, of.freedom) == (195, 194)
     ends = [math.log(of.centre / of.factor), math.log(of.centre * of.factor)]
@@ -44,7 +44,7 @@ def test_the_interval_of_independent_samples() -> None:
 def test_one_sample_says_nothing_of_the_next_and_zero_has_no_logarithm() -> None:
     assert statistics.logarithms([5.0]) is statistics.logarithms([]) is statistics.logarithms([5.0, 0.0]) is None
     assert statistics.geometric([4.0, 9.0]) == pytest.approx(6)
-    assert statistics.geometric([1000.1] * 3) == 1000.1  # exact to the last digit
+    assert statistics.geometric([1000.1] * 3) == 1000.1  # the result is exact to the last digit
     assert statistics.geometric([4.0, 0.0]) == 2
 
 
@@ -67,7 +67,7 @@ def test_samples_without_any_deviation() -> None:
         ((10, 10, 30000), 2),
         ((1000, 3, 1001, 999), 1),
         ((44.4, 44.2, 36.0), None),  # by chance, two of three are often close together
-        ((1000, 1000, 1000, 1100), None),  # the other one is not far away
+        ((1000, 1000, 1000, 1100), None),  # the other sample is not far away
         ((100, 900, 500), None),
         ((1, 1000), None),
         ((10, 10, 0), None),
@@ -82,7 +82,7 @@ def test_grubbs_critical_values() -> None:
     others = [-1.0, 1.0] * 4 + [0.0]
 
     def found(g: float) -> int | None:
-        # Search for the value x that, beside these nine, is `g` deviations from the mean of all ten.
+        # Find the value x that, together with these nine, is `g` deviations from the mean of all ten.
         low, high = 0.0, 1e6
         for _ in range(200):
             x = (low + high) / 2
@@ -101,7 +101,7 @@ def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
     assert trend([[1.0] * 7 + [2.0] * 7]) is None  # 14 samples are too few
     assert trend([]) is None
     assert trend([[0.0] * 15]) is None
-    # A third without operations counts as if it had one.
+    # A third of the series without operations counts as if it had one.
     assert trend([[4.0] * 10 + [0.0] * 5]) == 1 / 20
     assert trend([[0.0] * 5 + [4.0] * 10]) == 20
 
@@ -138,7 +138,7 @@ def test_the_studentised_range_of_two_is_students_t() -> None:
     for freedom in (1, 2.5, 8):
         two = statistics.studentised_range(2, freedom)
         assert two == pytest.approx(math.sqrt(2) * statistics.student_t(freedom), rel=1e-9)
-        # The integral for three and more means has almost the same value for two.
+        # The integral for three or more means gives almost the same value for two.
         assert statistics._beyond(two, 2, freedom) == pytest.approx(1 - CONFIDENCE, abs=0.002)
 
 
@@ -155,10 +155,10 @@ def test_the_rule_of_ratios_by_hand() -> None:
     pooled = sum(squares) / 4
     own, borrowed = 2 / (2 + BORROWED), BORROWED / (2 + BORROWED)
     error = math.sqrt(sum(own * squares[at] + borrowed * pooled for at in (0, 1)) / 3)
-    # The squared error depends on all four variances: on two directly, and on all through the pooled one.
+    # The squared error depends on two variances directly, and on all four through the pooled variance.
     parts = [(2 * borrowed / 4 + (own if at < 2 else 0)) * squares[at] / 3 for at in range(4)]
     freedom = sum(parts) ** 2 / (sum(part**2 for part in parts) / 3) - 1
-    # The two systems rank first and second of the four, which determines the confidence of the quantile.
+    # The confidence of the quantile follows from the ranks of the two systems: first and second of four.
     assert sorted(range(4), key=lambda at: -means[at]) == [0, 1, 2, 3]
     quantile = statistics.student_t(freedom, 0.95 ** (2 / 4))
     assert [found.error, found.freedom] == pytest.approx([error, freedom])
@@ -167,7 +167,7 @@ def test_the_rule_of_ratios_by_hand() -> None:
 
 
 def test_the_recorded_experiment_has_a_winner() -> None:
-    """With Welch's interval for each pair, the first one was [0.84, 1.88]: after 16 minutes there was no winner."""
+    """Welch's interval for the first pair was [0.84, 1.88], so there was no winner after 16 minutes."""
     found = statistics.ratios([log(each) for each in RECORDED])
     ends = {pair: (round(each.low, 3), round(each.high, 3)) for pair, each in found.items() if pair[0] < pair[1]}
     assert ends == {
@@ -193,7 +193,7 @@ def test_two_means_are_welchs_but_for_the_degrees_of_freedom() -> None:
     two = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4]
     found = statistics.ratios([log([math.exp(each) for each in samples]) for samples in (one, two)])[0, 1]
     assert math.log(found.value) / found.error == pytest.approx(-2.46, abs=0.005)
-    # Welch: 25.0 = (Σ x)² / Σ (x² / 14). Our formula has 15 instead of 14 and subtracts 1, which makes 25.8.
+    # Welch: 25.0 = (Σ x)² / Σ (x² / 14). Dohyo's formula uses 15 instead of 14 and subtracts 1, which gives 25.8.
     assert found.freedom == pytest.approx(25.0 / 14 * 15 - 1, abs=0.05)
     assert found.half / found.error == pytest.approx(statistics.student_t(found.freedom), abs=0.001)
 
@@ -209,7 +209,7 @@ def test_several_comparisons_widen_the_intervals_of_all_pairs() -> None:
     two, four = statistics.ratios(of[:2])[0, 1], statistics.ratios(of)
     neighbours, ends = four[0, 1], four[0, 3]
     assert [neighbours.error, ends.error] == pytest.approx([two.error] * 2)
-    # More systems give a better estimate of the scatter, which outweighs the correction for more comparisons.
+    # More systems give a better estimate of the variance, which outweighs the correction for more comparisons.
     assert neighbours.half < two.half < ends.half
     assert ends.half / ends.error == pytest.approx(statistics.studentised_range(4, 8) / math.sqrt(2))
     assert neighbours.half / neighbours.error == pytest.approx(statistics.student_t(8, 0.95**0.5))
@@ -243,13 +243,13 @@ def test_the_widest_confidence_counts_and_unequal_numbers_of_samples_are_weighed
 
 @pytest.mark.slow
 def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() -> None:
-    """With an interval for each pair, the first and last of four equal systems are called different in 17 to 20 %."""
+    """Intervals for each pair would call the first and last of four equal systems different in 17 to 20 %."""
     rng = random.Random(5)  # noqa: S311  a simulation
     different = 0
     for _ in range(400):
         of = [log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(4)]
         different += any(not is_tie(each) for each in statistics.ratios(of).values())
-    # The result is 4.1 %. The standard error of a share in 400 experiments is 1 %.
+    # The result is 4.1 %. With 400 experiments, the standard error of a share is 1 %.
     assert different <= 0.05 * 400
 
 
@@ -299,7 +299,7 @@ def test_equal_systems_measured_together_are_called_different_in_at_most_5_of_10
         of = statistics.together([[math.exp(at + rng.gauss(0, each)) for at in levels] for each in deviations])
         assert of is not None
         different += any(not is_tie(each) for each in statistics.ratios(of.means, of.own).values())
-    # The standard error of a share of 5 % in 400 experiments is 1.1 %.
+    # With 400 experiments, the standard error of a share of 5 % is 1.1 %.
     assert different <= 0.07 * 400
 
 
@@ -312,7 +312,7 @@ def test_the_change_of_one_system_alone_is_the_ratio_of_two() -> None:
 
 
 def test_the_changes_of_several_systems_by_hand() -> None:
-    """Three systems of equal scatter have 12 pooled degrees of freedom, in addition to the borrowed ones."""
+    """Three systems of equal variance have 12 pooled degrees of freedom, in addition to the borrowed ones."""
     rounds = [math.exp(each) for each in (-0.05, 0.0, 0.05)]
     of = [(log([each * 1.1 for each in rounds]), log(rounds)) for _ in range(3)]
     found, *_ = statistics.changes(of)
@@ -332,7 +332,7 @@ def test_systems_that_did_not_change_are_called_changed_in_at_most_5_of_100_comp
         pairs = [*zip(one, other, strict=True)]
         together += any(not is_tie(each) for each in statistics.changes(pairs))
         alone += any(not is_tie(each) for pair in pairs for each in statistics.changes([pair]))
-    # The results are 4.5 and 18.5 %. The standard error of a share of 5 % in 400 experiments is 1 %.
+    # The results are 4.5 and 18.5 %. With 400 experiments, the standard error of a share of 5 % is 1 %.
     assert together <= 0.05 * 400
     assert alone > 0.12 * 400
 
@@ -352,7 +352,7 @@ def test_a_ratio_is_a_tie_where_its_interval_holds_one() -> None:
 
 
 def test_one_sample_far_from_the_others_widens_the_interval_by_its_whole_distance() -> None:
-    """The delta method limited the deviation s / m to √n. For 10, 10, 30000 against 100 it gave [1.36, 7363]."""
+    """The delta method limits the deviation s / m to √n. For 10, 10, 30000 against 100, it gave [1.36, 7363]."""
     found = statistics.ratios([log([10, 10, 30000]), log([100.0] * 3)])[0, 1]
     assert is_tie(found)
     assert found.value == pytest.approx(1.44, abs=0.01)
@@ -378,7 +378,7 @@ def test_so_many_more_samples_decide_a_pair() -> None:
 
     steady = means(1.3, 1.02)
     assert statistics.more_to_decide(steady, (1, 0), 0.15) == 1
-    # The bounds are 1 and 1.15. The number of rounds is highest in the middle between them.
+    # The bounds are 1 and 1.15. The number of rounds is highest halfway between them.
     counts = [statistics.more_to_decide(means(ratio, 1.06), (1, 0), 0.15) for ratio in (1.0, 1.03, 1.072, 1.1, 1.2)]
     assert counts == sorted(counts[:3], key=lambda each: each or 0) + sorted(counts[3:], key=lambda each: -(each or 0))
     assert statistics.more_to_decide(means(1.072, 1.5), (1, 0), 0.15) is None

@@ -1,4 +1,4 @@
-"""Imports between the packages of `dohyo` go in one direction, that of the data. Tests do not import each other."""
+"""Tests that packages of `dohyo` are imported only in the direction of the data, and that tests import no tests."""
 
 import ast
 import re
@@ -34,10 +34,10 @@ def parsed(file: Path) -> ast.Module:
 
 
 def imported(module: ast.Module) -> Iterator[str]:
-    """Yields the modules of `dohyo` that a module imports anywhere, without the prefix `dohyo.`."""
+    """Yields the modules of `dohyo` that a module imports in any scope. The names lack the prefix `dohyo.`."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute here"
+            assert node.level == 0, "only absolute imports are allowed"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -47,7 +47,7 @@ def imported(module: ast.Module) -> Iterator[str]:
 
 
 def packages(files: Iterable[Path]) -> set[str]:
-    """Returns the packages of the modules that files import."""
+    """Returns the packages of `dohyo` from which the files import."""
     return {name.partition(".")[0] for file in files for name in imported(parsed(file))} & set(ORDER)
 
 
@@ -81,7 +81,7 @@ def test_nothing_but_the_command_imports_what_reads_the_logs_of_others() -> None
 
 
 def test_no_modules_import_each_other() -> None:
-    """Covers imports only for types, and cycles through other modules."""
+    """Includes imports that are used only for types, and cycles through other modules."""
     modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
     # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` a member of a module.
     uses = {
@@ -108,8 +108,8 @@ def test_classes_have_names_of_their_own() -> None:
 
 
 def test_no_module_names_a_property_of_a_single_binding() -> None:
-    """The binding's properties.py and the classes of its systems contain these names. Hints on keys of stock bindings
-    may, too.
+    """Only a binding's properties.py and the classes of its systems may contain these names, and hints on keys of stock
+    bindings.
     """
     bindings = {file.parent.name for file in BINDINGS.glob("*/properties.py")}
     own = [key for key, entry in properties.known().items() if entry.by in bindings and "." in key]
@@ -139,7 +139,7 @@ def test_nothing_on_a_host_becomes_root_by_itself() -> None:
         file
         for part in parts
         for file in (ANSIBLE / part).rglob("*")
-        # Programs that run at the same time may write caches.
+        # Ignore caches, which other programs may write at the same time.
         if file.is_file() and not {"__pycache__", ".ruff_cache"} & {*file.parts}
     ]
     files += ANSIBLE.glob("*.yml")
@@ -170,7 +170,7 @@ TESTS = [file for folder in ("tests", "e2e") for file in (PACKAGE.parent / folde
 
 
 def test_no_test_imports_another() -> None:
-    """Code that several tests need belongs to tests/support or e2e/runs.py."""
+    """Code that several tests need must be in tests/support or e2e/runs.py."""
     tests = {file.stem for file in TESTS if file.name.startswith("test_")}
     assert {"test_structure", "test_ours", "test_run"} <= tests
     found = []
@@ -183,12 +183,12 @@ def test_no_test_imports_another() -> None:
 
 
 def test_no_test_changes_where_modules_are_looked_for() -> None:
-    """The search path is set only by pythonpath in pyproject.toml, which programs that a test starts inherit."""
+    """Only pythonpath in pyproject.toml sets the search path. Programs that a test starts inherit it."""
     assert [file.name for file in TESTS if re.search(r"sys\.path\b", file.read_text("utf-8"))] == []
 
 
 def test_no_message_leaves_the_plural_to_the_reader() -> None:
-    """`figures.counted` chooses between the singular and the plural."""
+    """Messages must use `figures.counted`, which chooses between the singular and the plural."""
     sources = [file for folder in (PACKAGE, ANSIBLE) for file in folder.rglob("*.py")]
     found = [file.name for file in sources if re.search(r"\b[a-z]{3,}\(s\)[ ,;:\"']", file.read_text(encoding="utf-8"))]
     assert found == []

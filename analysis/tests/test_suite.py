@@ -1,4 +1,4 @@
-"""How the test runner handles commands, signals and time."""
+"""Tests how the test runner handles commands, signals and time limits."""
 
 import os
 import re
@@ -38,12 +38,12 @@ def test_nothing_of_a_command_stays(tmp_path: Path) -> None:
     assert not status.exists() or "State:\tZ" in status.read_text()
 
 
-# Loading the plugins that other tests need would take most of the start of pytest.
+# Loading the plugins that other tests need would take most of pytest's start-up time.
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def pytest_on(tmp_path: Path, test: str, **environment: str) -> "subprocess.Popen[str]":
-    """Starts pytest on one file as test.sh does, in a session of its own."""
+    """Starts pytest on one file in a separate session, as test.sh does."""
     (tmp_path / "test_one.py").write_text(test)
     command = [sys.executable, "-m", "pytest", "-p", "suite.plugin", "-rs", "--rootdir", str(tmp_path), str(tmp_path)]
     return subprocess.Popen(
@@ -54,7 +54,7 @@ def pytest_on(tmp_path: Path, test: str, **environment: str) -> "subprocess.Pope
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_command_and_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
-    """The command takes a second to end, as run.sh does. A second signal must not interrupt the clean-up."""
+    """The command takes a second to end, as run.sh does. Another signal must not interrupt the clean-up."""
     test = f"""
 import pytest
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From evidence to rows: rates, merged percentiles, failures with reasons, and unequal conditions."""
+"""Tests the rows computed from evidence: rates, merged percentiles, failures with reasons, and unequal conditions."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ def test_counts_add_up_over_clients_and_repeats_and_rates_are_per_repeat(tmp_pat
     assert (of.status, of.reason) == ("ok", None)
     overall = row(of, "OVERALL")
     assert (overall.operations, overall.records, overall.repeats) == (4 * 6000, 4 * 6000, 2)
-    # 12,000 operations in 3 s, and then in 2.5 s, the time of the slower client
+    # 12,000 operations took 3 s in run 1, and 2.5 s in run 2 (the time of the slower client)
     assert overall.ops_per_second == pytest.approx(math.sqrt(4000 * 4800))
     assert overall.ops_per_second_stddev == pytest.approx(800 / 2**0.5)
     assert row(of, "READ").operations == 4 * 2990
@@ -59,7 +59,7 @@ def test_percentiles_come_from_the_merged_histograms(tmp_path: Path) -> None:
     expected = merged["Intended-READ"].percentiles_ms([50, 95, 99])
     found = row(only(tmp_path), "Intended-READ")
     assert (found.p50_ms, found.p95_ms, found.p99_ms) == tuple(expected.values())
-    assert found.p99_9_ms is None  # only six of 6,000 operations took longer
+    assert found.p99_9_ms is None  # only six of 6,000 operations were slower
     assert found.latency_source == "histograms"
 
 
@@ -75,7 +75,7 @@ def test_without_histograms_one_client_keeps_its_own_percentiles_and_several_hav
         shutil.rmtree(folder / phase / "node2")
     found = row(only(tmp_path), "Intended-READ")
     assert (found.p50_ms, found.p99_ms, found.latency_source) == (0.071, 0.327, "log")
-    assert found.p99_9_ms is None  # only three of 3,000 operations took longer
+    assert found.p99_9_ms is None  # only three of 3,000 operations were slower
 
 
 BREAKS: dict[str, tuple[Any, str]] = {
@@ -212,9 +212,9 @@ def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path:
     [
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "quorum", True),
         ("one", {"write_acks": "all", "exceeded": {"write_acks": "one"}}, "one", True),
-        # Nothing says that hbase cannot be set to less.
+        # The conditions do not say that HBase cannot use fewer acknowledgements.
         ("quorum", {"write_acks": "all"}, "quorum", False),
-        # In the other system, fewer copies than requested confirm a write, or an unknown number.
+        # In the other system, the number of copies that confirm a write is lower than requested, or unknown.
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "one", False),
         ("all", {"write_acks": "all"}, "quorum", False),
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, None, False),
@@ -277,7 +277,7 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
         " the last third of the measured window); see the chart over time, and set a longer warmuptime or duration"
     )
     assert note in summary.notes
-    # A run with a target rate has no trend. A factor below 1.2, or a run of less than 15 s, may be chance.
+    # A run with a target rate has no trend. A trend below a factor of 1.2, or in less than 15 s, may be chance.
     for folder in tmp_path.glob("raw/*-cassandra/run-1/node1"):
         edit_json(folder / "client.json", target=1000)
     for client in tmp_path.glob("raw/*-hbase/run-1/node1"):
@@ -362,12 +362,12 @@ def test_rounds_that_rise_and_fall_do_not_cancel(tmp_path: Path) -> None:
 
 def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2"))
-    # The counts continue from run to run. Two inserts of the last run timed out.
+    # Each run continues the counts of the previous one. Two inserts of the last run timed out.
     for run, host, inserted, uncertain in (
         ("run-1", "node1", 300, 0), ("run-1", "node2", 200, 0), ("run-2", "node1", 650, 0), ("run-2", "node2", 350, 2),
     ):  # fmt: skip
         edit_json(folder / run / host / "client.json", inserted=inserted, unacknowledged_inserts=uncertain)
-    assert only(tmp_path).status == "ok"  # rows were not counted, as in a large table
+    assert only(tmp_path).status == "ok"  # rows are not counted if a table is large
     known: tuple[dict[str, int], ...] = (
         {"usertable": 10998},
         {"usertable": 11000},
@@ -397,7 +397,7 @@ def test_a_probes_inserts_are_expected_too_and_one_that_died_leaves_no_upper_bou
     edit_json(folder / "probe-1/node1/client.json", inserted=500, unacknowledged_inserts=0)
     write_json(folder / "counted.json", {"rows": {"usertable": 10300}})
     assert "200 rows are missing after the runs" in str(only(tmp_path).reason)
-    # With requestdistribution=next a read uses the key of a new record, and no record is inserted there.
+    # With requestdistribution=next, a read uses the key of a new record, which is then not inserted.
     edit_json(folder / "probe-1/node1/client.json", passed_over=200)
     assert only(tmp_path).status == "ok"
     edit_json(folder / "probe-1/node1/client.json", passed_over=0)
@@ -420,14 +420,14 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
     said = "scale 0.01 of 500,000,000,000 records"
     assert summary.notes == [f"{said}: not the full scenario"]
     for text in (rendered(summary), table.markdown(summary)):
-        assert text.count(said) == 1  # only among the conditions
+        assert text.count(said) == 1  # only in the conditions
         assert f"S{said[1:]}: not the full scenario." in text
     heads, *cells = [line.split("|")[1:-1] for line in table.markdown(summary).splitlines() if line.startswith("|")]
     scale = [head.strip() for head in heads].index("scale")
     assert {line[scale].strip() for line in cells[1:] if len(line) == len(heads)} == {"0.01"}
     conditions = json.loads(summary.json())["trials"][0]["conditions"]
     assert (conditions["scale"], conditions["full_recordcount"]) == (0.01, 500_000_000_000)
-    # Counts of more than 32 bits must be kept.
+    # Counts that need more than 32 bits must not be truncated.
     assert conditions["recordcount"] == 5_000_000_000
     lines = {(line["scale"], line["full_recordcount"], line["recordcount"]) for line in summary.lines()}
     assert lines == {(0.01, 500_000_000_000, 5_000_000_000)}
@@ -451,7 +451,7 @@ def test_written_forms_agree_and_are_documented(tmp_path: Path) -> None:
     assert "failed: no \\| port" in page
 
     documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
-    elsewhere = ("asked_workload", "asked_servers", "configured")  # trial.json and conditions.json have them
+    elsewhere = ("asked_workload", "asked_servers", "configured")  # trial.json and conditions.json contain these fields
     for of in (Summary, Trial, Row, LoadCurve, Client, Node, Event, Conditions):
         for name in of.__match_args__:
             if name not in elsewhere:
@@ -466,7 +466,7 @@ def test_data_is_unchanged_by_summarising() -> None:
 @pytest.mark.parametrize("file", ["trial.json", "conditions.json", "state.json", "run-1/node1/client.json"])
 def test_evidence_of_the_wrong_types_does_not_crash(file: str, tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
-    for log in folder.rglob("*.hdr"):  # reading these logs takes long, and this test does not need them
+    for log in folder.rglob("*.hdr"):  # reading these logs takes a long time, and this test does not need them
         log.unlink()
     content = json.loads((folder / file).read_text(encoding="utf-8"))
     for key in content:
@@ -509,7 +509,7 @@ def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) 
     )
     assert note in summary.notes
     assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in judged(summary).reasons]
-    # A warm-up of a fixed length causes no such note, and neither does one that was long enough.
+    # Neither a warm-up of fixed length nor one that was long enough causes this note.
     write_json(tmp_path / "raw/01-cassandra/run-1/clients.json", clients_json(("node1",), warmup_steady=True))
     assert not [each for each in summarise(tmp_path).notes if each.startswith("not steady")]
 

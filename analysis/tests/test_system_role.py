@@ -1,4 +1,4 @@
-"""The role `system` checks everything before it changes anything, and the servers of a trial start together."""
+"""Tests that the role `system` checks everything before it changes anything, and that servers start together."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ from dohyo.places import ANSIBLE
 from dohyo.trial.world import StepError
 from support.trial_hosts import fake_trial
 
-# Expressions that assemble the name of a fact or variable at run time.
+# Expressions that build the name of a fact or variable at run time.
 BUILT = re.compile(
     r"hostvars\[[^]]*\]\[[^]]*~|'extract', hostvars, [^'\[)]*'?[^'\[)]*~|lookup\('ansible\.builtin\.vars', [^)]*~"
     r"|\bvars\[[^]]*~|'regex_replace', '[$^]', '\w+'\) \| map\('extract', hostvars"
@@ -81,12 +81,12 @@ def test_a_commit_log_without_a_disk_of_its_own_is_refused_before_anything_is_do
     assert {call.action for call in trial.calls} == {"program"}
 
 
-# Facts about MySQL's server, as the agent returns them.
+# Facts about a MySQL server, in the form in which the agent returns them.
 LOOKED = {"product": "MySQL", "version": "8.4.0", "tables": [], "name": "x", "uid": 0, "gid": 0, "change": False}
 
 
 def started(folder: Path, hosts: int, system: str, **variables: Any) -> list[str]:
-    """Returns a line for each step that starts servers: its hosts, and the beginning of its command."""
+    """Returns a line for each step that starts servers, with the step's hosts and the beginning of its command."""
     trial = fake_trial(folder, hosts, system=system, host_budget_mb=0, host_cpus_server="", **variables)
     servers = trial.part.servers
     for name in trial.world.hosts:

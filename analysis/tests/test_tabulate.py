@@ -1,4 +1,4 @@
-"""`dohyo tabulate` on folders with logs of other clients."""
+"""Tests `dohyo tabulate` on folders with logs of other clients."""
 
 import csv
 import gzip
@@ -37,7 +37,7 @@ def test_every_subfolder_is_one_system() -> None:
 def test_histogram_logs_give_the_percentiles() -> None:
     (of,) = collect([STOCK / "hdr"]).trials
     assert row(of, "READ").latency_source == "histograms"
-    # Ten of 1,007 operations are beyond the p99, and one is beyond the p99.9.
+    # Ten of 1,007 operations are slower than the p99, and one is slower than the p99.9.
     assert (row(of, "READ").p99_ms is None, row(of, "READ").p99_9_ms) == (False, None)
     assert of.conditions.threads == 2
     (of,) = collect([STOCK / "text"]).trials
@@ -48,7 +48,7 @@ def test_stock_counts_of_errors() -> None:
     (of,) = collect([STOCK / "errors"]).trials
     assert (row(of, "READ").operations, row(of, "READ").errors, row(of, "READ").not_found) == (159, 5, 5)
     assert row(of, "READ-FAILED").errors is None
-    # 15 of 300 operations failed. It is unknown how many records the scans found.
+    # 15 of 300 operations failed. The number of records that the scans found is unknown.
     assert (row(of, "OVERALL").operations, row(of, "OVERALL").records) == (285, None)
     assert (row(of, "OVERALL").errors, row(of, "OVERALL").not_found) == (15, 18)
     assert of.notes == ["20 records returned BATCHED_OK: success reported before the server had answered"]
@@ -189,7 +189,7 @@ def test_go_ycsb_of_old_says_what_its_run_came_to_and_what_is_beyond_its_buckets
     assert (reads.operations, updates.operations, row(of, "OVERALL").operations) == (517, 483, 1000)
     assert row(of, "OVERALL").ops_per_second == pytest.approx(1000 / 44.397)
     assert (reads.mean_ms, reads.max_ms) == (3.331, 271.1)
-    assert (reads.p99_ms, reads.p99_9_ms) == (None, None)  # only five operations took longer than the p99
+    assert (reads.p99_ms, reads.p99_9_ms) == (None, None)  # only five operations were slower than the p99
     assert (updates.p99_ms, of.conditions.threads) == (None, 8)
     assert (of.status, summary.warnings[0]) == (
         "invalid",
@@ -257,7 +257,7 @@ def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path
 
 
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:
-    """Writes the output of a stock client (stdout and stderr) for a run that began at this minute."""
+    """Writes the output of a stock client (stdout and stderr). `begin` is the minute in which its run began."""
     status = (
         f"Command line: {command}\n2026-11-21 05:{begin}:10:000 10 sec: 150 operations; \n"
         f"2026-11-21 05:{begin}:50:000 50 sec: 300 operations; \n"
@@ -314,7 +314,7 @@ def test_empty_files_and_closed_folders_are_named_and_the_rest_is_shown(
     copy("text/result.txt", tmp_path / "closed/result.txt")
     scandir = os.scandir
 
-    def refusing(path: str) -> object:  # root may read any folder
+    def refusing(path: str) -> object:  # root can read any folder
         if str(path).endswith("closed"):
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)

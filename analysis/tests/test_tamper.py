@@ -32,7 +32,7 @@ CLIENT = f"{RUN}/host2"
 
 
 def edit(file: str, *path: str, to: Any) -> Change:
-    """Returns a change that sets a value of a JSON file. If `to` is a function, it receives the old value."""
+    """Returns a change that sets a value in a JSON file. If `to` is a function, it receives the old value."""
 
     def change(experiment: Path) -> None:
         content = json.loads((experiment / file).read_text())
@@ -63,7 +63,7 @@ def remove(path: str) -> Change:
 
 
 def put(of: str, to: str) -> Change:
-    """Returns a change that copies a file or a folder, and replaces the target."""
+    """Returns a change that copies the file or folder `of` over `to`."""
 
     def change(experiment: Path) -> None:
         if (experiment / of).is_dir():
@@ -76,7 +76,7 @@ def put(of: str, to: str) -> Change:
 
 
 def cut(file: str) -> Change:
-    """Returns a change that deletes the second half of a file."""
+    """Returns a change that removes the second half of a file."""
 
     def change(experiment: Path) -> None:
         content = (experiment / file).read_bytes()
@@ -93,7 +93,7 @@ def lines(file: str, of: Callable[[list[str]], list[str]]) -> Change:
 
 
 def every(*changes: Change) -> Change:
-    """Returns a change that makes these changes, one after the other."""
+    """Returns a change that applies these changes in order."""
 
     def change(experiment: Path) -> None:
         for each in changes:
@@ -103,7 +103,7 @@ def every(*changes: Change) -> Change:
 
 
 def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Change:
-    """Returns a change of the length of the window in all files that state it, except the histogram logs.
+    """Returns a change that sets the length of the window in all files that state it, except the histogram logs.
 
     :param of_trial: also change trial.json
     """
@@ -118,7 +118,7 @@ def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Cha
 
 
 def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
-    """Returns a change of the lines of a gzipped file."""
+    """Returns a change that applies a function to the lines of a gzipped file."""
 
     def change(experiment: Path) -> None:
         content = gzip.decompress((experiment / file).read_bytes()).decode().splitlines(keepends=True)
@@ -128,7 +128,7 @@ def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
 
 
 def _figures_of(client: str, other: str) -> Change:
-    """Returns a change that gives a client the client.json of another one, except its times."""
+    """Returns a change that replaces a client's client.json by that of another client, but keeps its times."""
 
     def change(experiment: Path) -> None:
         files = [experiment / each / "client.json" for each in (client, other)]
@@ -140,10 +140,10 @@ def _figures_of(client: str, other: str) -> Change:
 
 
 SAME = "no number differs"
-MANIFEST = "nothing but the manifest can tell"
-# Change → text that must be in the summary.
+MANIFEST = "only the manifest shows the change"
+# Changes by name, each with the text that the summary must contain.
 CHANGES: dict[str, tuple[Change, str]] = {
-    # The client's own report
+    # Report of a client
     "records of a client": (
         edit(f"{CLIENT}/client.json", "records", to=3),
         "client.json counts 3 records, but its operation types add up to 800",
@@ -178,8 +178,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
         window(20.0, of_trial=True),
         "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, the trial lasted",
     ),
-    "a client that was invalid": (edit(f"{CLIENT}/client.json", "valid", to=False), "client reported an invalid run"),
-    "a client that failed": (
+    "an invalid client": (edit(f"{CLIENT}/client.json", "valid", to=False), "client reported an invalid run"),
+    "a client that exited with 4": (
         edit(f"{CLIENT}/client.json", "exit", to=4),
         "client.json states exit code 4, but the client ended with 0",
     ),
@@ -235,7 +235,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
     "half a client.json": (cut(f"{CLIENT}/client.json"), "the client wrote no client.json"),
-    "an exit code": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
+    "a failed exit": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
     "another workload of a client": (
         replace(f"{CLIENT}/client.properties", "readproportion=0.5", "readproportion=0.95"),
         SAME,
@@ -269,7 +269,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "half a histogram log": (cut(f"{CLIENT}/READ.hdr"), "READ.hdr:6: broken histogram: Incorrect padding"),
     "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr contains"),
-    "an interval twice": (
+    "a repeated interval": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:5], *all_[5:6], *all_[5:]]),
         "READ.hdr contains",
     ),
@@ -281,32 +281,32 @@ CHANGES: dict[str, tuple[Change, str]] = {
         replace(f"{CLIENT}/READ.hdr", "HISTF", "HISTG"),
         "READ.hdr:5: broken histogram: unknown encoding 0x1c849318",
     ),
-    "another unit of a histogram log": (
+    "another unit in a histogram log": (
         replace(f"{CLIENT}/READ.hdr", "microseconds", "nanoseconds"),
         "READ.hdr contains latencies up to",
     ),
-    "a unit that nobody knows": (
+    "an unknown unit": (
         replace(f"{CLIENT}/READ.hdr", "microseconds", "seconds"),
         "READ.hdr:5: unit 'seconds' is not known; known units: microseconds, nanoseconds",
     ),
-    "a clock an hour late": (replace(f"{CLIENT}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404"), SAME),
+    "a start time one hour late": (replace(f"{CLIENT}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404"), SAME),
     "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "another client's histograms": (
         put(f"{RUN}/host1/READ.hdr", f"{CLIENT}/READ.hdr"),
         "READ.hdr contains 397 operations, but the result lines state 407",
     ),
     "no intended latencies": (remove(f"{CLIENT}/Intended-READ.hdr"), "Intended-READ.hdr is missing"),
-    "service times as intended ones": (
+    "service times as intended latencies": (
         put(f"{CLIENT}/READ.hdr", f"{CLIENT}/Intended-READ.hdr"),
         "READ.hdr contains 814 operations",
     ),
     # Set of clients
     "a missing client": (remove(CLIENT), "the client has left nothing"),
-    "a client twice": (
+    "a duplicate client": (
         put(f"{RUN}/host1", CLIENT),
         "run-1: 2 clients have the clientnumber 0: their evidence is from one client",
     ),
-    "a client too many": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client has left nothing"),
+    "an extra client": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client has left nothing"),
     "a client of another system": (
         put(f"{OTHER}/run-1/host2", CLIENT),
         "the client was to begin at 2026-11-23 12:44:24, but its run at 2026-11-23 12:43",
@@ -321,11 +321,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
     "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
-    "a clock that is off": (
+    "a wrong clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", to=5000.0),
         "the client was to begin at 2026-11-23 12:43:18, but its run at 2026-11-23 12:43",
     ),
-    "a clock that is not known": (
+    "an uncertain clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", to=5000.0),
         "its clock is known to ± 5,000 ms; up to 100 ms are allowed",
     ),
@@ -333,7 +333,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{RUN}/clients.json", "agreed", to=lambda seconds: seconds + 60),
         "run-1: began at 2026-11-23 12:44:23, the trial lasted from 2026-11-23 12:42",
     ),
-    "a client that ended badly": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", to=1), SAME),
+    "a client with exit code 1": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", to=1), SAME),
     "a server that ended": (edit(f"{RUN}/clients.json", "nodes", "host1", "state", to="ended"), "failed"),
     "a failed run": (edit(f"{RUN}/clients.json", "valid", to=False), "run-1: its clients did not run together"),
     "clients.json of another run": (
@@ -367,7 +367,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": 40}]),
         "run-1 on host1: it measured 4 s, but trial.json requests 40 s",
     ),
-    "the same round twice": (
+    "a duplicate round": (
         edit(f"{TRIAL}/trial.json", "trial_round", to=2),
         "trial.json: states round 2, but experiment.json plans round 1",
     ),
@@ -379,16 +379,16 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "threads": 64}]),
         "run-1 on host1: the client ran another scenario: threads 2 instead of 64",
     ),
-    "a trial twice": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb belongs to another experiment"),
+    "a duplicate trial": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb belongs to another experiment"),
     "another trial's evidence": (
         put(OTHER, TRIAL),
         "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
     ),
     "a missing trial": (remove(TRIAL), "its evidence is missing"),
     "a missing run": (remove(RUN), "0 of 1 repeats have left results"),
-    "a run too many": (put(RUN, f"{TRIAL}/run-2"), "2 of 1 repeats have left results"),
+    "an extra run": (put(RUN, f"{TRIAL}/run-2"), "2 of 1 repeats have left results"),
     "a missing load": (remove(f"{TRIAL}/load"), "load: is missing"),
-    "a client of the load less": (remove(f"{TRIAL}/load/host2"), "the client has left nothing"),
+    "a missing client of the load": (remove(f"{TRIAL}/load/host2"), "the client has left nothing"),
     "records of the load": (
         edit(f"{TRIAL}/load/host2/client.json", "records", to=3),
         "client.json counts 3 records, but its operation types add up to 400",
@@ -396,13 +396,13 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no conditions": (remove(f"{TRIAL}/conditions.json"), "conditions.json: is missing"),
     "another replication": (edit(f"{TRIAL}/conditions.json", "replication", to=3), SAME),
     "another durability": (edit(f"{TRIAL}/conditions.json", "durability", to="disk"), SAME),
-    "rows that are missing": (edit(f"{TRIAL}/settled.json", "rows", "usertable", to=600), SAME),
+    "missing rows": (edit(f"{TRIAL}/settled.json", "rows", "usertable", to=600), SAME),
     "no rows": (remove(f"{TRIAL}/settled.json"), SAME),
-    "a trial that was not over": (edit(f"{TRIAL}/state.json", "status", to="running"), "not finished"),
-    "a trial that failed": (edit(f"{TRIAL}/state.json", "status", to="failed"), "no reason was recorded"),
+    "an unfinished trial": (edit(f"{TRIAL}/state.json", "status", to="running"), "not finished"),
+    "a failed trial": (edit(f"{TRIAL}/state.json", "status", to="failed"), "no reason was recorded"),
     "no state": (remove(f"{TRIAL}/state.json"), "state.json: is missing"),
     "no trial.json": (remove(f"{TRIAL}/trial.json"), "trial.json: is missing"),
-    "a round that is a copy": (
+    "a copied round": (
         every(
             *(
                 put(f"{TRIAL}/run-1/host{at}/{log}.hdr", f"raw/04-mysql-innodb/run-1/host{at}/{log}.hdr")
@@ -425,7 +425,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit("experiment.json", "started", to="2026-11-23T12:44:00+00:00"),
         "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
     ),
-    "an experiment that ended before": (
+    "an experiment that ended earlier": (
         edit("experiment.json", "finished", to="2026-11-23T12:43:00+00:00"),
         "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
     ),
@@ -459,7 +459,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         remove(f"{TRIAL}/server/host1/stats"),
         "raw/01-mysql-innodb/server/host1: statistics of the servers are missing",
     ),
-    "figures that mean nothing": (
+    "an invalid figures.yml": (
         lambda folder: (folder / TRIAL / "server/figures.yml").write_text("[]"),
         "raw/01-mysql-innodb/server/figures.yml: must be a mapping of names to figur",
     ),
@@ -486,7 +486,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(summary: Summary, experiment: Path) -> tuple[list[Any], list[str]]:
-    """Returns the numbers of the summary in their order, and its texts."""
+    """Returns the numbers of the summary, in order, and its texts."""
     found = list(_leaves(json.loads(summary.json())))
     numbers = [leaf for leaf in found if not isinstance(leaf, str)]
     return numbers, [leaf.replace(str(experiment), "EXPERIMENT") for leaf in found if isinstance(leaf, str)]
@@ -511,7 +511,7 @@ def changed(original: Path, folder: Path, change: Change) -> Path:
 
 
 def in_database(experiment: Path, file: Path) -> Summary:
-    """Returns the summary of an experiment, after checking that the database contains the same results."""
+    """Checks that the database contains the same results as an experiment's summary, and returns the summary."""
     ((_, summary),) = database.write([experiment], file)
     with closing(sqlite3.connect(file)) as facts:
         assert facts.execute("pragma foreign_key_check").fetchall() == []
@@ -552,8 +552,8 @@ def test_a_change_is_named_or_changes_no_number(
 
 @pytest.mark.parametrize(
     "name",
-    ["records of a client", "shorter fields of a client", "a mean", "another client's histograms", "a client too many",
-     "all clients of another system", "another duration", "another replication", "rows that are missing",
+    ["records of a client", "shorter fields of a client", "a mean", "another client's histograms", "an extra client",
+     "all clients of another system", "another duration", "another replication", "missing rows",
      "samples of another trial", "statistics of another trial"],
 )  # fmt: skip
 def test_the_manifest_names_every_change(original: Path, tmp_path: Path, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Time limits of the calls that the steps of a trial make on hosts; the hosts only record the calls."""
+"""Tests the time limits of the calls that a trial's steps make on hosts. The hosts only record the calls."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ NAME = "node1"
 
 
 class Noting:
-    """A host that records the calls."""
+    """Replaces a host, and records the calls."""
 
     def __init__(self) -> None:
         self.name = NAME
@@ -45,7 +45,7 @@ def servers(host: Noting) -> ServerSteps:
 
 
 def test_a_call_that_hangs_is_ended(host: Noting, servers: ServerSteps) -> None:
-    """A call that is repeated until it succeeds may last ADMIN_SECONDS beyond its limit, for its last attempt."""
+    """A call that is repeated until it succeeds may exceed its limit by ADMIN_SECONDS, because of the last attempt."""
     servers.admin(NAME, "stats")
     servers.until_admin(NAME, "user")
     servers.until(NAME, "cassandra", ["true"])

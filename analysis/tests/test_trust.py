@@ -1,4 +1,4 @@
-"""Trust in a verdict: the rule, its description in docs/method.md, and that the same mark is shown everywhere."""
+"""Tests the mark of a verdict: its rule, its description in docs/method.md, and that all output shows the same mark."""
 
 import re
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_three_rounds_without_a_reason_are_solid() -> None:
         (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is not whole"),
         (of({"a": FAST, "b": SLOW}, unequal={"durability": {"a": "disk"}}), "do not use", "unequal durability"),
         (of({"a": [100.0, 900.0, 500.0], "b": [900.0, 500.0, 90.0]}), "do not use", "too noisy to tell"),
-        (of({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is a result, too
+        (of({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is also a result
     ],
 )
 def test_the_mark_is_that_of_the_worst_reason(summary: Summary, mark: str, short: str) -> None:
@@ -126,7 +126,7 @@ def test_after_ctrl_c_it_says_how_many_rounds_are_missing() -> None:
     cut = replace(good, trials=[a, b, *missing], merged=[replace(each, status="interrupted") for each in (a, b)])
     (reason,) = judged(cut).reasons
     assert reason.text == "Rounds were interrupted or not begun: a 1 of 2, b 2 of 3."
-    # A second reason names the invalid round.
+    # Another reason names the invalid round.
     other = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
     assert shorts(other) == ["interrupted rounds of a and 1 more", "invalid rounds of a"]
 
@@ -161,7 +161,7 @@ def test_computing_that_differs_as_much_as_the_results_explains_them(drifts: tup
     summary = of({"a": FAST, "b": SLOW}, "runs", canary=drifted(*drifts))
     assert judged(summary).mark == mark
     told = [reason.text for reason in judged(summary).reasons]
-    assert all(sum(each.what in text for text in told) == 1 for each in drifts)  # each is named once
+    assert all(sum(each.what in text for text in told) == 1 for each in drifts)  # each host is named once
 
 
 def test_a_drift_explains_each_phase_and_is_told_once() -> None:

@@ -1,4 +1,4 @@
-"""`dohyo compare` beyond ratios: a figure that got worse, or is unknown, must not end with exit code 0."""
+"""Tests `dohyo compare` beyond ratios: if a figure got worse or is unknown, the exit code must not be 0."""
 
 import random
 import shutil
@@ -24,7 +24,7 @@ from support.evidence import (
     write_json,
 )
 
-# Function that changes the evidence of a round: it receives the round (from 1), its folder, and its client's folder.
+# Function that changes the evidence of a round. Arguments: the round (from 1), its folder, and its client's folder.
 Change = Callable[[int, Path, Path], None]
 ROUNDS = (1, 2, 3)
 
@@ -36,7 +36,7 @@ def made(
     systems: Sequence[str] = ("cassandra",),
     **about: Any,
 ) -> Path:
-    """Writes an experiment of three rounds of 20 s with 1,000 reads per second."""
+    """Writes an experiment with three rounds of 20 s and 1,000 reads per second."""
     for number, _, one in in_rounds(folder, len(ROUNDS), systems, phases=(phase,), **about):
         client = one / f"{phase}-1/node1"
         reads(client, [1000] * 20)
@@ -51,7 +51,7 @@ def said(changes: regression.Changes) -> str:
     return " ".join(changes_shown(changes, 400).split())
 
 
-# ---- Figures that one experiment lacks -------------------------------------------------------------------------------
+# ---- Figures that are missing in one experiment ----------------------------------------------------------------------
 
 
 def few(counts: Sequence[int], latency_us: int = 500, target: float = 50.0) -> Change:
@@ -73,7 +73,7 @@ MANY, SHORT, ONE_SHORT = [1001] * 3, [999] * 3, [1001, 999, 1001]
         (SHORT, MANY, 90_000, 5, "READ p99 – 90.0 ms inconclusive: not known in 3 of 3 rounds before"),
         (SHORT, SHORT, 90_000, 5, "inconclusive: not known in 3 of 3 rounds before and in 3 of 3 rounds after"),
         (MANY, [999, 1001, 999], 90_000, 5, "inconclusive: not known in 2 of 3 rounds after"),
-        # Slow rounds have fewer operations, so the rounds that have a p99 may be the better ones.
+        # Slow rounds have fewer operations, so the rounds with a p99 may be the better ones.
         (MANY, ONE_SHORT, 90_000, 5, "inconclusive: not known in 1 of 3 rounds after"),
         (ONE_SHORT, MANY, 90_000, 5, "inconclusive: not known in 1 of 3 rounds before"),
         (MANY, ONE_SHORT, 500, 5, "1.00× [1.00, 1.00] inconclusive: not known in 1 of 3 rounds after"),
@@ -134,12 +134,11 @@ def at_equal(target: float, rate: int, latency_us: int = 500) -> Change:
         ((700, 700), (700, 300, 900_000), ("regression", "regression"), 3),
         ((700, 700), (700, 300), ("regression", "inconclusive"), 3),
         ((700, 300, 900_000), (700, 700), ("improvement", "improvement"), 0),
-        # The targets differ because they follow from each experiment's own maximum. Rates count up to the lower target.
+        # The targets differ, as each is a share of its experiment's maximum. Rates above the lower target are ignored.
         ((700, 700), (714, 714), ("within", "within"), 0),
         ((700, 700), (1400, 1300), ("within", "within"), 0),
         ((700, 700), (1400, 500), ("regression", "inconclusive"), 3),
-        # Latency rises with the rate: at a lower rate only a regression is certain, at a higher one only an
-        # improvement.
+        # Latency rises with the rate. A lower rate can only prove a regression, a higher one only an improvement.
         ((700, 700), (500, 500), ("within", "inconclusive"), 5),
         ((700, 700), (500, 500, 900), ("within", "regression"), 3),
         ((700, 700), (1400, 1400, 900), ("within", "inconclusive"), 5),
@@ -195,7 +194,7 @@ def test_a_system_that_was_skipped_in_one_of_them(tmp_path: Path, skipped: str, 
 
 
 def failing(counts: Sequence[int]) -> Change:
-    """Returns a change that lets this many reads of each round time out after 9 s."""
+    """Returns a change that adds reads that timed out after 9 s; `counts` is their number in each round."""
 
     def change(number: int, _: Path, client: Path) -> None:
         if count := counts[number - 1]:
@@ -250,7 +249,7 @@ def stale(*counts: int) -> Change:
         (failing([0] * 3), failing([15] * 3), "errors", "regression", 3),
         (failing([15] * 3), failing([0] * 3), "errors", "improvement", 0),
         (failing([15] * 3), failing([15, 16, 14]), "errors", "inconclusive", 5),
-        # One timeout in 60,000 reads is not a change. 15 in one of three rounds may be one.
+        # One timeout in 60,000 reads is not a change, but 15 timeouts in one of three rounds may be.
         (failing([0] * 3), failing([0, 1, 0]), "errors", "within", 0),
         (failing([0] * 3), failing([15, 0, 0]), "errors", "inconclusive", 5),
         (finding_nothing(0), finding_nothing(0.9), "not found", "regression", 3),
@@ -322,7 +321,7 @@ def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
     rng = random.Random(37)  # noqa: S311  a simulation
 
     def drawn() -> list[findings._Counted]:
-        # The expected number in 20,000 reads varies, as if some rounds had bursts.
+        # The expected number per 20,000 reads varies, as if some rounds had bursts.
         means = [mean * rng.lognormvariate(0, 0.5) for _ in ROUNDS]
         return [findings._Counted(sum(rng.random() < each / 2000 for _ in range(2000)), 20_000) for each in means]
 
@@ -334,7 +333,7 @@ def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
 
 
 def served(*counts: int) -> Change:
-    """Returns a change to these numbers of reads per second in each round."""
+    """Returns a change that sets the number of reads in each second of every round."""
 
     def change(_: int, __: Path, client: Path) -> None:
         reads(client, counts)
@@ -359,7 +358,7 @@ FALLS, STANDS = served(*[1500] * 10, *[500] * 10), served(*[2000] * 10, *[0] * 1
     [
         (FALLS, "Not steady: ", 0),
         (STANDS, "Collapsed: ", 0),
-        # The result is better, but not because the system improved.
+        # The result improved, but not because of the system.
         (deviating, "Not as the scenario requests: ", 5),
         (unsettled, "Measured before the servers had settled: ", 5),
     ],
@@ -397,7 +396,7 @@ def test_a_reason_of_both_that_is_clearly_more_afterwards(
 
 
 def test_a_reason_is_of_a_system(tmp_path: Path) -> None:
-    """A system that was unsteady before must not excuse another one that is unsteady afterwards."""
+    """An unsteady system in the first experiment must not excuse another unsteady system in the second."""
     names = ("cassandra", "hbase")
 
     def only(system: str) -> Change:
@@ -438,10 +437,10 @@ def on_hosts(
     ("after", "verdict", "code", "words"),
     [
         (on_hosts(1), "within", 0, ""),
-        # The slower host may explain the whole difference.
+        # The slower host may explain the entire difference.
         (on_hosts(0.6, 600), "inconclusive", 5, "computing on one thread was 40 % slower before the second experiment"),
         (on_hosts(0.6, 650), "inconclusive", 5, "inconclusive: the hosts compute at 0.60× the speed before"),
-        # The slower host explains only a part of the difference.
+        # The slower host explains only part of the difference.
         (on_hosts(0.6, 300), "regression", 3, "40 % slower"),
         # The faster host may hide a regression.
         (on_hosts(1.6, 1000), "inconclusive", 5, "the hosts compute at 1.60× the speed before"),
@@ -505,7 +504,7 @@ def test_one_slow_round_of_five_is_no_regression(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("before", "after", "code"), [(1000, 0, 3), (0, 1000, 5), (0, 0, 5)])
 def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, after: int, code: int) -> None:
-    # Without reads that find a record there is no p99 either, so the exit code is 5 at best.
+    # If no read finds a record, there is no p99 either, so the exit code is 5, or 3 for a regression.
     def finding(found: int) -> Change:
         def change(_: int, folder: Path, client: Path) -> None:
             reads(client, [found] * 20, not_found=[1000] * 20)
@@ -521,7 +520,7 @@ def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, a
 
 
 def found_in(*rounds: int) -> Change:
-    """Returns a change after which only these rounds find records."""
+    """Returns a change after which reads find records only in these rounds."""
 
     def change(number: int, folder: Path, client: Path) -> None:
         found = number in rounds

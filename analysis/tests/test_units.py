@@ -1,4 +1,4 @@
-"""Processes that run as units of systemd. A script replaces systemctl: it records its arguments, and runs `sleep`."""
+"""Tests processes that run as systemd units. A script replaces systemctl: it records its arguments and runs `sleep`."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import processes
 import units
 
-# Replacement of systemctl. Its arguments are in $STATE/told, and the unit's process is in $STATE/pid.
+# Replacement for systemctl. It writes its arguments to $STATE/told, and the pid of the unit's process to $STATE/pid.
 SYSTEMCTL = """#!/bin/bash
 pid=$(cat "$STATE/pid" 2> /dev/null)
 running() { [[ -n $pid && $(sed 's/.*) //; s/ .*//' "/proc/$pid/stat" 2> /dev/null) == [^Z]* ]]; }
@@ -83,6 +83,6 @@ def test_a_unit_of_somebody_else_stays_as_it_is(home: Path) -> None:
 def test_units_take_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1)
     known = processes.Processes(str(home))
-    with pytest.raises(processes.AgentError, match="takes root"):
+    with pytest.raises(processes.AgentError, match="needs root"):
         known.unit("db").start(str(home / "log"), "dohyo-1-db.service", "", ())
     assert list((home / "units").iterdir()) == []

@@ -1,4 +1,4 @@
-"""Reasons why a run is invalid, with the figure, its limit and its time, and runs that are valid."""
+"""Tests why runs are invalid (each reason states a figure, its limit and its time), and which runs are valid."""
 
 import inspect
 import json
@@ -21,8 +21,8 @@ from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from support.evidence import DATA, clients_json, edit_json, explained, on_screen, only, reads, trial, write_json
 
-# Throughput in each ten seconds of the published load that stalled, as a client printed it until it gave up after 310
-# s. From 20 s to 230 s nothing was published; a straight line replaces it.
+# Throughput of the published load that stalled, in steps of ten seconds until the client gave up after 310 s.
+# The values from 20 s to 230 s were not published; a straight line replaces them.
 PUBLISHED_COLLAPSE = [
     *(36055, *(round(33831 - (33831 - 22939) * line / 21) for line in range(22))),
     *(12946, 4759, 984, 262, 60, 16.6, 35.1, 40.5),
@@ -30,7 +30,7 @@ PUBLISHED_COLLAPSE = [
 
 
 def run_of(experiment: Path, counts: list[int], **others: list[int]) -> Trial:
-    """Returns a trial whose only run has these numbers of reads per second, after a warm-up of one second."""
+    """Returns a trial with a single run, which has these numbers of reads per second after a warm-up of one second."""
     reads(trial(experiment, 1, "cassandra", repeats=1) / "run-1/node1", counts, **others)  # type: ignore[arg-type]
     return only(experiment)
 
@@ -47,7 +47,7 @@ def test_the_published_collapse() -> None:
     mean = sum(series) / len(series)
     assert collapses(series, warmup=0) == [f"seconds 240–310 (down to 17 of {mean:,.0f} op/s)"]
     assert 21_000 < mean < 22_000
-    # The collapse is found as soon as it has lasted long enough, before the end of the series.
+    # A collapse is found as soon as it has lasted long enough, even before the end of the series.
     assert collapses(series[:240], 0)
     assert not collapses(series[:239], 0)
 
@@ -56,17 +56,17 @@ def test_the_published_collapse() -> None:
     "series",
     [
         noise(5000, 600, 0.3),
-        # Two compactions that take nine seconds each.
+        # Two compactions of nine seconds each.
         [5000] * 60 + [900] * 9 + [5000] * 60 + [900] * 9 + [5000] * 60,
-        # A compaction that reduces the rate by 40 % for five minutes.
+        # A compaction that lowers the rate by 40 % for five minutes.
         [5000] * 300 + [3000] * 300,
         # A system whose rate falls to a third.
         [round(9000 - 6000 * second / 600) for second in range(600)],
         # Pauses of four seconds every 30 seconds.
         ([2000] * 26 + [0] * 4) * 10,
-        # A target rate that the system reaches in bursts.
+        # A system that reaches its target rate in bursts.
         [1000 + round(900 * math.sin(second / 3)) for second in range(300)],
-        # Counts that are so low that times without operations occur by chance.
+        # A rate so low that seconds without operations occur by chance.
         [0] * 12 + [8] * 48,
     ],
     ids=["noise", "short dips", "long but shallow", "slowing", "pauses", "bursts", "few"],
@@ -90,14 +90,14 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
     ]
     of = run_of(tmp_path / "short", [1000] * 20 + [100] * 9 + [1000] * 11)
     assert (of.status, len(of.events), of.collapses) == ("ok", 1, [])
-    # The log ends with the last response, before the end of the run.
+    # The log ends with the last response, which was before the end of the run.
     of = run_of(tmp_path / "to the end", [1000] * 20 + [0] * 12)
     assert of.collapses == ["run 1, seconds 21–33 (down to 0 of 625 op/s)"]
 
 
 @pytest.mark.parametrize("cause", ["errors", "server", "client"])
 def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_others(tmp_path: Path, cause: str) -> None:
-    """The other rounds show only the survivors. If the client failed, the system is not to blame."""
+    """The system survived only the other rounds, so they must not decide, unless the client caused the failure."""
     folder = tmp_path
     for turn in range(3):
         for position, (system, count) in enumerate({"cassandra": 2000, "hbase": 1000}.items()):
@@ -131,7 +131,7 @@ def test_a_discarded_run_may_collapse(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("measured", [True, False])
 def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: bool) -> None:
-    """The progress of a load is a result, so a slowdown must be visible."""
+    """The progress of a measured load is a result, so a collapse must be visible."""
     folder = trial(tmp_path, 1, "cassandra", repeats=1, phases=() if measured else ("run",))
     load = folder / "load/node1"
     reads(load, [round(count / 100) for count in PUBLISHED_COLLAPSE for _ in range(3)])
@@ -145,7 +145,7 @@ def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: b
     assert [str(event) for event in of.events] == [
         "load, seconds 72–93: throughput below half of the mean (down to 0 of 219 op/s)"
     ]
-    # Only collapses of compared figures are among the reasons below the verdict.
+    # The reasons below the verdict include a collapse only if the figure is compared.
     assert of.collapses == (["load, seconds 72–93 (down to 0 of 219 op/s)"] if measured else [])
     reasons = [reason.short for reason in judged(summarise(tmp_path)).reasons]
     assert ("collapsed" in reasons) == measured
@@ -167,7 +167,7 @@ def test_records_that_were_not_found(tmp_path: Path) -> None:
 def test_one_of_several_clients_that_began_late(tmp_path: Path, skew: float, allowed: float | None, late: bool) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("node1", "node2"))
     edit_json(folder / "run-1/node1/client.json", skew_ms=skew)
-    edit_json(folder / "load/node1/client.json", skew_ms=9000)  # the load may begin late
+    edit_json(folder / "load/node1/client.json", skew_ms=9000)  # clients may begin a load late
     if allowed is not None:
         write_json(folder / "run-1/clients.json", clients_json(("node1", "node2"), offset_limit_ms=allowed))
     of = only(tmp_path)
@@ -179,7 +179,7 @@ def test_one_of_several_clients_that_began_late(tmp_path: Path, skew: float, all
     ("skew", "warmup", "duration", "most"),
     [
         (1049.0, 1.0, 3, None), (1051.0, 1.0, 3, 1050), (-60.0, 0.0, 3, 50), (51.0, 0.0, 3, 50), (51.0, 0.0, None, 50),
-        # If a number of operations ends the run, the window begins with the first operation.
+        # If the run ends after a number of operations, the window begins with the first operation.
         (900.0, 0.0, 0, None), (900.0, 0.0, "0", None), (1051.0, 0.0, 0, 1050),
         (-900.0, 0.0, 0, 1050), (-900.0, 1.0, 3, 1050),
     ],
@@ -251,7 +251,7 @@ def test_the_records_of_a_type_are_those_of_its_result_lines(tmp_path: Path) -> 
 
 
 def test_too_many_errors_have_a_place_in_time(tmp_path: Path) -> None:
-    """Uses real logs of a run in which a server was unavailable for some seconds."""
+    """Uses real logs of a run in which a server was unavailable for a few seconds."""
     folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("host1",))
     shutil.rmtree(folder / "run-1/host1")
     shutil.copytree(DATA / "cluster/outage/run-1/host1", folder / "run-1/host1")
@@ -282,7 +282,7 @@ def metrics(pending: int) -> dict[str, dict[str, int]]:
     return {"org.apache.cassandra.metrics:name=PendingTasks,type=Compaction": {"Value": pending}}
 
 
-# Intervals of a log: begin (s), length (s), operations, latency (s). The window lasts 20 s.
+# Intervals of a log, each with its start (s), length (s), operations and latency (s). The window lasts 20 s.
 STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
 
 
@@ -290,12 +290,12 @@ STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
     ("logs", "said"),
     [
         ({"READ": STEADY}, None),
-        # Late responses, including errors after operationtimeout.
+        # Responses after the end of the window, including errors after operationtimeout.
         ({"READ": [*STEADY, (20.0, 1.0, 3, 0.9), (24.0, 1.0, 5, 4.5)], "READ-FAILED": [(29.0, 1.0, 9, 10.0)]}, None),
-        # Clients that were delayed, at the beginning and at the end of the window.
+        # Clients that were delayed at the beginning or at the end of the window.
         ({"READ": [(0.0, 7.0, 700, 0.5), *STEADY[7:]]}, None),
         ({"READ": [*STEADY[:14], (14.0, 9.0, 600, 0.001)]}, None),
-        # No success in the second half of the window, and operation types that were rare.
+        # No successful operation in the second half of the window; rare operation types.
         ({"READ": [*STEADY[:10], *((float(second), 1.0, 0, 0.5) for second in range(10, 20))]}, None),
         ({"READ": STEADY, "SCAN": [(19.0, 1.0, 1, 0.5)], "INSERT": STEADY[:1]}, None),
         # The update of a read-modify-write begins only after the response to its read.
@@ -349,11 +349,11 @@ def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
 
 def test_the_table_of_the_checks_is_written_from_their_list() -> None:
     page = (ROOT / "docs" / "method.md").read_text("utf-8")
-    assert f"\n{validity.table()}\n" in page, "write it anew: ./dohyo checks"
+    assert f"\n{validity.table()}\n" in page, "update it: ./dohyo checks"
 
 
 def test_every_check_is_in_the_list() -> None:
-    """`CHECKS` must contain each function that takes the facts of a run or a trial."""
+    """`CHECKS` must contain every function that takes the facts of a run or a trial."""
     functions = inspect.getmembers(validity, inspect.isfunction)
     takes = {name: {*inspect.get_annotations(function).values()} for name, function in functions}
     written = {name for name, kinds in takes.items() if kinds & {"RunFacts", "TrialFacts", "TrialFolder"}} - {
@@ -377,7 +377,7 @@ def test_a_failed_trial_outside_the_experiment_keeps_its_reason_and_its_losses(t
     assert (found.status, found.reason) == ("failed", "run-1 on node1: too many errors")
     assert found.accounting is not None
     assert found.accounting.lost == 2700
-    # Valid numbers from outside the experiment do not count.
+    # Numbers that were measured outside the time of the experiment do not count.
     edit_json(folder / "run-1/node1/client.json", valid=True, reason=None, exit=0, accounting=None)
     (found,) = summarise(tmp_path).trials
     assert (found.status, found.reason[:31] if found.reason else "") == ("invalid", "state.json: the trial lasted fr")

@@ -1,4 +1,4 @@
-"""The end of a warm-up: the rule, and how the conductor applies it to all clients."""
+"""Tests the end of a warm-up: the rule, and how the conductor applies it to all clients."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def test_clients_are_added_up_by_the_second_though_their_lines_come_late() -> No
     assert progress.seconds == 0
     progress.add("host2", "1.250 125\n")
     assert progress.seconds == 1
-    # This line covers two seconds, whose work is divided evenly.
+    # This line covers two seconds. Its operations are divided evenly between them.
     progress.add("host2", "3.500 350\n")
     progress.add("host1", "3.010 301\n")
     assert progress.rates() == pytest.approx([200, 200, 200])
@@ -69,7 +69,7 @@ def test_compilers_are_judged_by_the_last_seconds() -> None:
 
 
 class Warm(Stage):
-    """Clients that report their work during a warm-up of at most `warmup` seconds."""
+    """Simulates clients that report their progress during a warm-up of at most `warmup` seconds."""
 
     def __init__(self, warmup: float = 30, **also: Any) -> None:
         super().__init__(**{"steady": True, "warmup": warmup, "bound": 1000, **also})
@@ -82,7 +82,7 @@ class Warm(Stage):
             self.measures[host] = {**message, "when": self.now}
 
     def work(self, rates: list[float], which: tuple[str, ...] = ("host1", "host2")) -> None:
-        """Lets each of the clients report these numbers of operations per second."""
+        """Makes each of these clients report the given number of operations for each second."""
         for rate in rates:
             second = self.now + 1 - self.conductor.agreed
             self.step(1)
@@ -103,14 +103,14 @@ def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
     assert stage.measures == {}
     stage.work([500, 500, 500, 500, 500])
     measure = stage.conductor.measure
-    assert set(stage.measures) == set(AHEAD)  # host3 has no client, but its servers are measured
+    assert set(stage.measures) == set(AHEAD)  # host3 has servers but no client
     for host, told in stage.measures.items():
         assert told["window"] == pytest.approx([measure + AHEAD[host], measure + 10 + AHEAD[host]], abs=1e-3)
         assert measure - told["when"] >= NOTICE_SECONDS
     outcome = stage.report()
     assert outcome["warmup_steady"] is True
     assert LEAST <= outcome["warmup_seconds"] < 13
-    # The window is set only once; later seconds change nothing.
+    # The window is set only once, so later rates do not change it.
     stage.work([10, 1000, 10])
     assert stage.conductor.measure == measure
     assert stage.report()["warmup_steady"] is True
@@ -191,4 +191,4 @@ def test_a_client_that_is_silent_in_its_window_hangs_also_when_that_began_earlie
     stage.begin()
     stage.work([500] * 12)
     stage.step(60)
-    assert "hangs: it has reported nothing since" in stage.conductor.failure
+    assert "hangs: it has sent no report since" in stage.conductor.failure

@@ -1,4 +1,4 @@
-"""Reading the output of clients: real logs, logs that were cut anywhere, and garbage."""
+"""Tests reading the output of clients: real logs, logs that were cut off at any byte, and garbage."""
 
 import gzip
 import shutil
@@ -248,7 +248,7 @@ def numbers(operation: Operation) -> dict[object, object]:
 def test_a_log_cut_at_any_byte_says_less_but_nothing_else_and_that_it_is_cut(name: str, tmp_path: Path) -> None:
     content = (STOCK / name / "result.txt").read_bytes()
     whole = only(STOCK / name / "result.txt")
-    last = 1 if name == "jsonarray" else 0  # the last byte, a bracket, contains no data
+    last = 1 if name == "jsonarray" else 0  # the last byte is only a bracket
     line_ends = [at for at, byte in enumerate(content) if byte == ord("\n")]
     cuts = {*range(0, len(content), 13), *(at + shift for at in line_ends for shift in (-1, 0, 1))}
     for length in sorted(cut for cut in cuts if cut < len(content) - last):
@@ -258,10 +258,9 @@ def test_a_log_cut_at_any_byte_says_less_but_nothing_else_and_that_it_is_cut(nam
             for metric, operation in log.operations.items():
                 known = numbers(whole.operations[metric])
                 assert all(known[key] == value for key, value in numbers(operation).items() if value is not None)
-                # The return codes are read completely or not at all, so that no error is lost.
+                # Either all return codes are read or none, so that no error is lost.
                 assert operation.returns in ({}, whole.operations[metric].returns)
-            # A log that was cut before the first Intended- line looks like the complete log of a client without such
-            # lines.
+            # A log cut off before its first Intended- line looks like a complete log of a client that writes none.
             missing = {
                 metric
                 for metric in whole.operations
@@ -308,7 +307,7 @@ def test_a_long_status_log_is_read_in_blocks_and_comes_to_the_same_as_line_by_li
             f"{failed}\n"
         )
     (log,), warnings = read_bytes("".join(lines).encode(), tmp_path)
-    # A line of another program follows each status line, so that no block consists only of status lines.
+    # Another program's line follows each status line, so that status lines are never parsed as a block.
     (slow,), _ = read_bytes("".join(line + "other\n" for line in lines).encode(), tmp_path)
     assert warnings == []
     assert (log.status_operations, log.elapsed_seconds, log.last_status) == (total, 3000, slow.last_status)
@@ -316,7 +315,7 @@ def test_a_long_status_log_is_read_in_blocks_and_comes_to_the_same_as_line_by_li
     for name, of in log.intervals.items():
         assert (of.operations, of.max_us) == (slow.intervals[name].operations, slow.intervals[name].max_us)
         assert of.mean_us == pytest.approx(slow.intervals[name].mean_us)
-    # The file contains a second run, in which one line is repeated.
+    # The file contains two runs. One line of the second run is repeated.
     logs, _ = read_bytes("".join([*lines, *lines[:2000], lines[1999], *lines[2000:]]).encode(), tmp_path)
     assert [each.intervals["READ"].operations for each in logs] == [log.intervals["READ"].operations] * 2
 

@@ -1,23 +1,23 @@
 """Starts, watches and stops processes on a host during a trial, injects faults, and samples the host.
 
   agent start NAME DIR OUT ERR COMMAND...  start COMMAND in DIR, in a new session, with its output in the files OUT and ERR
-  agent until NAME SECONDS COMMAND...      wait until COMMAND succeeds; fail at once if the process NAME ends first
+  agent until NAME SECONDS COMMAND...      wait until COMMAND succeeds; fail immediately if the process NAME ends first
   agent ready NAME SECONDS COMMAND...      like until; COMMAND is recorded as the check that NAME is ready
   agent status NAME                        exit code 0: NAME runs; 3: it has ended (prints why); 4: it was not started
   agent stop NAME SECONDS                  send TERM, wait, send KILL; 0 seconds: send KILL at once
-  agent stop-all SECONDS [NAME [LANE...]]  stop all processes that the agent started. Kill NAME and all NAME-PART at once.
-                                           Leave the processes of each LANE running
+  agent stop-all SECONDS [NAME [LANE...]]  stop all processes that the agent started, except those of each LANE; kill NAME and
+                                           all NAME-PART immediately
   agent log NAME                           print its output
   agent start-unit NAME ERR UNIT [SLICE PROPERTY...]  set the properties of SLICE, read the file of the systemd unit UNIT
                                            from standard input, and start NAME as that unit; needs root
   agent units                              print the paths of the unit files that the agent wrote
-  agent remove-units                       remove these files, and the properties of the slice; needs root
+  agent remove-units                       remove these files and the properties of the slice; needs root
   agent faults check|serve|boot|undo ...   faults.py
   agent sample ...                         sampler.py
   agent converse                           conversation.py
 
-If a command fails, the exit code is 1 and a line that begins with ERROR: gives the reason. A host needs only Python 3.9 and its
-standard library. `status` is called often, so the modules that it does not need are imported later.
+If a command fails, the exit code is 1, and a line that begins with ERROR: states the reason. A host needs only Python 3.9 and its
+standard library. `status` is called often, so modules that it does not need are imported only where they are used.
 """
 
 import os
@@ -27,7 +27,7 @@ from processes import HOME, AgentError, Processes
 
 
 def main(verb="", *words):
-    """Executes a verb; returns the exit code."""
+    """Executes a verb and returns the exit code."""
     if verb == "sample":
         import sampler
 
@@ -81,7 +81,7 @@ def main(verb="", *words):
 
 
 def say(text):
-    """Prints a line and flushes it; prints nothing for an empty string."""
+    """Prints a line and flushes standard output. Does nothing if the text is empty."""
     if text:
         sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
         sys.stdout.buffer.flush()

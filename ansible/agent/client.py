@@ -11,13 +11,13 @@ from processes import KILL, LONGEST_EXIT, LONGEST_START, TERM, AgentError
 from servers import Process
 
 STOP = 10  # seconds that a client may take to write its measurements and end
-FORWARD = 1.0  # seconds between two reads of the logs; the client writes them once a second
+FORWARD = 1.0  # seconds between two reads of the logs, to which the client writes once per second
 FORWARDED = ("*.hdr", "warmup.txt", "readback.txt")  # logs that are sent to the controller
 CHUNK = 256 * 1024  # bytes of a log per message
 
 
 class Client:
-    """The benchmark client on this host, from its launch to its end."""
+    """Runs the benchmark client on this host, from its launch to its end."""
 
     def __init__(self, processes, send, name, folder, properties, secrets, secret_properties, command, paused=""):
         self._processes = processes
@@ -27,7 +27,7 @@ class Client:
         self._secrets = Path(secrets)
         self._command = command
         self._paused = Path(paused) if paused else None
-        # The folder becomes evidence, so the secrets are elsewhere. They are removed once the client has read them.
+        # The folder becomes evidence, so the secrets are stored outside it. They are removed once the client has read them.
         write_private(self._folder / "client.properties", properties, 0o755)
         if not paused:
             write_private(self._secrets, secret_properties, 0o711)
@@ -41,12 +41,12 @@ class Client:
 
     @property
     def processes(self):
-        """List with the client's process; empty before the start."""
+        """List that contains the client's process. It is empty before the start."""
         return [self._process] if self._process is not None else []
 
     @property
     def is_awaited(self):
-        """Whether the client is starting or ending, so that its process should be checked more often."""
+        """Whether the client is starting or ending. Its process should then be checked more often."""
         is_starting = self._process is not None and not self._ready
         return not self._ended and (self._has_begun is not None or is_starting or self._gone_at is not None)
 
@@ -61,17 +61,17 @@ class Client:
             self._report_end(None, f"ERROR: {failure}")
 
     def _go_on(self):
-        """Tells the client, which pauses after its previous window, to begin the next window."""
+        """Makes a client that paused after its previous window begin the next window."""
         self._process = Process(*(proc.read_pid(self._processes.path(self._name, "pid")) or (0, 0)))
         self._processes.link_log(self._name, str(self._folder / "status.txt"))
         proc.write(self._paused / "next", f"{self._folder}\n")
 
     def tell(self, file, at):
-        """Writes a time into the file `start`, `measure` or `readback`, for which the client waits."""
+        """Writes a time to the file `start`, `measure` or `readback`, for which the client waits."""
         proc.write(self._folder / file, f"{round(at * 1000)}\n")
 
     def stop(self):
-        """Begins to stop the client; `look` later reports its end."""
+        """Begins to stop the client. `look` reports the end of the client later."""
         self._stopping = True
 
     def stop_now(self):
@@ -113,7 +113,7 @@ class Client:
         if not self._process.alive:
             self._look_at_end(now)
         elif (self._folder / "paused").exists():
-            # The client has written its results, and keeps its connections open for the next window.
+            # The client has written its results and keeps its connections open for the next window.
             self._report_end(0, "")
         elif self._stopping:
             if not self._patience:
@@ -142,7 +142,7 @@ class Client:
                 while whole := whole_lines(file.read(CHUNK)):
                     self._read[log] = self._read.get(log, 0) + len(whole)
                     file.seek(self._read[log])
-                    # Latin-1 keeps every byte, also of binary data.
+                    # Latin-1 preserves every byte, even of binary data.
                     self._send("log", file=log.name, text=whole.decode("latin-1"))
 
     def _report_end(self, code, said):
@@ -157,13 +157,13 @@ class Client:
         except (OSError, ValueError):
             wrote = {}
         summary = {key: wrote.get(key) for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
-        # exit is null if the client never ran; at is by this host's clock. The summary has the client's own times and the
-        # key numbers of the records that it inserted.
+        # exit is null if the client never ran; at is a time on this host's clock. summary contains the times and the number
+        # of inserted keys that the client reported.
         self._send("ended", exit=code, words=said, at=at, summary=summary)
 
 
 def write_private(file, text, folder_mode):
-    """Writes a file that only its owner can read; makes its folder if it is missing, and sets the folder's mode."""
+    """Writes a file that only its owner can read. Creates the file's folder if it is missing, and sets the folder's mode."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.parent.chmod(folder_mode)
     file.unlink(missing_ok=True)

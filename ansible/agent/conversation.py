@@ -3,24 +3,24 @@
 The action plugin conduct starts this program over one connection per host. Both sides write JSON lines. The program starts
 the client, passes the agreed times to it, and reports its readiness, its end, and new lines of its logs. It also reports
 which server processes of the database ended, and the processor time and memory that they used in the measured window. The
-client must not keep running when the controller dies or the network breaks. So the program stops it at the end of the input,
-or after HEARTBEAT seconds without a ping.
+client must not keep running if the controller dies or the network fails. The program therefore stops the client at the end
+of the input, or after HEARTBEAT seconds without a ping.
 
-In:   {"do": "ping", "sent": …}                 send pong at once
+In:   {"do": "ping", "sent": …}                 reply with pong
       {"do": "begin", "tool", "servers", "faults", "lane", "client"}    find the servers and prepare the client:
          servers, faults      name of the system, or ""; folder with the faults prepared on this host, or ""
-         lane                 role of the trial's system if its trial takes turns with other systems' trials, otherwise ""
+         lane                 role of the trial's system if trials of several systems take turns on the hosts, otherwise ""
          client               {"name", "folder", "properties", "secrets", "secret_properties", "command", "paused"}, or null
          properties, secrets  text of client.properties; path of the file for secret_properties, which the client reads once
          paused               folder of a paused client, which then continues; "" to start a new client
       {"do": "launch"}                          start the client
-      {"do": "start", "at": s, "window": [s, s or null], "compilers": bool}      start time and measured window, by this
-                                                host's clock; whether to report the JIT compilers' use until the window
-      {"do": "measure", "window": [s, s or null]}           new window, which begins earlier because the warm-up is over
-      {"do": "readback"}                        let the client read its records back, as all faults are undone
+      {"do": "start", "at": s, "window": [s, s or null], "compilers": bool}      start time and measured window, on this
+                                                host's clock; whether to report the JIT compilers' time until the window
+      {"do": "measure", "window": [s, s or null]}           new window, which begins earlier because the warm-up has ended
+      {"do": "readback"}                        make the client read its records back, now that all faults are undone
       {"do": "stop"}                            stop the client
       {"do": "finish"}                          report what the servers used, and end
-Out:  pong, hello, ready, compilers, log, ended, server, fault, finished; comments at each `_send` describe the fields.
+Out:  pong, hello, ready, compilers, log, ended, server, fault, finished; comments at the calls of `_send` describe the fields.
 """
 
 import contextlib
@@ -38,22 +38,22 @@ from servers import Compilers, Servers
 
 LOOK = 0.2  # seconds between two checks of processes
 LOOK_CLOSELY = 0.02  # seconds between two checks while an event is expected
-BACKLOG = 16 * 1024 * 1024  # unsent bytes above which a connection counts as broken
+BACKLOG = 16 * 1024 * 1024  # number of unsent bytes above which the connection counts as broken
 
 
 class GoneError(Exception):
-    """Raised when the controller is gone or has requested the end."""
+    """Raised if the connection to the controller was lost or the controller requested the end."""
 
 
 class Faults:
-    """Passes the measured window to faults.py, and reports to the controller which faults faults.py has executed."""
+    """Passes the measured window to faults.py, and reports the faults that faults.py has executed to the controller."""
 
     def __init__(self, send, servers, folder):
         self._send = send
         self._servers = servers
         self._folder = Path(folder)
         self._read = 0  # number of bytes already read from done.jsonl
-        # The clock may differ after a boot, so the window written before it is invalid.
+        # The clock may differ after a boot, so a window that was written before is invalid.
         (self._folder / "window").unlink(missing_ok=True)
         proc.write_pid(self._folder / "agent", os.getpid())
 
@@ -69,7 +69,7 @@ class Faults:
             done = json.loads(line)
             if done.get("kind") == "start":
                 self._servers.find()
-            # An event, with times by this host's clock. The last one says when all servers were ready (format: faults.py).
+            # `done` is an event with times on this host's clock; the last one says when all servers were ready (see faults.py).
             self._send("fault", done=done)
 
 
@@ -88,7 +88,7 @@ class Agent:
 
     def serve(self):
         os.set_blocking(sys.stdout.fileno(), False)
-        # Begin with a line break, because the login shell may have printed text without one.
+        # Begin with a line break, because the login shell may have printed text that does not end with one.
         self._unsent = b"\n"
         try:
             while True:
@@ -129,11 +129,11 @@ class Agent:
 
     def _do_ping(self, sent):
         self._heard = time.monotonic()
-        # time is in nanoseconds since 1970, by this host's clock.
+        # time is in nanoseconds since 1970, on this host's clock.
         self._send("pong", sent=sent, time=time.time_ns())
 
     def _do_begin(self, tool, client, servers, faults="", lane=""):
-        # With this pid file, the host's sampler counts this process as one of Dohyo's.
+        # This pid file makes the host's sampler count this process as one of Dohyo's.
         folder = self._processes.path(proc.in_lane("agent", lane))
         os.makedirs(folder, exist_ok=True)
         proc.write_pid(os.path.join(folder, "pid"), os.getpid())
@@ -145,7 +145,7 @@ class Agent:
         self._send("hello", servers=self._servers.names)
 
     def _sample_again(self):
-        """Starts the host's sampler again if a power cut ended it."""
+        """Restarts the host's sampler if a power cut ended it."""
         if self._processes.status("host-metrics")[1] == ENDED:
             with contextlib.suppress(AgentError):
                 self._processes.again("host-metrics")

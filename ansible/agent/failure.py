@@ -2,9 +2,9 @@
 
 
 class AgentError(Exception):
-    """Raised for a failed step; the text names the step and the reason.
+    """Raised if a step failed. The text names the step and the reason.
 
-    :ivar answer: further return values, which a playbook can register
+    :ivar answer: further values to return, which a playbook can register
     """
 
     def __init__(self, text, answer=None):

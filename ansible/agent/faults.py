@@ -1,28 +1,28 @@
 """Injects faults on this host at planned times of a run, and undoes them (docs/faults.md).
 
-  agent faults check KIND...   reads a plan from standard input; prints each reason why these kinds of fault are impossible here
+  agent faults check KIND...   reads a plan from standard input; prints the reasons why these kinds of fault are impossible here
   agent faults serve HOST      reads a plan from standard input and carries it out in the background
-  agent faults boot HOST       continues after the host was off; called by a systemd unit that `serve` wrote
+  agent faults boot HOST       continues after the host was switched off; called by a systemd unit that `serve` wrote
   agent faults undo            ends a `serve` that still runs, and undoes its faults; servers that are down stay down
 
-The plan is JSON:
-  {"role": system, "spared": processes, "events": [{"n", "kind", "at", "apart": addresses, "rate": bytes a second}],
-   "folders": of the data,  "unit": continues after a boot, "" if systemd does not start the servers,  "patience": seconds}
-The controller switches hosts off and on; an event of kind power only marks where to continue after a boot. HOME/run/fault-HOST has:
+The plan is a JSON object:
+  {"role": system, "spared": processes, "events": [{"n", "kind", "at", "apart": addresses, "rate": bytes per second}],
+   "folders": data folders,  "unit": unit that runs `boot`, "" if systemd does not start the servers,  "patience": seconds}
+The controller switches hosts off and on; an event of kind power marks where to continue after a boot. HOME/run/fault-HOST contains:
 
-  agent        pid file that conversation.py writes. When its process is gone, all faults are undone at once
+  agent        pid file that conversation.py writes. When its process has ended, all faults are undone immediately
   pid          pid file of this process
-  window       "BEGIN END" of the measured window, in seconds since 1970 by this host's clock; written by conversation.py
+  window       "BEGIN END" of the measured window, in seconds since 1970 on this host's clock; written by conversation.py
   done.jsonl   one JSON object per event, for conversation.py: {"n": number of the event, null for an undo at the end,
                "kind", "began", "done", "what", "error"}; the last is {"whole": time when all servers were ready, or null}
-  changed      changes to undo; each is recorded before it is made
-  plan         the plan, with "servers", the names of the servers that ran; for `undo` and `boot`
+  changed      changes to undo; each change is recorded before it is made
+  plan         the plan, for `undo` and `boot`; also contains "servers", the names of the servers that ran
 
 No fault lasts long even if this process is killed. The kernel removes the addresses of a partition soon after the window.
 The file that fills a disk has no name, so it disappears with the process. A systemd timer removes the limits of units.
 
-Faults on one host follow one another: a slow one, such as an orderly stop, delays the next. Faults on processes of other
-users need root; the caller becomes root as the site allows.
+The faults of a host are executed one after the other, so a slow one, such as an orderly stop, delays the next. Faults on
+processes of other users need root; the caller becomes root in the way that the site allows.
 """
 
 import contextlib
@@ -40,18 +40,18 @@ import proc
 import units
 from processes import SELF, AgentError
 
-AHEAD = 1.0  # seconds before the time of a fault at which its preparation begins
+AHEAD = 1.0  # the preparation of a fault begins this many seconds before its time
 STOP = 120  # seconds that an orderly stop of a server may take
-KILLED = 10  # seconds that the kernel may take to end a process after KILL
-READY = 300  # seconds after the window in which the servers must become ready
-PROBE = 0.5  # seconds between two checks whether the servers are ready
+KILLED = 10  # seconds that the kernel may take to end a killed process
+READY = 300  # seconds after the window within which the servers must become ready
+PROBE = 0.5  # seconds between two checks of whether the servers are ready
 FORGOTTEN = 10  # seconds after the window at which a partition or a unit's limit expires
-LEAST = 1 << 20  # maximum number of bytes that stay free on a disk that counts as full
+LEAST = 1 << 20  # a disk counts as full if fewer bytes than this are free
 TABLE = "inet dohyo_fault"  # table of nftables
 
 
 def run(*argv, stdin=""):
-    """Runs a program and returns its output; raises RuntimeError with the program's error output if it fails."""
+    """Runs a program and returns its output. Raises RuntimeError with the program's error output if the program fails."""
     done = subprocess.run(list(map(str, argv)), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError((done.stderr or done.stdout).strip() or f"{argv[0]} ended with exit code {done.returncode}")
@@ -69,7 +69,7 @@ def started(processes, role):
 
 
 class Servers:
-    """Processes of a system on this host."""
+    """Controls the processes of a system on this host."""
 
     def __init__(self, processes, names):
         self._processes = processes
@@ -80,11 +80,11 @@ class Servers:
         return [(name, pid) for name in self._names if (pid := self._processes.pid(name)) is not None]
 
     def down(self):
-        """Returns the names of the processes that have ended."""
+        """Returns the names of the processes that are not running."""
         return [name for name in self._names if self._processes.pid(name) is None]
 
     def units(self):
-        """Returns the names of the running systemd units."""
+        """Returns the names of the running processes' systemd units."""
         return [self._processes.unit(name).unit for name, _ in self.running()]
 
     def stop(self, name):
@@ -99,7 +99,7 @@ class Servers:
 
 
 def freeze(pids):
-    """Sends SIGSTOP to processes, and then to their children: a stopped process starts no others. Returns the pids of all."""
+    """Sends SIGSTOP to processes and then to their children, because a stopped process cannot start more. Returns all pids."""
     proc.send(signal.SIGSTOP, pids)
     children = proc.descendants(pids)
     proc.send(signal.SIGSTOP, children)
@@ -107,7 +107,7 @@ def freeze(pids):
 
 
 class Changed:
-    """Record of the changes to undo, in a file that is written before a change is made."""
+    """Records the changes to undo in a file, which is written before each change is made."""
 
     def __init__(self, folder):
         self._file = folder / "changed"
@@ -121,7 +121,7 @@ class Changed:
         self._write()
 
     def forget_all(self):
-        """Clears the record, because a power cut has undone all changes."""
+        """Clears the record after a power cut, which undid all changes."""
         self.what = {}
         self._write()
 
@@ -134,7 +134,7 @@ class Changed:
 
 
 class Faults:
-    """Fault kinds, one method for each, which prepares an event and returns a function that executes it."""
+    """Implements each kind of fault as a method that prepares an event and returns a function that executes it."""
 
     def __init__(self, processes, folder, plan):
         self.changed = Changed(folder)
@@ -144,7 +144,7 @@ class Faults:
         self.until = time.time()  # end of the window, in seconds since 1970
 
     def prepare(self, event):
-        """Prepares an event; returns a function that executes the event and returns a description of it."""
+        """Prepares an event. Returns a function that executes the event and returns a description of what was done."""
         return getattr(self, f"_{event['kind']}")(event)
 
     def _there(self):
@@ -159,7 +159,7 @@ class Faults:
         def do():
             pids = freeze([pid for _, pid in found])
             proc.send(signal.SIGKILL, pids)
-            # Wait for the end: the next fault must not find a process that is about to end.
+            # Wait until the processes have ended, so that the next fault does not find them.
             proc.waited(lambda: not any(map(proc.start_time, pids)), KILLED)
             return f"SIGKILL to {named(found)}"
 
@@ -178,7 +178,7 @@ class Faults:
         def do():
             down = self._servers.down()
             if not down:
-                raise RuntimeError(f"all processes of {self._plan['role']} run already")
+                raise RuntimeError(f"all processes of {self._plan['role']} are already running")
             started = [(name, self._servers.start(name)) for name in down]
             return f"started {named(started)}"
 
@@ -189,7 +189,7 @@ class Faults:
         pids = [pid for _, pid in found]
 
         def do():
-            # Record only these pids: the undo finds their children again.
+            # Record only these pids, because the undo finds their children.
             self.changed.note("pause", [[pid, proc.start_time(pid)] for pid in pids])
             freeze(pids)
             return f"SIGSTOP to {named(found)}"
@@ -210,7 +210,7 @@ class Faults:
             apart = sorted({*self.changed.what.get("partition", []), *event["apart"]})
             self.changed.note("partition", apart)
             nft(rules(apart, self.until + FORGOTTEN - time.time()))
-            return f"no packets from {', '.join(apart)}"
+            return f"dropping packets from {', '.join(apart)}"
 
         return do
 
@@ -219,7 +219,7 @@ class Faults:
             nft(NO_RULES)
             apart = self.changed.what.get("partition", [])
             self.changed.forget("partition")
-            return f"packets from {', '.join(apart)} again"
+            return f"accepting packets from {', '.join(apart)} again"
 
         return do
 
@@ -240,7 +240,7 @@ class Faults:
                 self._fillers.pop().close()
             folders = self.changed.what.get("fill", [])
             self.changed.forget("fill")
-            return f"room on the disks of {', '.join(folders)} again"
+            return f"freed the space on the disks of {', '.join(folders)}"
 
         return do
 
@@ -261,12 +261,12 @@ class Faults:
             for unit in units:
                 end_limit(unit)
             self.changed.forget("slow")
-            return f"no limit of reading and writing for {', '.join(units)}"
+            return f"removed the read and write limits of {', '.join(units)}"
 
         return do
 
     def undo(self, starts):
-        """Returns the events that undo the changes still in effect; with `starts`, also one that starts servers that ended."""
+        """Returns the events that undo the remaining changes. If `starts` is true, another event starts the servers that ended."""
         order = {"slow": "normal", "fill": "free", "partition": "heal", "pause": "resume"}
         undone = [kind for changed, kind in order.items() if changed in self.changed.what]
         if starts and self._servers.down():
@@ -281,11 +281,11 @@ def named(found):
     return ", ".join(f"{name} (process {pid})" for name, pid in found)
 
 
-NO_RULES = f"table {TABLE} {{}}\ndelete table {TABLE}\n"  # the declaration keeps the deletion from failing without a table
+NO_RULES = f"table {TABLE} {{}}\ndelete table {TABLE}\n"  # without the first line, deleting a missing table would fail
 
 
 def rules(addresses, seconds):
-    """Returns nftables rules that drop incoming packets from these addresses without an error; the peers drop packets as well."""
+    """Returns nftables rules that silently drop incoming packets from these addresses. The hosts there drop packets, too."""
     text = ""
     for version, kind in (("ip", "ipv4_addr"), ("ip6", "ipv6_addr")):
         if own := [each for each in addresses if (":" in each) == (version == "ip6")]:
@@ -300,7 +300,7 @@ def nft(text, *options):
 
 
 def fill(descriptor):
-    """Fills the disk of an open file until less than LEAST bytes are free; returns the size of the file."""
+    """Fills the disk of an open file until fewer than LEAST bytes are free. Returns the size of the file."""
     size, step = 0, 1 << 30
     while step >= LEAST:
         try:
@@ -317,10 +317,10 @@ LIMITS = ("IOReadBandwidthMax", "IOWriteBandwidthMax")  # properties of systemd 
 
 
 def limit(unit, folders, rate, seconds):
-    """Limits a unit's reads and writes to `rate` bytes per second each on each data disk, for at most `seconds`."""
+    """Limits a unit's reads and its writes to `rate` bytes per second on each data disk, for at most `seconds`."""
     allowed = run("systemctl", "show", "--property=DeviceAllow", "--value", unit).split()
     disks = [*folders, *(word for word in allowed if word.startswith("/dev/"))]
-    # Start the timer that removes the limit before setting the limit.
+    # Before setting the limit, start the timer that removes it.
     stop_timer(unit)
     run("systemd-run", "--quiet", "--collect", f"--unit={timer(unit)}", f"--on-active={max(1, round(seconds))}",
         "--timer-property=AccuracySec=1s", *no_limit(unit))  # fmt: skip
@@ -328,18 +328,18 @@ def limit(unit, folders, rate, seconds):
     group = run("systemctl", "show", "--property=ControlGroup", "--value", unit)
     found = Path(f"/sys/fs/cgroup{group}/io.max").read_text("ascii").split("\n")
     if not any(f"rbps={rate} wbps={rate} " in line for line in found):
-        raise RuntimeError(f"{unit}: systemd has set no limit for {', '.join(disks)}: io.max is '{', '.join(found)}'")
-    return f"{unit}: at most {rate:,} bytes/s read, and as many written, on {', '.join(disks)} (io.max: {', '.join(found[:-1])})"
+        raise RuntimeError(f"{unit}: systemd did not set a limit for {', '.join(disks)}: io.max is '{', '.join(found)}'")
+    return f"{unit}: at most {rate:,} bytes/s each for reads and writes on {', '.join(disks)} (io.max: {', '.join(found[:-1])})"
 
 
 def end_limit(unit):
     stop_timer(unit)
     run(*no_limit(unit))
-    # Remove the empty files that systemd leaves.
+    # Remove the empty files that systemd leaves behind.
     folder = Path(f"/run/systemd/system.control/{unit}.d")
     for name in LIMITS:
         (folder / f"50-{name}.conf").unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # the folder contains other files, or does not exist
+    with contextlib.suppress(OSError):  # the folder contains other files or does not exist
         folder.rmdir()
 
 
@@ -352,12 +352,12 @@ def timer(unit):
 
 
 def stop_timer(unit):
-    with contextlib.suppress(RuntimeError):  # the timer was never started, or has ended
+    with contextlib.suppress(RuntimeError):  # the timer was never started or has ended
         run("systemctl", "stop", f"{timer(unit)}.timer")
 
 
 UNIT = """\
-# Continues the faults of a run after this host was off. Dohyo removes this unit at the end of the run.
+# Continues the faults of a run after this host was switched off. Dohyo removes this unit at the end of the run.
 [Unit]
 Description=Faults of a run of Dohyo
 After=network-online.target local-fs.target
@@ -366,7 +366,7 @@ After=network-online.target local-fs.target
 Type=exec
 Environment={mark}
 ExecStart={command}
-# The processes that it starts must outlive it.
+# The servers that this unit starts must outlive it.
 KillMode=process
 
 [Install]
@@ -375,7 +375,7 @@ WantedBy=multi-user.target
 
 
 def install_unit(processes, host, unit, folders):
-    """Installs the unit that calls `boot`, and syncs its files and the servers' files to disk before the power is cut."""
+    """Installs the unit that calls `boot`. Syncs the unit's files and the servers' files to disk, because the power will be cut."""
     words = [*SELF, "faults", "boot", host]
     command = " ".join(json.dumps(word).replace("%", "%%").replace("$", "$$") for word in words)
     Path(units.UNITS, unit).write_text(UNIT.format(mark=processes.mark("fault"), command=command), "utf-8")
@@ -391,9 +391,9 @@ def remove_unit(unit):
 
 
 def wrong(kinds, plan):
-    """Yields the reasons why faults of these kinds are impossible here; every kind needs root."""
+    """Yields the reasons why these kinds of fault are impossible on this host. Every kind needs root."""
     if os.geteuid():
-        yield f"{', '.join(sorted(kinds))}: takes root; set dohyo_systemd: true in the inventory, so that Ansible becomes root"
+        yield f"{', '.join(sorted(kinds))}: needs root; set dohyo_systemd: true in the inventory, so that Ansible becomes root"
         return
     if "partition" in kinds:
         try:
@@ -404,31 +404,31 @@ def wrong(kinds, plan):
         for folder in plan["folders"]:
             if not os.path.ismount(folder):
                 yield (
-                    f"fill: {folder} is not on its own file system, and the system's must not become full;"
+                    f"fill: {folder} is not on its own file system, and the system disk must not become full;"
                     " set dohyo_devices to give the databases their own disks"
                 )
     if "power" in kinds and not plan["unit"]:
-        yield "power: takes units of systemd; set dohyo_systemd: true in the inventory, or leave the fault out"
+        yield "power: needs systemd units; set dohyo_systemd: true in the inventory, or leave the fault out"
     if "slow" in kinds:
         if not plan["unit"]:
-            yield "slow: takes units of systemd; set dohyo_systemd: true in the inventory, or leave the fault out"
+            yield "slow: needs systemd units; set dohyo_systemd: true in the inventory, or leave the fault out"
         try:
             controllers = Path("/sys/fs/cgroup/cgroup.controllers").read_text("ascii").split()
         except OSError:
             controllers = []
         if "io" not in controllers:
             yield (
-                "slow: there is no controller io of cgroup version 2, and version 1 limits no writes through the page cache; boot"
+                "slow: there is no controller io of cgroup version 2, and version 1 does not limit cached writes; boot"
                 " the host with systemd.unified_cgroup_hierarchy=1, or leave the fault out"
             )
         for folder in plan["folders"]:
             device = os.stat(folder).st_dev
             if not os.path.exists(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"):
-                yield f"slow: {folder} is on no block device, as with Btrfs or ZFS; use XFS or ext4, or leave the fault out"
+                yield f"slow: {folder} is not on a block device, as with Btrfs or ZFS; use XFS or ext4, or leave the fault out"
 
 
 class Serving:
-    """Carries out the plan of one run: waits for the window, executes each event at its time, and undoes everything."""
+    """Carries out the plan of one run: waits for the window, executes each event at its time, and undoes all faults."""
 
     def __init__(self, processes, folder, plan):
         self._folder = folder
@@ -439,9 +439,9 @@ class Serving:
         self._window = None
 
     def go_on(self):
-        """Waits after a boot until the controller is back, and continues the plan."""
+        """Continues the plan after a boot, once the controller has reconnected."""
         self._faults.changed.forget_all()
-        # Check the pid file first: the agent removes the old window before it writes the pid file.
+        # Check the pid file first, because the agent removes the old window before it writes its pid file.
         while not (self._agent_lives(False) and self._read_window()):
             if time.time() > self._until:
                 remove_unit(self._unit)
@@ -510,7 +510,7 @@ class Serving:
         return self._window
 
     def _agent_lives(self, before):
-        """Returns whether conversation.py runs, or `before` if it has not started yet."""
+        """Returns whether conversation.py is running, or `before` if it has not started yet."""
         agent = proc.read_pid(self._folder / "agent")
         return proc.is_alive(*agent) if agent else before
 
@@ -521,7 +521,7 @@ def serve(processes, host, plan):
     plan["servers"] = [name for name, _ in Servers(processes, [name for name in names if name not in plan["spared"]]).running()]
     switched = any(event["kind"] == "power" for event in plan["events"])
     if switched and (spared := Servers(processes, [name for name in names if name in plan["spared"]]).running()):
-        raise AgentError(f"power: {named(spared)} would end, and must not; name another host")
+        raise AgentError(f"power: {named(spared)} runs here and must not end; name another host")
     folder = folder_of(processes, host)
     folder.mkdir(exist_ok=True)
     (folder / "done.jsonl").touch()
@@ -530,7 +530,7 @@ def serve(processes, host, plan):
     if switched:
         install_unit(processes, host, plan["unit"], plan["folders"])
     if child := os.fork():
-        # With this pid file, the host's sampler counts the process as one of Dohyo's.
+        # This pid file makes the host's sampler count the process as one of Dohyo's.
         proc.write_pid(folder / "pid", child)
         return
     os.setsid()
@@ -557,7 +557,7 @@ def undo(processes):
                 os.kill(known[0], signal.SIGKILL)
                 time.sleep(proc.LOOK)
         plan = {"servers": [], "unit": ""}
-        with contextlib.suppress(OSError, ValueError):  # the earlier `serve` ended before it wrote its plan
+        with contextlib.suppress(OSError, ValueError):  # the earlier `serve` may have ended before it wrote its plan
             plan = json.loads((folder / "plan").read_text("utf-8"))
         faults = Faults(processes, folder, plan)
         for event in faults.undo(starts=False):
@@ -567,7 +567,7 @@ def undo(processes):
             (folder / file).unlink(missing_ok=True)
         for file in (*folder.glob("changed*"), *folder.glob("*.new")):
             file.unlink()
-        with contextlib.suppress(OSError):  # the folder contains files that this program did not write
+        with contextlib.suppress(OSError):  # the folder may contain files that this program did not write
             folder.rmdir()
 
 

@@ -1,4 +1,4 @@
-"""Reads /proc, and reads and writes pid files; every other module uses this one.
+"""Reads /proc, and reads and writes pid files. All other modules use this one.
 
 The kernel reuses pids, so only pid and start time together identify a process. A pid file contains both: "PID START-TIME", the
 latter in clock ticks since boot.
@@ -7,13 +7,13 @@ latter in clock ticks since boot.
 import os
 import time
 
-HEARTBEAT = 30.0  # seconds without a message after which the controller counts as gone
+HEARTBEAT = 30.0  # seconds without a message after which the connection to the controller counts as lost
 LOOK = 0.02  # seconds between two checks of something that is about to happen
 
 
 def read(path):
     """Returns the content of a file as bytes; raises OSError."""
-    # os.open is three times as fast as open(), and the sampler reads a file for each process every second.
+    # os.open is three times as fast as open(), and the sampler reads one file per process every second.
     file = os.open(path, os.O_RDONLY)
     try:
         parts = []
@@ -25,12 +25,12 @@ def read(path):
 
 
 def stat(pid):
-    """Returns the fields of /proc/PID/stat after the name, which may contain spaces and brackets; raises OSError."""
+    """Returns the fields of /proc/PID/stat that follow the process name, which may contain spaces and brackets. Raises OSError."""
     return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
 def start_time(pid):
-    """Returns the start time of a process; None if it has ended, or is a zombie."""
+    """Returns the start time of a process, or None if the process has ended or is a zombie."""
     try:
         fields = stat(pid)
     except OSError:
@@ -39,7 +39,7 @@ def start_time(pid):
 
 
 def is_alive(pid, start):
-    """Returns whether a process with this pid and start time runs."""
+    """Returns whether a process with this pid and start time is running."""
     return start is not None and start_time(pid) == start
 
 
@@ -49,7 +49,7 @@ def process_ids():
 
 
 def descendants(pids, sessions=()):
-    """Returns all descendants of these processes, and all processes in these sessions, without the processes themselves."""
+    """Returns the pids of all descendants of these processes and of all other processes in these sessions."""
     parents, found = {}, list(pids)
     for pid in process_ids():
         try:
@@ -65,7 +65,7 @@ def descendants(pids, sessions=()):
 
 
 def send(number, pids):
-    """Sends a signal to each process that still runs; raises PermissionError for another user's process."""
+    """Sends a signal to each process that is still running. Raises PermissionError if a process belongs to another user."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -74,7 +74,7 @@ def send(number, pids):
 
 
 def read_pid(file):
-    """Returns the pid and start time in a pid file; None if the file is missing or lacks the start time."""
+    """Returns the pid and start time from a pid file, or None if the file is missing or lacks the start time."""
     try:
         pid, start = read(file).split()
         return int(pid), int(start)
@@ -83,12 +83,12 @@ def read_pid(file):
 
 
 def write_pid(file, pid):
-    """Writes a pid file. A zombie still has a start time; raises OSError if the process no longer exists."""
+    """Writes a pid file. The process may be a zombie. Raises OSError if the process no longer exists."""
     write(file, f"{pid} {int(stat(pid)[19])}\n")
 
 
 def write(file, text, sync=False):
-    """Writes a file in one step, so that readers never see half of it; raises OSError."""
+    """Writes a file atomically, so that readers never see a part of it. Raises OSError."""
     new = f"{file}.{os.getpid()}.new"  # other agents on the same machine may write the same file
     with open(new, "w", encoding="utf-8", errors="surrogateescape") as output:
         output.write(text)
@@ -99,7 +99,7 @@ def write(file, text, sync=False):
 
 
 def waited(holds, seconds):
-    """Waits up to `seconds` until `holds()` returns a true value; returns the last value of `holds()`."""
+    """Waits up to `seconds` until `holds()` returns a true value. Returns the last value of `holds()`."""
     end = time.monotonic() + seconds
     while not (answer := holds()) and time.monotonic() < end:
         time.sleep(LOOK)
@@ -107,10 +107,10 @@ def waited(holds, seconds):
 
 
 def in_lane(name, lane):
-    """Returns the name of a process, with the lane as its suffix if trials take turns on the hosts."""
+    """Returns the name of a process. The lane is its suffix if trials of several systems take turns on the hosts."""
     return f"{name}.{lane}" if lane else name
 
 
 def belongs(name, lane):
-    """Returns whether NAME belongs to the trial in that lane, which is its system's role; always true for "" as lane."""
+    """Returns whether the process NAME belongs to the trial of that lane (a system's role). If lane is "", the result is true."""
     return not lane or name == lane or name.startswith(f"{lane}-") or name.endswith(f".{lane}")

@@ -4,8 +4,8 @@ Files of the process NAME in HOME/run/NAME: pid (format: proc.py), exit (exit co
 command (DIR OUT ERR COMMAND…, each followed by a NUL; empty for a systemd unit), probes (commands that succeed when NAME is
 ready, one JSON list per line), and for a systemd unit also unit (units.py).
 
-Dohyo marks its processes with an environment variable, which has the secret of this installation and the name. A process
-without this mark is never stopped, whatever a pid file says. The mark also finds a process whose pid file was lost.
+Dohyo marks its processes with an environment variable that contains the secret of this installation and the process name. A
+process without this mark is never stopped, even if a pid file names it. A process whose pid file was lost is found by its mark.
 """
 
 import os
@@ -29,7 +29,7 @@ FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z
 
 
 class Processes:
-    """The processes that were started from one home folder."""
+    """Manages the processes that were started from one home folder."""
 
     def __init__(self, home=HOME):
         self.home = home
@@ -39,11 +39,11 @@ class Processes:
             raise AgentError(f"{self.run} is a symbolic link to {to}, and links are not followed; remove the link")
 
     def path(self, name, *file):
-        """Returns the folder of NAME, or a file in it."""
+        """Returns the path of the folder of NAME, or of a file in that folder."""
         return os.path.join(self.run, name, *file)
 
     def secret(self):
-        """Returns the secret of this installation, and makes it if it is missing."""
+        """Returns the secret of this installation. Creates the secret if it is missing."""
         file = os.path.join(self.run, "secret")
         try:
             if secret := proc.read(file).decode("ascii").strip():
@@ -56,7 +56,7 @@ class Processes:
         output = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             os.write(output, proc.read("/proc/sys/kernel/random/uuid"))
-            # Several agents may share this folder. The link makes the first secret the valid one, and makes it visible as a whole.
+            # Several agents may share this folder. Linking is atomic and succeeds only once, so all agents use the same secret.
             os.link(new, file)
         except FileExistsError:
             pass
@@ -66,22 +66,22 @@ class Processes:
         return proc.read(file).decode("ascii").strip()
 
     def mark(self, name):
-        """Returns the environment variable that marks a process of NAME."""
+        """Returns the environment variable that marks the processes of NAME."""
         return f"DOHYO_SERVICE={self.secret()}:{name}"
 
     def own(self, *files):
-        """Changes the owner of files that root made to the owner of the home, who must be able to write and remove them."""
+        """Gives files that root created to the owner of the home, who must be able to write and remove them."""
         if os.geteuid() == 0:
             owner = os.stat(proc.__file__)
             for file in files:
                 os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
     def is_unit(self, name):
-        """Returns whether NAME was started as a unit of systemd."""
+        """Returns whether NAME was started as a systemd unit."""
         return os.path.exists(self.path(name, "unit"))
 
     def unit(self, name):
-        """Returns the unit of NAME. Imports the module late, because most processes are not units."""
+        """Returns the unit of NAME. The module is imported here, because most processes are not units."""
         import units
 
         return units.Unit(self, name)
@@ -89,7 +89,7 @@ class Processes:
     # ---- What runs ----
 
     def pid(self, name):
-        """Returns the pid of NAME if it runs and is the process that was started, otherwise None."""
+        """Returns the pid of NAME if the process that was started is still running, otherwise None."""
         if self.is_unit(name):
             return self.unit(name).pid()
         known = proc.read_pid(self.path(name, "pid"))
@@ -102,7 +102,7 @@ class Processes:
             return False
 
     def marked(self, name):
-        """Returns the pids of the process NAME, its supervisor and their children; for a unit only the main pid."""
+        """Returns the pids of the process NAME, its supervisor and their children. For a unit, returns only the main pid."""
         if self.is_unit(name):
             pid = self.pid(name)
             return [pid] if pid else []
@@ -110,7 +110,7 @@ class Processes:
         for pid in proc.process_ids():
             try:
                 environment = proc.read(f"/proc/{pid}/environ")
-            except OSError:  # the process has ended, or belongs to another user
+            except OSError:  # the process has ended or belongs to another user
                 continue
             if mark in environment and mark in environment.split(b"\0") and proc.start_time(pid) is not None:
                 found.append(pid)
@@ -128,21 +128,21 @@ class Processes:
     # ---- How it ended ----
 
     def exit_code(self, name):
-        """Returns the exit code of NAME, or 128 + the signal that ended it; None if it is not known, or not known yet."""
+        """Returns the exit code of NAME, or 128 + the signal that ended it, or None if the exit code is unknown."""
         try:
             return int(proc.read(self.path(name, "exit")))
         except (OSError, ValueError):
             return None
 
     def is_over(self, name):
-        """Returns whether NAME has ended and its exit code is recorded, or can no longer be."""
+        """Returns whether NAME has ended and its exit code either is recorded or cannot be recorded any more."""
         if self.is_unit(name):
             return self.unit(name).note_exit()
         has_exit = self.exit_code(name) is not None
         return has_exit or not os.path.exists(self.path(name, "pid")) or not self._is_supervised(name)
 
     def how_it_ended(self, name, patience=LONGEST_EXIT):
-        """Returns a sentence that says how NAME ended; waits up to `patience` seconds for the end."""
+        """Waits up to `patience` seconds for the end of NAME, and returns a sentence that says how NAME ended."""
         proc.waited(lambda: self.is_over(name), patience)
         code = self.exit_code(name)
         if code is not None:
@@ -153,7 +153,7 @@ class Processes:
         return f"{name} was not started"
 
     def last_words(self, name):
-        """Returns the last error message of NAME. Without one, returns the first error in its log with the next line, or the last line."""
+        """Returns the last ERROR: line of NAME's log, otherwise the first error and the next line, otherwise the last line."""
         import re
 
         try:
@@ -170,11 +170,11 @@ class Processes:
         return words.decode("utf-8", "replace")[:600]
 
     def was_started(self, name):
-        """Returns whether NAME was started, whether it runs or not."""
+        """Returns whether NAME was started. NAME may have ended since then."""
         return os.path.exists(self.path(name, "pid")) or self.is_unit(name)
 
     def status(self, name, patience=LONGEST_EXIT):
-        """Returns a sentence that describes the state of NAME, and RUNS, ENDED or NOT_STARTED."""
+        """Returns a sentence that describes the state of NAME, and the state: RUNS, ENDED or NOT_STARTED."""
         if pid := self.pid(name):
             return f"{name} runs as process {pid}", RUNS
         return self.how_it_ended(name, patience), ENDED if self.was_started(name) else NOT_STARTED
@@ -182,20 +182,20 @@ class Processes:
     # ---- Starting ----
 
     def refuse_second(self, name):
-        """Raises AgentError if NAME runs already."""
+        """Raises AgentError if NAME is already running."""
         if pids := self.marked(name):
             listed = ", ".join(map(str, pids))
             way_out = f"{self.home}/bin/agent stop {name} 60"
             raise AgentError(f"{name} already runs as process {listed}; stop it first: {way_out}")
 
     def start(self, name, folder, out, err, *command):
-        """Starts NAME in a folder, in a new session, with its output in files; raises AgentError if that fails."""
+        """Starts NAME in a folder and a new session, and writes its output to files. Raises AgentError if NAME does not start."""
         begun = self.begin(name, folder, out, err, *command)
         if not proc.waited(begun, LONGEST_START):
             raise AgentError(f"{name} was not started: {self.last_words(name)}")
 
     def begin(self, name, folder, out, err, *command):
-        """Begins to start NAME. Returns a function that returns whether NAME has started. Both raise AgentError."""
+        """Begins to start NAME. Returns a function that returns whether NAME has started, or raises AgentError if that failed."""
         import fcntl
         import subprocess
 
@@ -204,7 +204,7 @@ class Processes:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise AgentError(f"{name} is being started by another process right now") from None
+                raise AgentError(f"another process is starting {name}") from None
             self.refuse_second(name)
             log = os.path.join(folder, err)
             with open(os.path.join(folder, out), "w", encoding="ascii"), open(log, "a", encoding="ascii"):
@@ -235,13 +235,13 @@ class Processes:
         return has_begun
 
     def link_log(self, name, err):
-        """Makes `errors` a link to the log of NAME."""
+        """Creates the link `errors` to the log of NAME."""
         link = self.path(name, "errors")
         _remove(link)
         os.symlink(os.path.realpath(err), link)
 
     def supervise(self, name, folder, out, err, *command):
-        """Runs the command as the supervisor in the new session; records its pid and, at the end, its exit code."""
+        """Acts as the supervisor in the new session: runs the command, and records its pid and later its exit code."""
         import signal
 
         os.chdir(folder)
@@ -253,7 +253,7 @@ class Processes:
                 errors = output if is_one else os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
                 os.dup2(output, 1)
                 os.dup2(errors, 2)
-                for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, and a child would inherit that
+                for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, and a child would inherit this
                     signal.signal(number, signal.SIG_DFL)
                 os.execvp(command[0], command)
             except OSError as error:
@@ -265,14 +265,14 @@ class Processes:
         proc.write(self.path(name, "exit"), f"{code}\n")
 
     def again(self, name):
-        """Starts NAME again after its end, with the same command; renames its earlier output to OUT.N and ERR.N. Raises AgentError."""
+        """Starts NAME again with the same command. Renames its earlier output to OUT.N and ERR.N. Raises AgentError."""
         try:
             log = os.readlink(self.path(name, "errors"))
             words = proc.read(self.path(name, "command")).decode("utf-8", "surrogateescape").split("\0")[:-1]
         except OSError:
             raise AgentError(f"{name} was not started") from None
         if self.pid(name):
-            raise AgentError(f"{name} runs already")
+            raise AgentError(f"{name} is already running")
         _keep(log)
         if self.is_unit(name):
             self.unit(name).again()
@@ -283,7 +283,7 @@ class Processes:
     # ---- Readiness ----
 
     def until(self, name, seconds, command):
-        """Waits until a command succeeds; raises AgentError after `seconds`, or at once if NAME ends first."""
+        """Waits until a command succeeds. Raises AgentError after `seconds`, or as soon as NAME ends."""
         begin = time.monotonic()
         while (left := begin + seconds - time.monotonic()) > 0:
             used = _used_by_children()
@@ -291,7 +291,7 @@ class Processes:
                 return
             if not self.pid(name):
                 raise AgentError(self.how_it_ended(name))
-            # Pause as long as the check computed, so that checks take little processor time from the starting server.
+            # Pause for as long as the check used a processor, so that checks leave processor time to the starting server.
             time.sleep(max(_rest(begin), _used_by_children() - used))
         if not self.pid(name):
             raise AgentError(self.how_it_ended(name))
@@ -309,7 +309,7 @@ class Processes:
         self.until(name, seconds, command)
 
     def probe(self, name):
-        """Returns whether NAME runs and all recorded readiness checks succeed."""
+        """Returns whether NAME is running and all its recorded readiness checks succeed."""
         import json
 
         if not self.pid(name):
@@ -323,24 +323,24 @@ class Processes:
     # ---- Stopping ----
 
     def stop(self, name, seconds):
-        """Stops NAME: sends TERM, waits, sends KILL; for 0 seconds KILL at once. Returns a sentence; empty if nothing ran."""
+        """Sends TERM to NAME, waits, and sends KILL; sends only KILL for 0 seconds. Returns a sentence, or "" if it did not run."""
         pids = self.marked(name)
         if not pids:
             return ""
         self.ask_to_end(name, pids, KILL if seconds == 0 else TERM)
-        # After KILL, the kernel also needs a moment to end the process.
+        # Even after KILL, the kernel needs a moment to end the process.
         if self.wait_for_end(name, seconds or 10):
             return f"stopped {name}"
         proc.send(KILL, self.marked(name))
         return f"killed {name}: it did not stop within {seconds or 10} s"
 
     def ask_to_end(self, name, pids, number):
-        """Sends a signal to the process but not to its supervisor, so that its exit code is recorded."""
+        """Sends a signal to the process but not to its supervisor, so that the supervisor can record the exit code."""
         pid = self.pid(name)
         proc.send(number, [pid] if pid else pids)
 
     def wait_for_end(self, name, seconds):
-        """Waits up to `seconds`; returns whether all processes of NAME have ended."""
+        """Waits up to `seconds` for all processes of NAME to end. Returns whether they have ended."""
         begin = time.monotonic()
         while self.marked(name):
             if time.monotonic() >= begin + seconds:
@@ -349,9 +349,9 @@ class Processes:
         return True
 
     def stop_all(self, seconds, killed="", *spared):
-        """Stops all processes in reverse order of their start: clients before the servers that they use. Yields sentences.
+        """Stops all processes, in reverse order of their start, and removes files with connection settings. Yields sentences.
 
-        Removes the files of connection settings, too. :param killed: the process of that name, and all NAME-PART, are killed at once
+        :param killed: name of a process that is killed immediately, together with all NAME-PART
         :param spared: lanes whose processes keep running
         """
         started = []
@@ -377,7 +377,7 @@ class Processes:
 
 
 def succeeds(command, seconds):
-    """Returns whether a command succeeds within `seconds`, and LONGEST_CHECK. If it does not end, kills it with all descendants."""
+    """Returns whether a command succeeds within `seconds` and LONGEST_CHECK. Kills it with all descendants if it does not end."""
     import subprocess
 
     nothing = subprocess.DEVNULL
@@ -391,7 +391,7 @@ def succeeds(command, seconds):
         return False
     finally:
         if check.poll() is None:
-            # Stop the process first, so that it starts no further children.
+            # Stop the process first, so that it cannot start more children.
             proc.send(STOP_SIGNAL, [check.pid])
             children = proc.descendants([check.pid], [check.pid])
             proc.send(STOP_SIGNAL, children)
@@ -400,7 +400,7 @@ def succeeds(command, seconds):
 
 
 def _rest(begin):
-    """Returns the seconds until the next check: a tenth of the time since the first check, at most REST."""
+    """Returns the seconds until the next check: a tenth of the time since the first check, but at most REST."""
     return min(max((time.monotonic() - begin) / 10, proc.LOOK), REST)
 
 

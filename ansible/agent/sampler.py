@@ -1,24 +1,24 @@
-"""Writes the kernel's counters of this host to standard output once per second; docs/method.md describes the metrics.
+"""Writes this host's kernel counters to standard output once per second. docs/method.md describes the metrics.
 
 This program only copies the kernel's counters. It replaces sysstat, which root would have to install on hosts without internet,
 and psutil, which would have to be compiled for each host. Hosts without a deployment receive only this file and proc.py.
 
-The output is JSON lines, compressed with gzip. The first line describes the host, each further line is one sample:
-{"cpus": number of processors,  "boot": the kernel's boot id,  "sees_all": sees_all(), and no attached server is here}
+The output consists of JSON lines, compressed with gzip. The first line describes the host, each further line is one sample:
+{"cpus": number of processors,  "boot": the kernel's boot id,  "sees_all": sees_all(), but false on attached servers' hosts}
 {"time": seconds since 1970, "up": seconds since boot,
  "cpu": [user, nice, system, idle, iowait, irq, softirq, steal],               ticks of all processors together
  "memory": [total, free, available, buffers, cached, reclaimable slab],        bytes
- "disks": {name: [reads, bytes read, writes, bytes written, ms in which it was busy]},
+ "disks": {name: [reads, bytes read, writes, bytes written, ms in which the disk was busy]},
  "networks": {name: [bytes received, bytes sent]},
- "known": [Dohyo's processes, the kernel's own threads],                       ticks; only if sees_all is true, and not
-                                                                               if ticks of an ended process were lost
- "frequency": mean processor frequency, as a share of the maximum,              both every ten seconds, and only if
- "celsius": temperature of the hottest processor sensor}                        the kernel provides them
-  agent sample [SECONDS "PID START MACHINE" [SERVERS [LANE]]]   ends when the reader of the samples is gone (class Reader);
+ "known": [Dohyo's processes, the kernel's own threads],                       ticks; only if sees_all is true and no
+                                                                               ticks of an ended process were lost
+ "frequency": mean processor frequency, as a share of the maximum,              every ten seconds, if the kernel
+ "celsius": temperature of the hottest processor sensor}                        provides them
+  agent sample [SECONDS "PID START MACHINE" [SERVERS [LANE]]]   ends when the reader of the samples has ended (class Reader);
                                              SERVERS: addresses of an attached system, whose processes are unknown;
                                              LANE: only the processes of that trial count as Dohyo's
 
-The counters begin at boot, as in the kernel; "known" begins at the first sample. The reader computes differences, and handles
+The counters begin at boot, as in the kernel; "known" begins at the first sample. The reader computes differences and handles
 reboots and overflows.
 """
 
@@ -38,12 +38,12 @@ from collections import namedtuple
 import proc
 
 PERIOD = 1.0  # seconds between two samples
-FLUSH = 10  # samples between two flushes to the disk; each flush costs a few bytes
-LIMIT = 200 * 1024 * 1024  # bytes of output after which the sampler ends, which takes some weeks
+FLUSH = 10  # samples between two flushes of the compressed output; each flush adds a few bytes
+LIMIT = 200 * 1024 * 1024  # bytes of output after which the sampler ends; this takes a few weeks
 GZIP = 31  # zlib's number for a gzip stream
-SECTOR = 512  # bytes of a sector in /proc/diskstats, whatever the disk uses (Documentation/admin-guide/iostats.rst)
+SECTOR = 512  # bytes per sector in /proc/diskstats, for every disk (Documentation/admin-guide/iostats.rst)
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD, a flag in /proc/PID/stat
-SENSORS = ("x86_pkg_temp", "cpu", "soc")  # beginnings of the types of thermal zones that measure processors
+SENSORS = ("x86_pkg_temp", "cpu", "soc")  # prefixes of the types of thermal zones that measure processors
 MEMORY = ("MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "SReclaimable")
 
 
@@ -52,7 +52,7 @@ def read(path):
 
 
 def processors():
-    """Returns the first line of /proc/stat without the guests' time, which user and nice already include."""
+    """Returns the values in the first line of /proc/stat, without the guests' time, which user and nice already include."""
     with open("/proc/stat", encoding="ascii") as file:
         return [int(field) for field in file.readline().split()[1:9]]
 
@@ -63,7 +63,7 @@ def memory():
 
 
 def has_device(kind, name):
-    """Returns whether a disk or network card is real or virtual hardware, and not made of other devices."""
+    """Returns whether a disk or network card is a physical or virtual device that does not consist of other devices."""
     return os.path.exists(f"/sys/{kind}/{name}/device")
 
 
@@ -80,7 +80,7 @@ def disks():
 
 
 def networks():
-    """Returns the counters of network cards, without bonds and bridges; without cards, as in a container, of all interfaces."""
+    """Returns the counters of network cards and the loopback, or of all interfaces if there are no cards (as in a container)."""
     found = {}
     for line in read("/proc/net/dev").splitlines()[2:]:
         name, _, fields = line.partition(":")
@@ -93,8 +93,8 @@ def networks():
 
 
 def sees_all():
-    """Returns whether the use of other processes can be computed. In a container it cannot, as /proc/stat is of the whole
-    machine. It also cannot if /proc hides processes, or if a cgroup's quota hides how much time other processes leave."""
+    """Returns whether the processor time of other processes can be computed. It cannot in a container, where /proc/stat covers
+    the whole machine. Nor can it if /proc hides processes or a cgroup's quota hides the time that other processes leave."""
     try:
         return read("/proc/2/comm").strip() == "kthreadd" and not has_quota()
     except OSError:
@@ -117,7 +117,7 @@ def has_quota():
 
 
 def has_servers(places):
-    """Returns whether this host has one of the addresses (format: docs/attach.md), which it tests by binding a socket."""
+    """Returns whether one of the addresses (format: docs/attach.md) belongs to this host. Tests this by binding a socket."""
     for place in filter(None, places.split(",")):
         name, plain = re.match(r"\[(.*)\]|([^:/]*)", place).groups()
         with contextlib.suppress(OSError, ValueError):
@@ -129,9 +129,9 @@ def has_servers(places):
 
 
 def clocks(root="/sys"):
-    """Returns the frequency and temperature of the processors. On some machines, reading a frequency interrupts a processor."""
+    """Returns the frequency and temperature of the processors. Call rarely: on some machines, the read interrupts a processor."""
     found = {}
-    # A maximum frequency of 0 must not end the sampler.
+    # A reported maximum frequency of 0 must not end the sampler.
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
         folders = glob.glob(f"{root}/devices/system/cpu/cpufreq/policy*")
         shares = [int(read(f"{each}/scaling_cur_freq")) / int(read(f"{each}/cpuinfo_max_freq")) for each in folders]
@@ -143,7 +143,7 @@ def clocks(root="/sys"):
     return found
 
 
-# Fields of /proc/PID/stat. `used` is the ticks of the process, `of_children` the ticks of children that it has waited for.
+# Fields of /proc/PID/stat. `used`: ticks of the process; `of_children`: ticks of the children that it has waited for.
 Process = namedtuple("Process", "start parent session flags used of_children")
 
 
@@ -159,11 +159,11 @@ def all_processes():
 
 
 class Known:
-    """Ticks that Dohyo's processes and the kernel's own threads have used since the first look; other processes used the rest.
+    """Counts the ticks that Dohyo's processes and the kernel's own threads have used. Other processes used the rest.
 
     Dohyo's processes are those with a pid file in the folder `run`, all processes in their sessions, conversation.py,
-    this process, and all descendants of these. Their ancestors (Ansible, dohyo, sshd, a shell) count without
-    their other descendants, because a shell also starts unrelated work.
+    this process, and all their descendants. Their ancestors (Ansible, dohyo, sshd, a shell) also count, but not
+    the ancestors' other descendants, because a shell also starts unrelated programs.
     """
 
     def __init__(self, run, lane=""):
@@ -173,12 +173,12 @@ class Known:
         self._before, self._were = {}, set()
 
     def look(self):
-        """Returns the ticks of Dohyo's processes and of kernel threads; None if ticks since the previous look were lost."""
+        """Returns the ticks of Dohyo's processes and of kernel threads, or None if ticks since the previous call were lost."""
         now = all_processes()
         ours, starters = self._told_apart(now)
         is_whole = all(self._is_accounted(pid, now, ours) for pid in self._were)
         if self._before:
-            # A parent's figure includes a child from its end on, so subtract the ticks that were already counted for the child.
+            # When a child ends, its ticks are added to its parent's, so subtract the ticks that were already counted for the child.
             ended = [self._before[pid] for pid in self._were if not self._is_same(pid, now)]
             children = sum(self._growth(now, pid, "of_children") for pid in ours)
             children -= sum(each.used + each.of_children for each in ended)
@@ -208,8 +208,8 @@ class Known:
         return ours, starters - ours
 
     def _is_accounted(self, pid, now, ours):
-        """Returns whether the process exists, or one of Dohyo's processes has waited for it. If a client and its supervisor
-        end within milliseconds, init waits for the client, and its ticks since the previous look are lost."""
+        """Returns whether the process still exists or one of Dohyo's processes has waited for it. If a client and its supervisor
+        end within milliseconds, init waits for the client, so the client's ticks since the previous call are lost."""
         while not self._is_same(pid, now):
             if pid not in self._were:
                 return False
@@ -220,7 +220,7 @@ class Known:
         return pid in now and pid in self._before and now[pid].start == self._before[pid].start
 
     def _growth(self, now, pid, what):
-        """Returns the ticks since the previous look; for a new process, all of its ticks."""
+        """Returns the ticks of a process since the previous call of `look`. For a new process, returns all of its ticks."""
         return getattr(now[pid], what) - (getattr(self._before[pid], what) if self._is_same(pid, now) else 0)
 
 
@@ -238,8 +238,8 @@ def sample(known, clock):
 
 
 class Reader:
-    """Tells whether the reader of the samples is gone. The reader is the controller (PID START as in the lookup `controller`)
-    if it runs on this machine, otherwise the agents. Agents run only during loads and runs, so none may run for SECONDS."""
+    """Checks whether the reader of the samples has ended. The reader is the controller (PID START as in the lookup `controller`)
+    if it runs on this machine, otherwise the agent. The agent runs only during loads and runs, so it may be missing for SECONDS."""
 
     def __init__(self, run, seconds="inf", controller="", _servers="", lane=""):
         pid, start, machine = (*controller.split(" ", 2), "", "", "")[:3]
@@ -291,7 +291,7 @@ def main(run="", *words):
         output.line(sample(known, clocks() if count % FLUSH == 0 else {}))
         if count % FLUSH == 0:
             output.flush()
-        # After a pause of the host, continue from now: do not take the missed samples.
+        # After a pause of the host, continue with the current time, and do not make up for missed samples.
         due = max(due + PERIOD, time.monotonic())
         ended = signal.sigtimedwait(ends, max(0, due - time.monotonic()))
         if ended is not None or output.written > LIMIT or reader.is_gone():

@@ -7,9 +7,9 @@ from pathlib import Path
 import proc
 from processes import LONGEST_EXIT
 
-COMPILERS = ("C1 CompilerThre", "C2 CompilerThre", "JVMCI")  # beginnings of the names of HotSpot's compiler threads, from JDK 9 on
+COMPILERS = ("C1 CompilerThre", "C2 CompilerThre", "JVMCI")  # prefixes of the names of HotSpot's compiler threads, from JDK 9 on
 LOOK_AT_COMPILERS = 1.0  # seconds between two reads of the compiler threads
-AT_THE_END = 5  # seconds to wait at the end for reports of servers that have just ended
+AT_THE_END = 5  # seconds to wait at the end until servers that have just ended are reported
 TICKS = sysconf("SC_CLK_TCK")
 PAGE = sysconf("SC_PAGE_SIZE")
 
@@ -19,14 +19,14 @@ class Process:
 
     def __init__(self, pid, started=None):
         self.alive = True
-        self.cpu = 0.0  # user and system seconds, with those of children that have ended
+        self.cpu = 0.0  # user and system time in seconds, including children that have ended
         self.memory = 0.0  # resident memory, in MiB
         self.pid = pid
         self._started = started
         self.look()
 
     def look(self):
-        """Reads the processor time and memory of the process; after its end, the last values stay."""
+        """Reads the processor time and memory of the process. After the process has ended, the last values remain."""
         fields = _stat(self.pid)
         if fields is None or fields[0] in (b"Z", b"X") or self._started not in (None, int(fields[19])):
             self.alive = False
@@ -36,9 +36,9 @@ class Process:
         self.memory = int(fields[21]) * PAGE / 2**20
 
     def with_children(self):
-        """Returns the processor seconds and MiB of the process and its children: PostgreSQL has a process for each connection.
+        """Returns the processor seconds and MiB of the process and its children. PostgreSQL runs one process per connection.
 
-        Shared memory, such as a cache, counts once, with the value of the process that uses most of it.
+        Shared memory, such as a cache, is counted once: the value of the process that uses most of it.
         """
         if not self.alive:
             return self.cpu, self.memory
@@ -62,7 +62,7 @@ class Process:
                 pass
 
     def compilers(self):
-        """Returns the processor seconds of each JIT compiler thread that runs."""
+        """Returns the processor seconds of each running JIT compiler thread."""
         found = {}
         for thread in Path(f"/proc/{self.pid}/task").glob("*"):
             try:
@@ -86,14 +86,14 @@ def _used(fields):
 
 
 class Servers:
-    """The server processes of one system on this host."""
+    """Watches the server processes of one system on this host."""
 
     def __init__(self, processes, send, system):
         self._of_host = processes
         self._send = send
         self._system = system
         self._processes = {}
-        self._before = []  # ended processes that were started again, with their last figures
+        self._before = []  # processes that ended and were started again, with their last figures
         self._reported = set()
         self._gone = {}  # time at which the end of each process was noticed, in seconds since 1970
         self._window = None
@@ -101,7 +101,7 @@ class Servers:
         self.find()
 
     def find(self):
-        """Finds the processes, and those that were started again since the last call."""
+        """Finds all processes of the system, including those that were started again since the last call."""
         for folder in sorted(Path(self._of_host.run).glob("*")) if self._system else []:
             if folder.is_dir() and (folder.name == self._system or folder.name.startswith(f"{self._system}-")):
                 process = self._process(folder.name)
@@ -115,10 +115,10 @@ class Servers:
                 self._processes[folder.name] = process
 
     def _process(self, name):
-        """Returns the process of that name, which may have ended already; None if it was not started."""
+        """Returns the process of that name, which may have ended, or None if it was not started."""
         if pid := self._of_host.pid(name):
             return Process(pid)
-        # No process has the pid 0, so this object counts as ended.
+        # No process has pid 0, so this object counts as ended.
         return Process(0) if self._of_host.was_started(name) else None
 
     @property
@@ -147,7 +147,7 @@ class Servers:
         processes = self._of_host
         if processes.pid(name) or processes.is_over(name) or time.time() > at + LONGEST_EXIT:
             self._reported.add(name)
-            # A server process has ended; `at` is by this host's clock, at most LOOK s late.
+            # A server process has ended. `at` is on this host's clock, and at most LOOK seconds late.
             self._send("server", name=name, at=at, words=processes.status(name, 0)[0])
 
     def _all_are_reported(self):
@@ -162,7 +162,7 @@ class Servers:
         if len(self._cpu) == 2:
             cpu = self._cpu[1] - self._cpu[0]
             memory = sum(process.with_children()[1] for process in self._processes.values())
-        # Processor seconds in the measured window, and MiB; null without servers, or if the window was not reached.
+        # Processor seconds in the measured window, and MiB. Both are null without servers or if the window was not reached.
         self._send("finished", cpu=cpu, memory=memory)
 
     def _sample(self):
@@ -170,14 +170,14 @@ class Servers:
 
 
 class Compilers:
-    """Reports the processor time of the JIT compilers in the client's and servers' JVMs until the measured window begins."""
+    """Until the measured window begins, reports the processor time of the JIT compilers in the client's and servers' JVMs."""
 
     def __init__(self, send, parts):
         self._send = send
         self._parts = parts
         self._until = 0.0
         self._next = 0.0
-        self._seen = {}  # last processor seconds of each thread, also after a JVM has ended the thread
+        self._seen = {}  # last known processor seconds of each thread, even if the thread has ended
         self._used = 0.0
 
     def watch(self, until):
@@ -193,5 +193,5 @@ class Compilers:
                 for thread, used in process.compilers().items():
                     self._used += max(0.0, used - self._seen.get(thread, 0.0))
                     self._seen[thread] = used
-        # `used` is the processor seconds so far; `at` is by this host's clock.
+        # `used` is the processor seconds so far; `at` is the time on this host's clock.
         self._send("compilers", at=at, used=self._used)

@@ -1,7 +1,7 @@
 """Starts and watches processes that run as systemd units.
 
 The folder HOME/run/NAME (processes.py) also contains the file unit ("UNIT INVOCATION"). HOME/run/slice contains the name of the
-units' slice and its properties, one per line. Each unit file sets the mark of processes.py, and the owner of the home as user.
+units' slice and its properties, one per line. Each unit file contains the mark of processes.py, and runs as the owner of the home.
 """
 
 import glob
@@ -15,7 +15,7 @@ UNITS = "/etc/systemd/system"
 
 
 def asked(unit, what):
-    """Returns a property of a unit from systemd; empty if it is not set."""
+    """Returns a property of a unit, as systemd reports it. The result is empty if the property is not set."""
     words = ["systemctl", "show", "--property", what, "--value", "--", unit]
     return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
@@ -26,12 +26,12 @@ def as_root(*words, text=None):
     :returns: whether it succeeded
     """
     if os.geteuid():
-        raise AgentError(f"'{' '.join(words)}' takes root")
+        raise AgentError(f"'{' '.join(words)}' needs root")
     return subprocess.run(words, input=text, text=True, check=False).returncode == 0
 
 
 def must(*words):
-    """Runs a program like as_root; raises AgentError if it fails."""
+    """Runs a program as `as_root` does, and raises AgentError if the program fails."""
     if not as_root(*words):
         raise AgentError(f"'{' '.join(words)}' failed")
 
@@ -49,13 +49,13 @@ class Unit:
         return proc.read(self._processes.path(self._name, "unit")).decode("ascii").split()[0]
 
     def pid(self):
-        """Returns the pid of the unit's main process; None if it does not run."""
+        """Returns the pid of the unit's main process, or None if that process is not running."""
         pid = int(asked(self.unit, "MainPID") or 0)
         # systemd may still report a process that has just ended.
         return pid if pid and proc.start_time(pid) is not None else None
 
     def note_exit(self):
-        """Writes the exit code once systemd reports it; returns whether the process has ended."""
+        """Writes the exit code if systemd reports one. Returns whether the process has ended."""
         if asked(self.unit, "MainPID") not in ("", "0"):
             return False
         code = asked(self.unit, "ExecMainStatus")
@@ -68,10 +68,10 @@ class Unit:
         return True
 
     def start(self, err, unit, text, slice_words):
-        """Starts NAME as that unit; raises AgentError if it does not start, or if the unit's file exists without Dohyo's mark.
+        """Starts NAME as that unit. Raises AgentError if it does not start, or if the unit file exists without Dohyo's mark.
 
         :param text: content of the unit's file
-        :param slice_words: name of the unit's slice, and properties that are set first; empty without a slice
+        :param slice_words: name of the unit's slice, and the properties to set on the slice before; empty without a slice
         """
         processes, name = self._processes, self._name
         os.makedirs(processes.path(name), exist_ok=True)
@@ -80,9 +80,9 @@ class Unit:
         processes.refuse_second(name)
         file = os.path.join(UNITS, unit)
         if os.path.lexists(file) and not is_ours(processes, file):
-            raise AgentError(f"{file} is there already and was not written by {processes.home}/bin/agent; remove or rename it")
+            raise AgentError(f"{file} already exists and was not written by {processes.home}/bin/agent; remove or rename it")
         text += f"\n[Service]\nEnvironment={mark}\nUser={owner()}\n"
-        # The file must be readable without root: destroy.yml looks for the mark before it becomes root.
+        # The file must be readable without root, because destroy.yml checks the mark before it becomes root.
         if not as_root("install", "-m", "644", "--", "/dev/stdin", file, text=text):
             raise AgentError(f"{file} cannot be written")
         must("systemctl", "daemon-reload")
@@ -101,7 +101,7 @@ class Unit:
             raise AgentError(f"{unit} did not start: {processes.how_it_ended(name)}")
 
     def again(self):
-        """Starts the unit again after its end; raises AgentError if that fails."""
+        """Starts the unit again after it ended. Raises AgentError if the unit does not start."""
         if os.path.exists(self._processes.path(self._name, "exit")):
             os.unlink(self._processes.path(self._name, "exit"))
         limit_slice(self._processes)
@@ -125,14 +125,14 @@ def owner():
 
 
 def is_ours(processes, file):
-    """Returns whether a unit file contains the mark of this installation, with any process name."""
+    """Returns whether a unit file contains the mark of this installation, for any process name."""
     if os.path.islink(file) or not os.path.isfile(file):
         return False
     return f"Environment={processes.mark('')}".encode() in proc.read(file)
 
 
 def limit_slice(processes):
-    """Sets the properties of the slice until the next boot."""
+    """Sets the properties of the slice. They are valid until the next boot."""
     if words := _slice(processes):
         must("systemctl", "set-property", "--runtime", "--", *words)
 
@@ -145,14 +145,14 @@ def _slice(processes):
 
 
 def files(processes):
-    """Returns the paths of the unit files with the mark of this installation."""
+    """Returns the paths of the unit files that contain the mark of this installation."""
     if not os.path.exists(os.path.join(processes.run, "secret")):
         return []
     return [file for file in sorted(glob.glob(f"{UNITS}/dohyo-*.service")) if is_ours(processes, file)]
 
 
 def remove(processes):
-    """Removes the unit files with the mark of this installation, and the properties of the slice; raises AgentError."""
+    """Removes the unit files with the mark of this installation and the properties of the slice. Raises AgentError."""
     for file in files(processes):
         must("rm", "--", file)
     if words := _slice(processes):

@@ -1,8 +1,8 @@
 """Finds out how Ansible would connect to a host, and with which variables. Only this file uses its private names.
 
-Ansible may change these names in any release, so analysis/tests/test_ansible_private.py runs this file with the lowest
-and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory of
-``hostvars``, a task's play and ``dump_attrs``, an action's ``_play_context``, and ssh's ``_build_command``.
+Ansible may change these names in any release, so analysis/tests/trial/test_ansible_hosts.py runs this file with the
+lowest and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory in
+``hostvars``, a task's play and ``dump_attrs``, an action's ``_play_context``, and ``_build_command`` for ssh.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ansible.plugins.loader import become_loader, connection_loader, shell_loade
 from conducting.channel import Rise, Way
 
 ASKPASS = Path(__file__).resolve().with_name("askpass")
-# Passwords in the play context, each with the host variables that set it.
+# Passwords in the play context, and for each one the host variables that set it.
 PASSWORDS = {
     "password": ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password"),
     "become_pass": ("ansible_become_password", "ansible_become_pass"),
@@ -50,31 +50,31 @@ def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]
 
 
 def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root: bool = False) -> Way:
-    """Returns the command line that runs a command on a host, as the host's variables request.
+    """Returns the command line that runs a command on a host, built from the host's variables.
 
     :param values: the host's variables; each is resolved when it is read
     :param command: command for the shell of the host
     :param root: whether to become root, by the method in the inventory
     :raises AnsibleActionFail: for connections other than ssh and local
     """
-    # Read the connection of the play, because since ansible-core 2.21 the task has that of its own host.
+    # Read the play's connection: since ansible-core 2.21, the task has the connection of its own host.
     kind = str(values.get("ansible_connection", action._task.get_play().connection))
     if kind == "local":
         rise = _rise(action, values, command, pwd.getpwuid(os.geteuid()).pw_name) if root else None
         return Way(["/bin/sh", "-c", rise.command if rise else command], rise=rise, is_local=True)
     if kind not in ("ssh", "smart"):
         host = values["inventory_hostname"]
-        raise AnsibleActionFail(f"ansible_connection={kind} of {host}: trials reach their hosts over ssh or local")
+        raise AnsibleActionFail(f"ansible_connection={kind} of {host}: trials need ssh or local")
     context = action._play_context
     connection = connection_loader.get("ssh", context, None)
-    # Leave out the task's values of these two options, which are those of the task's own host.
+    # Do not pass on the task's values for these two options, because they are set for the task's own host.
     keys = {name: each for name, each in action._task.dump_attrs().items() if name not in ("retries", "timeout")}
     if context.password:
         keys["password"] = context.password
     connection.set_options(task_keys=keys, var_options=_options("connection", "ssh", values))
     # Set the host, which is part of the name of the socket that connections share.
     connection.host = connection.get_option("host")
-    # Without a user in the inventory, remote_user is empty, and ssh's own configuration may name one.
+    # If the inventory names no user, remote_user is empty, and ssh's own configuration may name one.
     rise = _rise(action, values, command, connection.get_option("remote_user")) if root else None
     ssh = connection.get_option("ssh_executable")
     words = connection._build_command(ssh, "ssh", connection.host, rise.command if rise else command)
@@ -82,14 +82,14 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
     environment = {"SSH_ASKPASS": str(ASKPASS), "SSH_ASKPASS_REQUIRE": "force", "DOHYO_PASSWORD": str(password)}
     # OpenSSH before 8.4 calls the helper for passwords only if DISPLAY is set.
     environment["DISPLAY"] = os.environ.get("DISPLAY") or "-"
-    # Leave out the words before ssh, which may call a program that types the password.
+    # Leave out the words before ssh, because they may call a program that types the password.
     return Way([ssh, *words[words.index(ssh.encode()) + 1 :]], environment if password else {}, rise)
 
 
 def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str | None) -> Rise | None:
     """Returns how the command becomes root; None if the user is root already."""
     context = action._play_context
-    # Do not use the play context, which has the method of the first host.
+    # Do not use the play context, which contains the first host's method.
     asked = (values.get("ansible_become_method"), action._task.become_method, CLIARGS.get("become_method"))
     method = str(next(filter(None, asked), constants.DEFAULT_BECOME_METHOD))
     become = become_loader.get(method)
@@ -106,7 +106,7 @@ def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str
     line = become.build_become_command(command, shell)
     password = str(become.get_option("become_pass")) if become.expect_prompt() else None
     if method.endswith("doas") and password is not None:
-        words = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; let it ask for none"
+        words = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; configure it without one"
         raise AnsibleActionFail(words)
     return Rise(line, password, become.check_success, become.check_password_prompt, become.check_incorrect_password)
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Runs at the first boot of a host on EC2 (aws.yml): installs a timer that checks once per minute whether the host must end.
-# The end is in the tag dohyo:until, which the host reads without credentials, so that a second aws.yml can change it. The last
+# The time of the end is in the tag dohyo:until, so that a second run of aws.yml can change it. The host reads the tag without credentials. The last
 # value is saved, in case the tag cannot be read.
 set -eu
 cat > /usr/local/sbin/dohyo-end << 'PROGRAM'
 #!/usr/bin/env python3
-"""Shuts this host down at its end, so that EC2 terminates it."""
+"""Shuts this host down at the planned time, so that EC2 terminates it."""
 import subprocess
 import sys
 import time

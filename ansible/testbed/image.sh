@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# image.sh FOLDER [bare]: builds the root file system of the hosts unless it exists. It is this machine's Debian or Ubuntu, from the
-# same package sources, with what deploy.yml expects on a host. With bare, it has only SSH for root, as bootstrap.yml expects.
-# mmdebstrap calls this script again to complete the file system.
+# image.sh FOLDER [bare]: builds the root file system of the hosts unless it exists. It is the same Debian or Ubuntu as this
+# machine's, from the same package sources, and contains what deploy.yml expects on a host. With bare, it contains only SSH for
+# root, as bootstrap.yml expects. mmdebstrap calls this script again to complete the file system.
 set -euo pipefail
 
 packages=(
@@ -11,16 +11,16 @@ packages=(
     openjdk-17-jdk-headless                        # for the servers; hosts cannot reach a package mirror
     libaio1 libncurses6                            # libraries of MariaDB's programs
     chrony
-    firewalld netbase                              # disabled; netbase has the names of protocols for firewalld
+    firewalld netbase                              # disabled; netbase contains the protocol names that firewalld needs
 )
-# The packages depend on the kind of image, also when mmdebstrap calls this script.
+# The packages depend on the kind of image, even when mmdebstrap calls this script.
 kind=${2:-}
 if [[ $1 == finish ]]; then kind=${3:-}; fi
 if [[ $kind == bare ]]; then packages=(systemd-sysv dbus openssh-server); fi
 
 finish() { # NEW_ROOT
     cd -- "$1"
-    rm -f -- etc/ssh/ssh_host_* etc/machine-id # every host gets its own
+    rm -f -- etc/ssh/ssh_host_* etc/machine-id # each host creates its own
     if [[ $kind == bare ]]; then
         echo 'PermitRootLogin yes' >etc/ssh/sshd_config.d/testbed.conf
     else
@@ -33,7 +33,7 @@ finish() { # NEW_ROOT
     # The hosts share the machine's clock, so chrony must not set it.
     mkdir etc/systemd/system/chrony.service.d etc/systemd/system/local-fs.target.wants
     printf '[Unit]\nConditionCapability=\n[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd -F 1 -x\n' >etc/systemd/system/chrony.service.d/testbed.conf
-    # In a container, systemd does not mount devices in fstab by itself, so a service does that.
+    # In a container, systemd does not mount the devices in fstab, so a service does that.
     cat >etc/systemd/system/testbed-fstab.service <<'END'
 [Unit]
 Description=Mount the disks of /etc/fstab

@@ -2,9 +2,9 @@
 
 Usage: aws_server.py STATE. Listens on a free port of loopback and writes its URL to STATE/url. The additions are images
 like Debian's, placement groups, the price of one instance type and the quota of virtual processors. Zones may lack
-capacity, and a booted instance shows its SSH host keys on its console. The test reads STATE/INSTANCE-ID with the host
-keys, and STATE/changes with the names of all calls that changed something. It writes STATE/quota, and STATE/full with
-lines of a zone, a type and the error of starting an instance of that type there.
+capacity, and a booted instance shows its SSH host keys on its console. The test reads the host keys from
+STATE/INSTANCE-ID, and the names of all calls that changed something from STATE/changes. It writes STATE/quota and
+STATE/full. A line of STATE/full contains a zone, a type, and the error with which the type fails to start there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ IMAGES = [
     ("ami-0000000a", "136693071363", "debian-12-amd64-20260901-1", "2026-09-01T00:00:00.000Z"),
     ("ami-0000000b", "136693071363", "debian-12-amd64-20261101-1", "2026-11-01T00:00:00.000Z"),
     ("ami-0000000c", "136693071363", "debian-12-amd64-20261001-1", "2026-10-01T00:00:00.000Z"),
-    # A newer image of the same name in another account, which must not be used.
+    # A newer image with a similar name in another account, which must not be used.
     ("ami-0000000d", "999999999999", "debian-12-amd64-20261102-1", "2026-11-02T00:00:00.000Z"),
 ]
 PRICED = {"instanceType": "i3en.3xlarge", "regionCode": "us-east-1"}

@@ -20,13 +20,13 @@ for ((i = 0; i < 200; i++)); do
   kill -0 "$server" || fail "the server ended: $(cat "$work/server/log")"
   sleep 0.1
 done
-# The test must not reach the caller's account, whatever the caller's settings are.
+# The test must not reach the caller's AWS account, regardless of the caller's settings.
 unset "${!AWS_@}"
 AWS_ENDPOINT_URL=$(< "$work/server/url")
 export AWS_ENDPOINT_URL AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
 export ANSIBLE_NOCOLOR=1
 
-# ec2 CODE: lists the resources on the server, and runs the Python code with them
+# ec2 CODE: lists the resources on the server, and runs the Python code, which can read these lists
 ec2() {
   "$python" - "$1" << 'END'
 import sys, boto3
@@ -63,7 +63,7 @@ refuses() { # WORDS ARGUMENTS...: checks that aws.yml fails with these words, an
 aws_ok() { aws "$@" || fail "aws.yml $*: $(cat "$work/out")"; }
 recap() { grep -E "^localhost .*changed=$1 .*failed=0" "$work/out" > /dev/null || fail "not changed=$1: $(cat "$work/out")"; }
 
-# Make foreign resources: without a tag, of another project, and with the project's name but without its tag.
+# Create foreign resources: without a tag, of another project, and with the project's name but without its tag.
 ec2 'if True:
   def group(name, project):
       return ec2.create_security_group(GroupName=name, Description="x", TagSpecifications=[
@@ -77,7 +77,7 @@ everything foreign
 
 echo 1152 > "$work/server/quota"
 mkdir "$work/mine"
-# The play has a host for each case, named by a letter. Each host must fail with its own message.
+# The play has one host per case, whose name is a letter. Each host must fail with its own message.
 cat > "$work/cases.yml" << END
 localhost:
   hosts:
@@ -86,7 +86,7 @@ localhost:
     c: {says: 'without the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
     d: {says: has no image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}
     e: {says: 'aws_hours=-1: a number', case: {hours: '-1'}}
-    # A parser that reads only the number at the beginning would accept each of these values.
+    # A parser that reads only the number at the beginning of a value would accept each of these.
     f: {says: 'aws_hours=12h: a number', case: {hours: 12h}}
     g: {says: 'aws_hours=inf: a number', case: {hours: inf}}
     h: {says: 'aws_clients=two: 0 or more', case: {clients: two}}
@@ -102,7 +102,7 @@ usual = {"confirm": "", "project": "dohyo", "image_name": "debian-12-amd64-*", "
 print(json.dumps({f"aws_{name}": f"{{{{ (case | default({{}})).{name} | default({value!r}) }}}}" for name, value in usual.items()}))
 END
 )"
-"$python" - "$work" << 'END' || fail "not refused as it should be: $(cat "$work/out")"
+"$python" - "$work" << 'END' || fail "a case did not fail with its message: $(cat "$work/out")"
 import pathlib, re, sys, yaml
 work = pathlib.Path(sys.argv[1])
 out = " ".join((work / "out").read_text().split())
@@ -127,7 +127,7 @@ said 'c6i.8xlarge: copies of the Amazon EC2 on-demand price list'
 said 'hours from now, unless extended; until then they cost 66.80 US dollars'
 cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
-# If no zone has capacity for all, the started instances are removed, and the message names each zone. Another error ends the play at once.
+# If no zone has capacity for all instances, those already started are removed, and the message names each zone. Any other error ends the play at once.
 for zone in a b c d e f; do echo "us-east-1$zone c6i.8xlarge InsufficientInstanceCapacity"; done > "$work/server/full"
 if aws -e aws_confirm=yes-13.60; then fail 'not refused: no zone has room'; fi
 said 'no zone has room for all instances (us-east-1a: InsufficientInstanceCapacity; us-east-1b: InsufficientInstanceCapacity;'
@@ -190,12 +190,12 @@ ec2 'if True:
 ssh-keygen -l -f "$work/inventory/known_hosts.txt" > /dev/null || fail 'ssh cannot read known_hosts'
 diff -r inventories/i3en/group_vars "$work/inventory/group_vars" || fail 'the settings are not those of i3en'
 
-# A second call must not change or ask anything; the keys come from the file.
+# A second call must neither change anything nor ask for approval; it reads the keys from the file.
 echo 'mine: true' >> "$work/inventory/group_vars/all.yml"
 rm "$work"/server/i-*
 aws_ok
 recap 0
-grep -qxF 'mine: true' "$work/inventory/group_vars/all.yml" || fail 'somebody'\''s settings were overwritten'
+grep -qxF 'mine: true' "$work/inventory/group_vars/all.yml" || fail 'a setting of the user was overwritten'
 
 # The hours count from the call that sets them.
 aws_ok -e aws_hours=12.5
@@ -213,7 +213,7 @@ ec2 'if True:
   ec2.authorize_security_group_ingress(GroupId=ours("groups")[0]["GroupId"], IpProtocol="tcp", FromPort=9042, ToPort=9042, CidrIp="0.0.0.0/0")'
 refuses 'aws_confirm=yes-2.72'
 echo us-east-1c i3en.6xlarge InsufficientInstanceCapacity > "$work/server/full"
-if aws -e aws_confirm=yes-2.72; then fail 'a replacement is in another zone'; fi
+if aws -e aws_confirm=yes-2.72; then fail 'a replacement was started in another zone'; fi
 said 'no zone has room for all instances (us-east-1c: InsufficientInstanceCapacity)'
 rm "$work/server/full" "$work/server/quota"
 aws_ok -e aws_confirm=yes-2.72
@@ -238,12 +238,12 @@ aws_ok -e aws_confirm=yes-10.87 -e aws_clients=0 -e aws_inventory="$work/other"
 
 aws_ok -e aws_state=absent
 ec2 'assert not any(map(ours, things)), [ours(kind) for kind in things]'
-[[ ! -e $work/inventory ]] || fail 'the inventory is still there'
+[[ ! -e $work/inventory ]] || fail 'the inventory was not removed'
 everything now
-cmp -s -- "$work/foreign" "$work/now" || fail 'what is somebody else'\''s has changed'
+cmp -s -- "$work/foreign" "$work/now" || fail 'a foreign resource was changed'
 aws_ok -e aws_state=absent -e aws_project=taken
 recap 0
-grep -qF 'is called taken and has no tag' "$work/out" || fail 'does not say what it left'
+grep -qF 'is called taken and has no tag' "$work/out" || fail 'the output does not name the resource that was left'
 everything now
 cmp -s -- "$work/foreign" "$work/now" || fail 'a resource with the name but without the tag was removed'
 echo "aws: all passed in $SECONDS s"

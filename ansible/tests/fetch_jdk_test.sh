@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests fetch-jdk of the role jdk without internet access, with an archive that the user names.
+# Tests the script fetch-jdk of the role jdk with archives that the user names; needs no internet access.
 set -euo pipefail
 fetch=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)/../roles/jdk/files/fetch-jdk
 work=$(mktemp -d)
@@ -7,7 +7,7 @@ trap 'rm -rf -- "$work"' EXIT
 
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-# Make a fake JDK, which needs only java. Like JDK 8, it has a second java in a deeper folder.
+# Create a fake JDK that contains only java. Like JDK 8, it has a second java in a deeper folder.
 mkdir -p "$work"/jdk8u1-b2/{jre/,}bin
 cat > "$work/jdk8u1-b2/bin/java" << 'END'
 #!/bin/sh
@@ -18,7 +18,7 @@ cp "$work/jdk8u1-b2/bin/java" "$work/jdk8u1-b2/jre/bin/java"
 tar -czf "$work/jdk.tar.gz" -C "$work" jdk8u1-b2
 sum=$(sha256sum < "$work/jdk.tar.gz" | cut -d ' ' -f 1)
 
-"$fetch" 8 "$work/from-file" "$work/jdk.tar.gz" "$sum" > /dev/null || fail 'a file with its sum was refused'
+"$fetch" 8 "$work/from-file" "$work/jdk.tar.gz" "$sum" > /dev/null || fail 'an archive with the right checksum was refused'
 [[ -x $work/from-file/bin/java && -x $work/from-file/jre/bin/java ]] || fail 'the JDK is incomplete'
 
 refuses() { # WORDS ARGUMENTS...: checks that fetch-jdk fails with these words, and leaves nothing behind
@@ -34,7 +34,7 @@ refuses "this is Java '1.8'" 11 "$work/bad-version" "$work/jdk.tar.gz" "$sum"
 refuses "only https:// is accepted" 8 "$work/plain" http://127.0.0.1:9/jdk.tar.gz "$sum"
 refuses "its sha256 is missing" 8 "$work/plain-no-sum" http://127.0.0.1:9/jdk.tar.gz
 refuses "none.tar.gz: no such file on this machine" 8 "$work/missing" "$work/none.tar.gz" "$sum"
-# Test archives that are hostile, and a file that is not an archive.
+# Test hostile archives, and a file that is not an archive.
 mkdir "$work/other"
 echo > "$work/other/text"
 tar -czf "$work/other.tar.gz" -C "$work" other

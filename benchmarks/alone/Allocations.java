@@ -5,8 +5,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * A Java agent ({@code -javaagent}) that prints twice per second how many bytes the live threads of its process have
- * allocated. So all clients are measured in the same way. The sum lacks threads that have ended, but a client's own
- * threads live until the end of its window.
+ * allocated. All clients are measured with it, in the same way. The sum does not include threads that have ended, but a
+ * client's own threads live until the end of its window.
  */
 public final class Allocations {
   private static final long PAUSE_NANOS = 500_000_000;
@@ -14,7 +14,7 @@ public final class Allocations {
   private Allocations() {
   }
 
-  /** Starts the agent's thread before the client starts. */
+  /** Starts the agent's thread; the JVM calls this before the client starts. */
   public static void premain(String arguments) {
     Thread thread = new Thread(Allocations::tell, "allocations");
     thread.setDaemon(true);

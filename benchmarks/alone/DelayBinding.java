@@ -10,7 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** Binding for Dohyo's client without a database. An event loop answers each request after a fixed time. */
+/** Binding for Dohyo's client that uses no database: an event loop answers each request after a fixed time. */
 public final class DelayBinding extends Binding {
   private static final Shared<DelayLoop> SHARED = new Shared<>(settings -> new DelayLoop());
 

@@ -7,7 +7,7 @@ import site.ycsb.Status;
 
 /**
  * Answers every request after 1 ms on a separate thread, like the event loop of a driver. All delays are equal, so that
- * a plain queue has the requests in the order of their answers.
+ * requests are answered in the order in which they are in the queue.
  */
 final class DelayLoop implements Shared.Connection, Transport {
   private static final long DELAY_NANOS = 1_000_000;
@@ -17,7 +17,7 @@ final class DelayLoop implements Shared.Connection, Transport {
   private volatile boolean isIdle;
   private volatile boolean isClosed;
 
-  /** A request; {@code due} is the time of its answer, in {@link System#nanoTime}. */
+  /** A request; {@code due} is the time at which to answer it, as in {@link System#nanoTime}. */
   private record Request(long due, CompletableFuture<Status> answer) {
   }
 

@@ -7,8 +7,8 @@ import site.ycsb.DB;
 import site.ycsb.Status;
 
 /**
- * Counterpart of Dohyo's binding {@code noop} for the stock client. It sends nothing, but takes every value like a real
- * binding, because stock YCSB generates a value only when it is taken.
+ * Counterpart of Dohyo's binding {@code noop} for the stock client. It sends nothing but, like a real binding, reads
+ * every value, because stock YCSB generates a value only when it is read.
  */
 public class SinkDb extends DB {
   @Override

@@ -35,10 +35,10 @@ from dohyo.terminal import aligned
 MIB = 2**20
 # Assumptions, measured with clients and server on 2 cores (docs/sizing.md). They are the seconds that a trial takes
 # beyond its load and its runs, and the 1 KB records that a host loads per second. Larger hosts load faster.
-TRIAL_SECONDS = 30
+TRIAL_SECONDS = 15
 LOAD_RATE = 6000
 # Number of updates of one field per second, in batches, on warm servers (docs/method.md#preconditioning).
-UPDATE_RATE = 30_000
+UPDATE_RATE = 60_000
 MOST_RECORDS = 2**62
 _ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
 
@@ -205,11 +205,11 @@ class Sizes:
         seconds = 0.0
         for phase in map(self.scenario.of, plan.phases_in(self.scenario, number)):
             rate = float(phase["target"]) or LOAD_RATE * self.hosts.count
-            seconds += phase.warmup + (phase.duration or phase.number("operationcount") / rate)
+            seconds += phase.expected_warmup + (phase.duration or phase.number("operationcount") / rate)
         return seconds
 
     def trial_seconds(self, needs: Needs, number: int = 1, *, loads: bool = True) -> float:
-        """Returns the maximum seconds of a trial with its canary, start, load, settling, runs, all probes and stop.
+        """Returns the estimated seconds of a trial with its canary, start, load, settling, runs, all probes and stop.
 
         :param number: number of the round
         :param loads: whether the trial loads data instead of using a copy of another trial's load
@@ -446,8 +446,9 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}\n"
-        f"an estimate from warm-ups, windows, {TRIAL_SECONDS} s per trial to start, settle and stop{canary},\n"
-        f"and {LOAD_RATE:,} copies of records loaded per second and host (figures of 2 cores; larger hosts are faster)"
+        f"an estimate from windows, half of steady warm-ups, {TRIAL_SECONDS} s per trial to start, settle and stop"
+        f"{canary},\nand {LOAD_RATE:,} copies of records loaded per second and host"
+        " (figures of 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system is available on the hosts: --list")
 

@@ -29,10 +29,10 @@ from dohyo.tables.screen import MOST_COLUMNS
 # Seconds between two lines of output without a terminal.
 SECONDS_BETWEEN_LINES = 10
 # First guesses in seconds, from a machine with two cores; measured times replace them for later trials.
-_GUESSES = {"deploy": 30.0, "start": 15.0, "schema": 5.0, "settle": 10.0, "stop": 8.0}
-_LOOK = 3.0
+_GUESSES = {"deploy": 30.0, "start": 5.0, "schema": 2.0, "settle": 4.0, "stop": 2.0}
+_LOOK = 0.5
 # Seconds between the measurements of two phases.
-_AROUND_A_RUN = 8.0
+_AROUND_A_RUN = 2.0
 
 # Log of Maven, which is empty unless Maven is fetching servers.
 _MAVEN = LOCAL_HOME / "install" / "maven.log"
@@ -124,7 +124,7 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
     for name in scenario.phases:
         phase = scenario.of(name)
         seconds = phase.duration or phase.number("operationcount") / LOAD_RATE
-        runs[name] = phase.warmup + seconds + _AROUND_A_RUN
+        runs[name] = phase.expected_warmup + seconds + _AROUND_A_RUN
     load = scenario.records / LOAD_RATE
     fixed = {phase: ((phase, 0), seconds) for phase, seconds in _GUESSES.items()}
     before: list[tuple[_Step, float]] = []

@@ -400,68 +400,68 @@ GROUPS = {
     ],
     "Keys of stock bindings": [
         Property("as.host",
-                 Refused("Dohyo sets the addresses of its servers; for your servers: --attach aerospike=HOST:PORT"),
+                 Refused("Dohyo sets the addresses of its servers; for your servers, use --attach aerospike=HOST:PORT"),
                  STOCK, about="Aerospike's host"),
-        Property("as.port", Refused("Dohyo chooses the port; for your servers: --attach aerospike=HOST:PORT"), STOCK,
-                 about="Aerospike's port"),
+        Property("as.port", Refused("Dohyo chooses the port; for your servers, use --attach aerospike=HOST:PORT"),
+                 STOCK, about="Aerospike's port"),
         Property("as.namespace",
-                 Refused("the variable aerospike_namespace sets it; for your servers: --attach"
+                 Refused("the variable aerospike_namespace sets it; for your servers, use --attach"
                          " aerospike=HOST:PORT/NAMESPACE"), STOCK, about="namespace"),
         Property("as.user",
-                 Refused("Dohyo creates the account; for your servers: aerospike.user in the file of --attach-secrets"),
-                 STOCK, about="user name"),
+                 Refused("Dohyo creates the account; for your servers, set aerospike.user in the file of"
+                         " --attach-secrets"), STOCK, about="user name"),
         Property("as.password",
-                 Refused("Dohyo creates the account; for your servers: aerospike.password in the file of"
+                 Refused("Dohyo creates the account; for your servers, set aerospike.password in the file of"
                          " --attach-secrets"), STOCK, about="password"),
         Property("as.*",
                  Refused("Dohyo has its own binding: operationtimeout is the limit of an operation, aerospike.… its"
                          " other settings"), STOCK, about="other settings of the binding"),
         Property("db.url",
-                 Refused("Dohyo sets the address of its server; for your servers: --attach"
+                 Refused("Dohyo sets the address of its server; for your servers, use --attach"
                          " mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK, about="JDBC URL of the database"),
         Property("db.user",
-                 Refused("Dohyo creates the account; for your servers: mysql.user or postgresql.user in the file of"
+                 Refused("Dohyo creates the account; for your servers, set mysql.user or postgresql.user in the file of"
                          " --attach-secrets"), STOCK, about="user name"),
         Property("db.passwd",
-                 Refused("Dohyo creates the account; for your servers: mysql.password or postgresql.password in the"
+                 Refused("Dohyo creates the account; for your servers, set mysql.password or postgresql.password in the"
                          " file of --attach-secrets"), STOCK, about="password"),
         Property("db.*",
-                 Refused("driver and statements follow from the system, batches from batchsize; for your servers:"
+                 Refused("driver and statements follow from the system, batches from batchsize; for your servers, use"
                          " --attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK,
                  about="driver and batches of JDBC"),
         Property("jdbc.*",
-                 Refused("driver and statements follow from the system, batches from batchsize; for your servers:"
+                 Refused("driver and statements follow from the system, batches from batchsize; for your servers, use"
                          " --attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK,
                  about="fetch size, commits and batches of JDBC"),
         Property("postgrenosql.*",
-                 Refused("Dohyo sets the address of its server; for your servers: --attach"
+                 Refused("Dohyo sets the address of its server; for your servers, use --attach"
                          " postgresql=HOST:PORT, with postgresql.user and postgresql.password in the file of"
                          " --attach-secrets"), STOCK, about="PostgreSQL's URL, user name and password"),
         Property("scylla.hosts",
-                 Refused("Dohyo sets the addresses of its servers; for your servers: --attach"
+                 Refused("Dohyo sets the addresses of its servers; for your servers, use --attach"
                          " scylla=HOST,HOST:PORT"), STOCK, about="ScyllaDB's hosts"),
-        Property("scylla.port", Refused("Dohyo chooses the port; for your servers: --attach scylla=HOST,HOST:PORT"),
+        Property("scylla.port", Refused("Dohyo chooses the port; for your servers, use --attach scylla=HOST,HOST:PORT"),
                  STOCK, about="ScyllaDB's port"),
-        Property("scylla.keyspace", Refused("Dohyo creates the keyspace, also in attached servers"), STOCK,
+        Property("scylla.keyspace", Refused("Dohyo creates the keyspace, also on attached servers"), STOCK,
                  about="keyspace"),
         Property("scylla.local_dc",
-                 Refused("Dohyo sets the data center of its servers; for your servers: cassandra.localdc in the"
+                 Refused("Dohyo sets the data center of its servers; for your servers, set cassandra.localdc in the"
                          " file of --attach-secrets"), STOCK, about="data center"),
         Property("scylla.username",
-                 Refused("Dohyo creates the account; for your servers: cassandra.username in the file of"
+                 Refused("Dohyo creates the account; for your servers, set cassandra.username in the file of"
                          " --attach-secrets"), STOCK, about="user name"),
         Property("scylla.password",
-                 Refused("Dohyo creates the account; for your servers: cassandra.password in the file of"
+                 Refused("Dohyo creates the account; for your servers, set cassandra.password in the file of"
                          " --attach-secrets"), STOCK, about="password"),
-        Property("scylla.readconsistencylevel", Refused("it follows from read_acks, equally for all systems"), STOCK,
+        Property("scylla.readconsistencylevel", Refused("read_acks sets it for all systems"), STOCK,
                  about="consistency level of reads"),
-        Property("scylla.writeconsistencylevel", Refused("it follows from write_acks, equally for all systems"), STOCK,
+        Property("scylla.writeconsistencylevel", Refused("write_acks sets it for all systems"), STOCK,
                  about="consistency level of writes"),
         Property("zookeeper.znode.parent",
-                 Refused("Dohyo sets it for its servers; for your servers: --attach hbase=ZOOKEEPER:PORT:/ZNODE"),
+                 Refused("Dohyo sets it for its servers; for your servers, use --attach hbase=ZOOKEEPER:PORT:/ZNODE"),
                  STOCK, about="HBase's node in ZooKeeper"),
         Property("hbase.zookeeper.*",
-                 Refused("Dohyo sets the addresses of its servers; for your servers: --attach"
+                 Refused("Dohyo sets the addresses of its servers; for your servers, use --attach"
                          " hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"), STOCK, about="ZooKeeper of HBase"),
         Property("hbase.usepagefilter", Refused("a scan of Dohyo's binding always has a limit"), STOCK,
                  about="scans with a PageFilter"),

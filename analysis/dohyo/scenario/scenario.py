@@ -168,6 +168,11 @@ class Scenario:
         return self.number("warmuptime")
 
     @property
+    def expected_warmup(self) -> float:
+        """Estimated duration of the warm-up in seconds: half of the maximum with warmup=steady (docs/sizing.md)."""
+        return self.warmup / 2 if self["warmup"] == "steady" else self.warmup
+
+    @property
     def warmup_words(self) -> str:
         """The warm-up in words."""
         return f"{'at most ' if self['warmup'] == 'steady' and self.warmup else ''}{self.warmup} s warm-up"

@@ -27,7 +27,7 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
-    """Returns a table of the neighbours in the rankings; empty if the table of comparisons contains all of them."""
+    """Returns a table that compares neighbours in the rankings; empty if the other table already has these pairs."""
     ranked = [each for each in summary.neighbours if each.pair.low is not None]
     firsts = {(pair.key, pair.of, pair.to) for pair in summary.comparisons}
     if all((each.pair.key, each.pair.of, each.pair.to) in firsts for each in ranked):
@@ -53,7 +53,7 @@ def phase(name: str) -> str:
 
 
 def ratio(pair: Pair) -> str:
-    """Returns text such as "1.34×"; "tie" if the ratio is within the noise, "cannot tell" if noise is too large."""
+    """Returns text such as "1.34×", or "tie" within the noise, or "cannot tell" if the noise is too large."""
     return "cannot tell" if pair.is_unclear else "tie" if pair.tie else ratio_of(pair)
 
 
@@ -72,20 +72,20 @@ def interval(pair: Pair) -> str:
     """Returns text such as "[1.28, 1.41]"."""
     if pair.low is None or pair.high is None:
         return UNKNOWN
-    # Show a low end below 0.005 as 0 if the high end is larger.
+    # A low end below 0.005 appears as 0, unless the high end is also that small.
     return f"[{_number(pair.low, 0.005 if pair.high < 0.005 else 0.0)}, {_number(pair.high)}]"
 
 
 def over(pairs: Sequence[Pair]) -> str:
-    """Returns the kind and number of the samples behind the intervals, as text."""
+    """Returns text that says from how many rounds or runs the intervals were computed."""
     if known := samples_words(pairs):
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
         return f"intervals over {known}; tie: the interval includes 1{unclear}"
-    return f"no intervals, because {without_interval(pairs)} has none; no ratio is a tie or a difference"
+    return f"no intervals, because {without_interval(pairs)} provides none; no ratio counts as a tie or a difference"
 
 
 def samples_words(of: Iterable[Pair | Rate]) -> str:
-    """Returns the samples behind the intervals of ratios or rates, such as "3 rounds"; empty without intervals."""
+    """Returns the samples behind the intervals of ratios or rates, such as "3 rounds"; empty if none has one."""
     known = {(each.sampled, each.samples) for each in of if each.low is not None}
     kinds: tuple[Samples, ...] = ("rounds", "runs")
     counts = {kind: {n for each, n in known if each == kind} for kind in kinds}
@@ -93,7 +93,7 @@ def samples_words(of: Iterable[Pair | Rate]) -> str:
 
 
 def _number(value: float, least: float = 0.005) -> str:
-    """Returns the number with two decimals or three digits; below `least` with two digits, as it would round to 0."""
+    """Returns the number with three significant digits; below `least` with two, because decimals would show it as 0."""
     if value < least:
         return f"{value:.2g}"
     if value < 100:

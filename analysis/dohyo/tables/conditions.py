@@ -1,4 +1,4 @@
-"""Shows conditions as text: equal ones in one line for all systems, different ones side by side."""
+"""Shows conditions as text: those that all systems share in one line, and different ones side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dohyo.summary.results import Trial
 
 @dataclass(frozen=True)
 class ConditionText:
-    """A condition of a system as text.
+    """The text of a condition of a system.
 
     :ivar fields: fields of ``Conditions`` that the text shows
     """
@@ -26,14 +26,14 @@ class ConditionText:
         return f"{self.label} {self.value}"
 
 
-# If the points of a matrix have more values than this, only the first and the last are shown.
+# Maximum number of values that a condition lists; with more, only the first and the last are shown.
 _MOST_VALUES = 3
 
 
 def readable(trials: Sequence[Trial]) -> list[ConditionText]:
     """Returns the known conditions of a system, in the order of the tables.
 
-    :param trials: the system at each point of the matrix
+    :param trials: the system's trials, one at each point of the matrix
     """
     found: dict[str, list[ConditionText]] = {}
     # Add up the accounts: with many points, only the first and the last value appear, which could hide a loss.
@@ -56,7 +56,7 @@ def _of_trial(trial: Trial, accounts: Accounting | None) -> list[ConditionText]:
 
 
 def _phases(trial: Trial) -> Iterator[ConditionText]:
-    """Yields a text for each phase with the conditions that differ between phases."""
+    """Yields a text for each phase, with the conditions that differ between phases."""
     nothing = Conditions()
     for phase, differing in trial.by_phase.items():
         # A condition's text may combine several fields, and some of them may be equal.
@@ -71,7 +71,7 @@ def _known(of: Conditions) -> list[ConditionText]:
 
 
 def common(systems: Sequence[Sequence[Trial]]) -> list[ConditionText]:
-    """Returns the conditions that are equal for all systems; each system is given by its trials."""
+    """Returns the conditions that all systems share. Each item of `systems` contains the trials of one system."""
     first, *others = map(readable, systems)
     return [condition for condition in first if all(condition in other for other in others)]
 

@@ -1,4 +1,4 @@
-"""Builds the tables of the costs of faults: seconds and latencies, operations and records, and how the servers healed.
+"""Builds the tables that show what faults cost: seconds and latencies, operations and records, and how servers healed.
 The first screen shows a line for each system instead.
 """
 
@@ -29,13 +29,13 @@ from dohyo.summary.fault_figures import (
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import Grid
 
-_TITLE = "Faults: seconds of the measured window{over}; 90 % is of the rate before the fault, for 5 s"
+_TITLE = "Faults: seconds of the measured window{over}; 90 % means 90 % of the rate before the fault, for 5 s"
 _RECORDS = "Faults: operations and records of the whole window{over}"
 _HEALING = "Faults: how the servers healed, according to their logs; seconds after the fault{over}"
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Returns the tables, with a line for each fault or system; empty without faults."""
+    """Returns the tables, with a line for each fault or system; empty if there were no faults."""
     found = same_faults(trials)
     if not found:
         return []
@@ -92,7 +92,7 @@ def sentences(trials: Sequence[Trial]) -> list[str]:
 
 
 def _cost(fault: SameFault, name: str) -> str:
-    """Returns the cost, such as "kill(any) for 60 s: 12 s without success, 31 s to 90 % of the rate"."""
+    """Returns the cost of a fault, such as "kill(any) for 60 s: 12 s without success, 31 s to 90 % of the rate"."""
     lasted = [each.until - each.at for _, each in fault.found if each.until is not None]
     length = statistics.median(lasted) if lasted else None
     recovery = RECOVERY.values(fault.found)
@@ -118,7 +118,7 @@ def _fell_again(run: FaultedRun, fault: FaultCost) -> bool:
 
 
 def _seconds(figure: FaultFigure, fault: SameFault) -> str:
-    """Returns the figure over all runs, each number with its unit."""
+    """Returns the figure for all runs; each number has its unit."""
     (words,) = fault.words([replace(figure, write=lambda value: f"{figure.write(value)} s")])
     return words
 
@@ -143,7 +143,7 @@ def _in_phase(name: str, of: SameFault) -> str:
 
 
 def _by_kind(runs: Sequence[FaultedRun]) -> str:
-    """Returns the failed records of each status, most frequent first; for several runs, the medians."""
+    """Returns the number of failed records for each status, the largest first; for several runs, the medians."""
     kinds = {status for run in runs for status in run.errors}
     medians = {kind: statistics.median(run.errors.get(kind, 0) for run in runs) for kind in sorted(kinds)}
     ordered = sorted(medians.items(), key=lambda each: -each[1])

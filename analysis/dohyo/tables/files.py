@@ -12,7 +12,7 @@ from dohyo.tables import table
 def write(summary: Summary, experiment: Path) -> None:
     """Writes summary.json, .csv and .md, load.csv, servers.csv and hosts.csv into the experiment's folder.
 
-    :raises OSError: if a file cannot be written; the error contains its name
+    :raises OSError: if a file cannot be written; the error names the file
     """
     folders.write(experiment / "summary.json", summary.json())
     folders.write(experiment / "summary.csv", summary.csv())

@@ -1,4 +1,4 @@
-"""Defines a table of texts, and writes it to the terminal and as Markdown. The page's template writes it as HTML."""
+"""Defines a table of texts, and writes it to the terminal and as Markdown. The template of the page writes the HTML."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Grid:
     reasons: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError, with the title, if a line does not have one cell per head."""
+        """Raises ValueError, which names the table, if a line does not have one cell for each head."""
         for line in self.lines:
             if len(line) != len(self.heads):
                 raise ValueError(
@@ -77,7 +77,7 @@ class Grid:
 
 
 def of(title: str, columns: Columns[Item], items: Iterable[Item], **more: Any) -> Grid:
-    """Returns a table with a line for each item; `more` sets further attributes of the table."""
+    """Returns a table with a line for each item. `more` sets further attributes of the table."""
     return Grid(title, list(columns), [[cell(item) for cell in columns.values()] for item in items], **more)
 
 
@@ -85,7 +85,7 @@ def of(title: str, columns: Columns[Item], items: Iterable[Item], **more: Any) -
 
 
 def markdown(grid: Grid) -> list[str]:
-    """Returns lines of Markdown, with the title above and an empty line below."""
+    """Returns the table as lines of Markdown, with the title above and an empty line below."""
     return [f"## {escape(grid.title)}", "", *markdown_table(grid), ""]
 
 
@@ -109,7 +109,7 @@ def escape(text: str | None) -> str:
 
 
 def write(grid: Grid, console: Console, width: int) -> None:
-    """Prints a table. Columns that do not fit are dropped, from the last but one backwards; summary.md contains all."""
+    """Prints a table. If it is too wide, drops columns, beginning with the last but one; summary.md has all columns."""
     widths = _widths(grid)
     shown = list(range(len(widths)))
     while sum(widths[i] + grid.gap for i in shown) > width + grid.gap and len(shown) > 6 and not grid.groups:
@@ -121,7 +121,7 @@ def write(grid: Grid, console: Console, width: int) -> None:
 
 
 def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequence[Sequence[int]]]) -> None:
-    """Prints all columns, with heads of two lines and without a title.
+    """Prints all columns, without a title. Heads have two lines.
 
     :param ways: ways to break the table into parts, as lists of columns without the keys; the first that fits is used
     """
@@ -134,7 +134,7 @@ def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequenc
         return needed <= width + grid.gap
 
     for number, part in enumerate(next((way for way in ways if all(map(fits, way))), ways[-1])):
-        # Leave out reasons and lines without any known value in later parts.
+        # In later parts, leave out reasons and lines that have no known value.
         lines = [at for at in every if not number or any(grid.lines[at][i] not in (UNKNOWN, "") for i in part)]
         _write_part(grid, console, width, [*keys, *part], lines, two_lines=True)
 
@@ -148,7 +148,7 @@ def _write_part(
     *,
     two_lines: bool = False,
 ) -> None:
-    """Prints these columns of these lines (default: all lines), and an empty line."""
+    """Prints the columns `shown` of the given lines (default: all lines), followed by an empty line."""
     lines = range(len(grid.lines)) if lines is None else lines
     widths = _widths(grid, lines, two_lines=two_lines)
 
@@ -175,7 +175,7 @@ def _write_part(
 
 
 def _widths(grid: Grid, lines: Iterable[int] | None = None, *, two_lines: bool = False) -> list[int]:
-    """Returns the width of each column for these lines (default: all). Reasons extend over several columns."""
+    """Returns the width of each column in the given lines (default: all). Reasons extend over several columns."""
     cells = [line if at not in grid.reasons else line[: grid.keys] for at, line in enumerate(grid.lines)]
     chosen = cells if lines is None else [cells[at] for at in lines]
     heads = [_head_lines(head) if two_lines else [head] for head in grid.heads]
@@ -183,13 +183,13 @@ def _widths(grid: Grid, lines: Iterable[int] | None = None, *, two_lines: bool =
 
 
 def _head_lines(column: str) -> list[str]:
-    """Breaks a head such as "not found" or a long dimension into two lines, to keep its column narrow."""
+    """Breaks a head such as "not found", or the name of a long dimension, into two lines to keep its column narrow."""
     broken = re.sub(r"(.*[._])(?=.)", r"\1 ", column) if len(column) > 12 else column
     return ["", *broken.split()][-2:]
 
 
 def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
-    """Returns the columns of each part of a table with groups: the keys, and the groups that fit, at least one."""
+    """Returns the columns of each part of a table with groups: the keys, and as many groups as fit (at least one)."""
     columns = iter(range(grid.keys, len(widths)))
     room = width + grid.gap - sum(each + grid.gap for each in widths[: grid.keys])
     parts: list[list[int]] = []
@@ -206,7 +206,7 @@ def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def say(console: Console, text: Text | str = "", wrap: bool = False) -> None:
-    """Prints a line unchanged: rich does not wrap or crop it, and does not read "[LOAD]" as markup.
+    """Prints a line unchanged: rich neither wraps nor crops it, and does not interpret "[LOAD]" as markup.
 
     :param wrap: wrap a line that is too long for the terminal
     """

@@ -1,4 +1,4 @@
-"""Builds the tables of published figures: in the published layout beside our figures, and a list of all others."""
+"""Builds the tables of published figures: some in the published layout beside our figures, the others as a list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dohyo.scenario.setup import NOT_KNOWN, NOT_PUBLISHED, PHASE, SYSTEM
 from dohyo.summary.results import SetupDifference, SetupDifferences, Summary, Trial
 from dohyo.tables.grid import Grid
 
-# A trial of ours and one of its phases.
+# One of our trials, and one of its phases.
 _Place = tuple["Trial", str]
 
 
@@ -44,7 +44,7 @@ def differences(found: SetupDifferences) -> Grid:
 
 
 def difference_lines(found: SetupDifferences) -> Iterator[str]:
-    """Yields the differences from the published setup as sentences, below the names of their groups."""
+    """Yields the differences from the published setup as sentences, each group below its name."""
     for group, lines in groupby(differences(found).lines, key=lambda line: line[0]):
         yield group
         for _, what, published, here in lines:
@@ -56,7 +56,7 @@ def _where(of: SetupDifference) -> str:
 
 
 def _list(published: Published, figures: Sequence[PublishedFigure]) -> Grid:
-    """Returns a list of published figures, with those columns of our table for which any figure has a number."""
+    """Returns a list of published figures, with the columns of our table in which at least one figure has a number."""
     columns = {**{METRICS[name].head: name for name in MEASURED}, "seconds": "seconds"}
     known = {head: name for head, name in columns.items() if any(getattr(each, name) for each in figures)}
     lines = [[each.of, each.system, *(_theirs(each, name) for name in known.values())] for each in figures]
@@ -96,19 +96,19 @@ def _beside(published: Published, table: Table, figures: Sequence[PublishedFigur
     smaller = f" at scale {', '.join(f'{scale:g}' for scale in scales)}" if scales else ""
     of_all = f", the highest rate of each {' and '.join(others)}" if table.highest and others else ""
     title = f"{published.title}: ours{smaller}{of_all}, " + (
-        f"and beside it (publ.) what was {published.heading}" if known else "in the published shape"
+        f"and beside it (publ.) what was {published.heading}" if known else "in the published layout"
     )
     return Grid(title, [" ".join(names), "publ.", *heads], lines, groups)
 
 
 def _varied(summary: Summary, table: Table) -> list[str]:
-    """Returns our dimensions with several values that the rows of the published table do not name."""
+    """Returns our dimensions that have several values but do not identify the rows of the published table."""
     values = {name: {trial.point.get(name) for trial in summary.compared} for name in summary.dimensions}
     return [name for name, found in values.items() if name not in table.rows and len(found) > 1]
 
 
 def _places(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[str, ...], _Place]:
-    """Returns for each row the trial and phase that we measured; among several, those with the highest rate.
+    """Returns the trial and phase that we measured for each row; among several, those with the highest rate.
 
     :param names: dimensions, phase and system that distinguish rows
     """

@@ -1,4 +1,4 @@
-"""Prints the result on one screen: verdict, ranking, reasons against the verdict, and where to find everything else.
+"""Prints the result on one screen: the verdict, the ranking, reasons to doubt the verdict, and where the rest is.
 
 The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns; `--details` prints everything.
 """
@@ -32,7 +32,7 @@ from dohyo.tables.again import Again
 from dohyo.tables.comparison_table import interval, ratio
 from dohyo.tables.verdict import verdict
 
-# File with the page of charts, in the folder of an experiment; `dohyo.report` writes it.
+# File with the page of charts, which `dohyo.report` writes to the folder of an experiment.
 PAGE = "report.html"
 MOST_LINES = 25
 MOST_COLUMNS = 100
@@ -53,7 +53,7 @@ class _Place:
     trial: Trial
     name: str
     rate: Rate
-    of_all: Row  # row of all operations, with costs and failures
+    of_all: Row  # row for all operations, with costs and failures
     latencies: dict[str, dict[str, float | None]]  # operation → percentile → ms
     pair: Pair | None = None  # comparison of this trial with the best
     closed_loop: float | None = None
@@ -62,7 +62,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Section:
-    """Lines that are compared with each other, the best first.
+    """Lines that are compared with each other; the best is the first.
 
     :ivar ranked: whether the lines are one ranking; otherwise each line shows the best system of another point
     :ivar paced: whether a target rate was set, so that the lines have no ranks
@@ -75,7 +75,7 @@ class _Section:
 
     @property
     def lead(self) -> float:
-        """Returns the best rate divided by the second; 1 if there is no second."""
+        """Returns the ratio of the best rate to the second-best rate; 1 if there is no second."""
         return next((1 / place.pair.ratio for place in self.places if place.pair), 1.0)
 
 
@@ -97,7 +97,7 @@ class _Group:
 
 
 def render(summary: Summary, console: Console, folder: Path | None = None, more: Sequence[str] = ()) -> None:
-    """Prints the screen; a pipe or a file receives `MOST_COLUMNS` columns.
+    """Prints the screen. In a pipe or a file, it is `MOST_COLUMNS` wide.
 
     :param folder: folder of the experiment, for commands and paths; None: all reasons are printed in full
     :param more: lines to print before the path of the page
@@ -128,7 +128,7 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
 
 
 def _elsewhere(folder: Path, show: str, more: Sequence[str]) -> list[str]:
-    """Returns lines that say where other results are; the last one names the page, or the command that makes it."""
+    """Returns lines that say where other results are. The last line names the page, or the command that creates it."""
     page = folder / PAGE
     return [
         f"everything else: {shown(folder)}/summary.md",
@@ -139,8 +139,8 @@ def _elsewhere(folder: Path, show: str, more: Sequence[str]) -> list[str]:
 
 
 def figures(summary: Summary) -> str:
-    """Returns the results of one trial by phase, such as "32,485 op/s  p99 0.90 ms read, 1.2 ms update"; empty
-    without valid numbers.
+    """Returns a trial's results in each phase, such as "32,485 op/s p99 0.90 ms read, 1.2 ms update"; empty without
+    valid numbers.
     """
     parts = []
     sections = _sections(summary)
@@ -161,7 +161,7 @@ def figures(summary: Summary) -> str:
 
 
 def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
-    """Returns the table without the rest of the screen, for the trials measured so far."""
+    """Returns only the table of the screen, for the trials that were measured so far."""
     width = min(width, MOST_COLUMNS)
     console = Console(width=width, force_terminal=True, color_system="standard", file=io.StringIO())
     with console.capture() as captured:
@@ -170,7 +170,7 @@ def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
 
 
 def few_operations(rows: Iterable[Row], heads: Collection[str] = ()) -> str:
-    """Returns which percentiles are missing because a row has too few operations; empty if none is.
+    """Returns a text that names the percentiles missing because a row has too few operations; empty if there are none.
 
     :param heads: heads of the percentiles to check; empty: all
     """
@@ -193,7 +193,7 @@ def plain(summary: Summary) -> list[str]:
 
 
 def _print(console: Console, text: Text, width: int) -> None:
-    # Leave line breaks to the program that reads the pipe.
+    # The program that reads the pipe breaks the lines.
     if console.is_terminal:
         console.print(text, width=width, markup=False, highlight=False)
     else:
@@ -244,7 +244,7 @@ def _fitted(
     for name in _DROPPED:
         if name in there and not fits():
             left_out.add(name)
-    # A group that was dropped before a wider one may now fit.
+    # A group may fit again after a wider one was dropped.
     for name in reversed(_DROPPED):
         if name in left_out:
             left_out.remove(name)
@@ -334,7 +334,7 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
 
 
 def _two_digits(number: float | None) -> str:
-    """Returns the number with two or three significant digits; `--details` shows all digits."""
+    """Returns the number with two or three significant digits; `--details` shows more."""
     if number is None:
         return UNKNOWN
     places = next((places for places, least in enumerate((9.95, 0.995, 0.0995)) if number >= least), 3)
@@ -342,7 +342,7 @@ def _two_digits(number: float | None) -> str:
 
 
 def _rates(places: Sequence[_Place]) -> tuple[list[str], list[list[str]]]:
-    """Returns heads and cells of rates: op/s, rec/s if they differ from op/s, and the interval of the deciding rate."""
+    """Returns heads and cells of the rates: op/s, rec/s if it differs, and the interval of the deciding rate."""
     both = _records_differ(places)
     known = any(place.rate.low is not None for place in places)
     lines = []
@@ -361,9 +361,9 @@ def _records_differ(places: Iterable[_Place]) -> bool:
 
 
 def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Group]:
-    """Returns columns with the latencies of each operation type. If every place has one type, all share columns.
+    """Returns columns with the latencies of each operation type. If no place has several types, they share columns.
 
-    :param at: texts that say at which rate they were measured
+    :param at: texts that say at which rate the latencies were measured
     """
     operations = sorted({name for place in places for name in place.latencies}, key=order)
     if all(len(place.latencies) <= 1 for place in places) and len(operations) > 1:
@@ -385,7 +385,7 @@ def _word(operation: str) -> str:
 def _sections(summary: Summary) -> list[_Section]:
     """Returns the sections of all phases and points."""
     decide = dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial))
-    # Rates of the `AT_RATE` phases follow from those of other phases, so they have sections of their own.
+    # Rates of the `AT_RATE` phases follow from those of other phases, so these phases have separate sections.
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     found = []
@@ -421,7 +421,7 @@ def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Seque
 
 
 def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
-    """Returns the rate that decides; in a phase of `AT_RATE`, the rate that was reached."""
+    """Returns the rate that decides the ranking; in a phase of `AT_RATE`, the rate that was reached."""
     if phase not in AT_RATE:
         return next((rate for key, rate in decisive(summary, trial).items() if key[0] == phase), None)
     figure = rate_figure(summary.compared, phase)
@@ -442,7 +442,7 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
     by_type = {row.operation: row for row in rows if has_latency(row.operation)}
-    # With a target rate, show latencies from the intended start, which is when a user begins to wait.
+    # With a target rate, show latencies from the intended start, because users begin to wait then.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
     latencies = {name: percentiles(row) for name, row in waited.items()}
     slowdowns = [each.load.slowdown for each in rounds_of(trial, summary.trials) if each.load and each.load_is_measured]
@@ -477,7 +477,7 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
 
 
 def _alone(section: _Section) -> _Place:
-    """Returns the best place of a section, compared with the first place that ties with it, or with the second."""
+    """Returns a section's best place, compared with the first place that ties with it or, failing that, the second."""
     best, *others = section.places
     pairs = [place.pair for place in others if place.pair]
     pair = next((pair for pair in pairs if pair.tie), next(iter(pairs), None))
@@ -485,12 +485,12 @@ def _alone(section: _Section) -> _Place:
 
 
 def without_numbers(summary: Summary) -> list[str]:
-    """Returns the measured systems without numbers, with the reasons."""
+    """Returns the measured systems that have no numbers, with the reasons."""
     return _without_numbers(summary, _sections(summary))
 
 
 def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
-    """Returns the measured systems without numbers, with each reason once."""
+    """Returns the measured systems that have no numbers, and names each reason once."""
     ranked = {place.trial.name for section in sections for place in section.places}
     said: dict[tuple[str, str], int] = {}
     for trial in summary.compared:
@@ -512,7 +512,7 @@ def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str
 def _few(sections: Sequence[_Section]) -> list[str]:
     places = [place for section in sections for place in section.places]
     rows = [row for place in places for row in place.trial.measured_rows if has_latency(row.operation)]
-    # Without any p99.9, there is no column whose dashes need an explanation; small runs seldom have one.
+    # Without a p99.9 there is no such column, so no dash needs an explanation; small runs seldom have one.
     last = _PERCENTILES[-1]
     drawn = any(latencies.get(last) is not None for place in places for latencies in place.latencies.values())
     return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))
@@ -566,7 +566,7 @@ def _hosts(summary: Summary, trials: Sequence[Trial]) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Wraps a reason and cuts it after its last allowed line; all lines but the first are indented."""
+    """Wraps a reason, and cuts it after the last allowed line. All lines but the first are indented."""
     lines = wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
     kept = lines[:_MOST_LINES_OF_A_REASON]
     return [*kept[:-1], _cut(f"{kept[-1]} \N{HORIZONTAL ELLIPSIS}", width)] if len(kept) < len(lines) else kept

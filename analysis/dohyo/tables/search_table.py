@@ -54,7 +54,7 @@ def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[
 
 
 def _columns(searches: Sequence[Search]) -> list[_Column]:
-    """Returns the percentiles that have a bound, then the medians, because narrow terminals drop the last columns."""
+    """Returns columns for the bounded percentiles, then for the medians: narrow terminals drop the last columns."""
     asked = {bound.percentile for search in searches for bound in slo.bounds(search.slo)}
     operations = {name for search in searches for probe in search.probes for name in intended(probe.rows)}
     bounded = [percentile for percentile in slo.PERCENTILES if percentile in asked]
@@ -86,5 +86,5 @@ def _share(search: Search) -> str:
 
 def _verdict(probe: Probe) -> str:
     if probe.held is None:
-        return "invalid"  # the search's conclusion says why
+        return "invalid"  # the conclusion of the search says why
     return "yes" if probe.held else f"no: {probe.reason}"

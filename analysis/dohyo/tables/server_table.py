@@ -1,4 +1,4 @@
-"""Builds the tables of what servers report: pauses of JVMs, compactions and flushes, and figures of the servers."""
+"""Builds the tables of what servers report: pauses of JVMs, compactions and flushes, and the servers' own figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS = ("bytes", "ms", "seconds", "ratio")
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Returns tables of pauses and of background work, and tables of figures for systems with the same figures."""
+    """Returns tables of pauses and background work, and a table of figures for each group of similar systems."""
     found = [
         Grid(
             "Servers: garbage collection in the measured windows",
@@ -47,7 +47,7 @@ _OF_WORK = ("all nodes", "written", "longest", "busiest node", "total", "of the 
 
 
 def _paused(trial: Trial, label: str) -> list[list[str]]:
-    """Returns a line for each JVM that paused, over all runs; if there are many, only for those that paused longest."""
+    """Returns a line for each JVM that paused in any run; if there are many, only for those that paused longest."""
     of_jvms: dict[tuple[str, str | None], list[Pauses]] = {}
     for server in trial.servers:
         for pauses in server.pauses if server.host else ():
@@ -68,7 +68,7 @@ def _paused(trial: Trial, label: str) -> list[list[str]]:
 
 
 def _worked(trial: Trial, label: str) -> list[list[str]]:
-    """Returns a line for each kind of background work, over all runs; empty if the trial has no such data."""
+    """Returns a line for each kind of background work in all runs; empty if the trial has no such data."""
     known = any(server.background for server in trial.servers)
     return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in PLURALS] if known else []
 
@@ -118,7 +118,7 @@ def _known(trial: Trial) -> tuple[str, ...]:
 
 
 def _phases(trial: Trial, label: str, names: Sequence[str]) -> list[list[str]]:
-    """Returns a line for each phase with the figures of all hosts together, which the last server entry contains."""
+    """Returns a line for each phase, with the figures of all hosts together. The last server entry contains them."""
     return [
         [label, phase.phase, *(named(name, phase.figures[name]) for name in names)]
         for phase in trial.servers[-1].phases

@@ -32,7 +32,7 @@ from dohyo.tables import (
 )
 from dohyo.tables.grid import Grid, escape, say
 
-# Ways to break the table of results: 120 columns have room for one part, narrower terminals for two or three.
+# Ways to break the table of results: into one part at 120 columns, into two or three on narrower terminals.
 _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
     (("rates", "latencies", "failures"),),
     (("rates", "failures"), ("latencies",)),
@@ -41,7 +41,7 @@ _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
 # Part of a note on a trial whose client does not separate latencies by result.
 MIXED = "latencies include those of operations that failed or found nothing"
 _LEGEND = (
-    "Latencies in ms{at}, of operations that succeeded{but}; failed ones have rows of their own (READ-FAILED). "
+    "Latencies in ms{at}, of operations that succeeded{but}; failed ones have separate rows (READ-FAILED). "
     "Errors and not found count records."
 )
 _FAULTS = " Windows with faults count completely, including the seconds of the faults."
@@ -51,7 +51,7 @@ _FAULTS = " Windows with faults count completely, including the seconds of the f
 class _Column:
     """A column of the table of results.
 
-    :ivar cell: function that returns the text for a row; None if the value is unknown
+    :ivar cell: function that returns the text for a row, or None if the value is unknown
     :ivar metric: metric that the column shows; a column without a metric is left out if all its values are unknown
     """
 
@@ -75,7 +75,7 @@ def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
 
 
 def _price(row: Row, trial: Trial) -> str | None:
-    """Returns the price per million operations; None for one type of several, which uses only a part of the hosts."""
+    """Returns the price per million operations; None for one of several types, which uses only a part of the hosts."""
     alone = not any(
         is_shown(each, trial) for each in trial.rows if (each.phase, each.operation) == (row.phase, OVERALL)
     )
@@ -86,7 +86,7 @@ def _price(row: Row, trial: Trial) -> str | None:
 
 _PRICE = _Column("$/M op", "rates", _price)
 _P99_INTERVAL = _Column("p99 ±", "latencies", _interval("p99_ms"))
-# Columns that only this table has, by the metric after which they are placed.
+# Columns that only this table has. Each key is the metric after which its columns are placed.
 _AFTER = {
     "records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE],
     "p99_ms": [_P99_INTERVAL],
@@ -102,7 +102,7 @@ def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
 
 
 _COLUMNS = _columns(_AFTER)
-# Columns that are left out if they equal another column: column → the other column.
+# Columns that are left out if they equal another one: column → other column.
 _SAME = {"records": "operations", "rec/s": "op/s"}
 _PRICE_LEGEND = f" {_PRICE.head}: US dollars per million operations, only for the servers' hosts."
 
@@ -110,7 +110,7 @@ _PRICE_LEGEND = f" {_PRICE.head}: US dollars per million operations, only for th
 def render(summary: Summary, console: Console) -> None:
     """Prints all details: rows, conditions, events and figures of servers and hosts.
 
-    Tables fit the width of a terminal; in a pipe or a file, they have their full width.
+    Tables fit the width of the terminal. In a pipe or a file, they have their full width.
     """
     width = console.width if console.is_terminal else 10_000
     columns, results = _results(summary)
@@ -122,7 +122,7 @@ def render(summary: Summary, console: Console) -> None:
         if not each.is_zero():
             grid.write(each, console, width)
     _print_conditions(summary, console, width)
-    for reason in judged(summary).reasons:  # the screen shortens them
+    for reason in judged(summary).reasons:  # the screen shows them shortened
         say(console, Text(reason.text, style="bold red" if reason.fatal else "yellow"), wrap=True)
     for strong, text, style in _remarks(summary):
         say(console, Text(strong + text, style=style), wrap=True)
@@ -135,7 +135,7 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
 
     :param more: tables that follow the table of results
     """
-    # Indent the screen, so that it is a code block, in which Markdown interprets nothing.
+    # Indent the screen: Markdown shows indented lines unchanged, as a code block.
     out = [f"# {escape(summary.name)}", "", *(f"    {line}".rstrip() for line in screen.plain(summary)), ""]
     out += [*grid.markdown_table(results_grid(summary)), ""]
     out += _searches_markdown(summary)
@@ -151,7 +151,7 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
 
 
 def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """Yields the remarks below the tables: emphasised text, other text, and the style of both in a terminal."""
+    """Yields the remarks below the tables, each as emphasised text, other text, and the style of both in a terminal."""
     for name, values in summary.unequal.items():
         yield f"unequal: {_words(name)}", f" ({_unequal(values, summary)})", "bold red"
     if summary.canary is not None:
@@ -166,7 +166,7 @@ def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
 
 
 def results_grid(summary: Summary) -> Grid:
-    """Returns the table of results. Its heads contain units, and the rate at which latencies were measured."""
+    """Returns the table of results. Its heads name the units, and the rate at which latencies were measured."""
     columns, results = _results(summary)
     *_, at = _latencies_at(summary) or ("",)
     titles = [
@@ -212,12 +212,12 @@ def comparison_grids(summary: Summary) -> list[Grid]:
 
 
 def other_grids(summary: Summary) -> list[Grid]:
-    """Returns the tables that follow the comparisons, those of searches first."""
+    """Returns the tables that follow the comparisons, beginning with those of searches."""
     return [*_searches(summary)[0], *_grids(summary)]
 
 
 def warnings(summary: Summary) -> list[tuple[bool, str]]:
-    """Returns the texts that weaken the numbers, each with True if it is a deviation or reports broken evidence."""
+    """Returns the reasons to doubt the numbers, each with True if it is a deviation or reports broken evidence."""
     return [
         *((True, text) for text in _said(summary, lambda trial: trial.deviations)),
         *((True, text) for text in summary.warnings),
@@ -241,12 +241,12 @@ def settings(summary: Summary) -> list[str]:
 
 
 def findings(summary: Summary) -> list[str]:
-    """Returns the results of the searches, and whether the hosts stayed the same."""
+    """Returns sentences with the results of the searches, and on whether the hosts stayed the same."""
     return [*_searches(summary)[1], *([summary.canary.headline()] if summary.canary else [])]
 
 
 def label(trial: Trial, summary: Summary) -> str:
-    """Returns the system with its point and round; without these, the trial's name if the system is ambiguous."""
+    """Returns the system with its point and round. Without these, an ambiguous system appears as the trial's name."""
     mark = "(attached)" if trial.conditions.attached else ""
     if trial.point or trial.round:
         which = f"round {trial.round}" if trial.round else ""
@@ -274,7 +274,7 @@ def _unequal(values: Mapping[str, str], summary: Summary) -> str:
 
 
 def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
-    """Returns only the system if `trials` contains all its points; otherwise the labels of the trials."""
+    """Returns the system if `trials` contains all its trials; otherwise the labels of the trials."""
     of_system = sum(trial.system == trials[0].system for trial in summary.compared)
     if len(trials) == of_system > 1 and trials[0].point:
         return trials[0].system
@@ -287,7 +287,7 @@ def _heads(summary: Summary) -> list[str]:
 
 
 def _is_scaled(summary: Summary) -> bool:
-    """Returns whether any trial used less than the full size; if so, every line states its scale."""
+    """Returns whether any trial was smaller than the scenario's full size. If so, every line states its scale."""
     return any(trial.conditions.scale is not None for trial in summary.compared)
 
 
@@ -300,7 +300,7 @@ def _keys(operation: str, trial: Trial, summary: Summary) -> tuple[str, ...]:
 
 
 def _rows(summary: Summary) -> Iterator[tuple[Row, Trial]]:
-    """Yields the rows that are shown, in the order of the table."""
+    """Yields the rows that the tables show, in their order."""
     phases = list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows))
     entries = [(row, position, trial) for position, trial in enumerate(summary.compared) for row in trial.rows]
 
@@ -314,7 +314,7 @@ def _rows(summary: Summary) -> Iterator[tuple[Row, Trial]]:
 
 
 def is_shown(row: Row, trial: Trial) -> bool:
-    """Returns whether the tables show the row; summary.json has all rows."""
+    """Returns whether the tables show the row. summary.json has all rows."""
     if row.operation.startswith(INTENDED):
         return not trial.is_aside(row)
     beside = [
@@ -323,21 +323,21 @@ def is_shown(row: Row, trial: Trial) -> bool:
         if (each.phase, each.discarded) == (row.phase, row.discarded)
         and not each.operation.startswith((OVERALL, INTENDED))
     ]
-    # With one operation type OVERALL would repeat it; discarded rows are shown as a single line.
+    # With a single operation type, OVERALL would repeat its line. Discarded rows are shown as one line.
     if row.operation == OVERALL:
         return len(beside) != 1
     return not row.discarded or len(beside) == 1
 
 
 def _operation(row: Row) -> str:
-    """Returns the operation; with its phase, unless that is the nameless phase `run`."""
+    """Returns the operation, with its phase unless that is the nameless phase `run`."""
     phase = {LOAD: "LOAD", RUN: ""}.get(row.phase, row.phase)
     which = ", ".join(filter(None, (phase, "discarded" if row.discarded else "")))
     return f"[{which}] {row.operation}" if which else row.operation
 
 
 def _grids(summary: Summary) -> list[Grid]:
-    """Returns all tables after the comparisons and searches, without empty ones."""
+    """Returns the tables that follow the comparisons and searches, except empty ones."""
 
     def name(trial: Trial) -> str:
         return label(trial, summary)
@@ -353,7 +353,7 @@ def _grids(summary: Summary) -> list[Grid]:
 
 
 def _loads(summary: Summary) -> Grid:
-    """Returns a table of the rates of loads that were not measured. Latencies of a bulk load are left out."""
+    """Returns a table with the rates of loads that were not measured. Latencies of a bulk load are left out."""
     shown = [HEADS[head] for head in ("records", "rec/s", "errors")]
     lines = [
         [label(trial, summary), *(each.write(getattr(row, each.name)) for each in shown)]
@@ -429,7 +429,7 @@ _System = tuple[str, list["Trial"]]
 
 
 def _measured(summary: Summary) -> list[_System]:
-    """Returns systems with numbers, or whose servers started and reported their conditions."""
+    """Returns the systems that have numbers, or whose servers started and reported their conditions."""
     found: dict[str, _System] = {}
     for position, trial in enumerate(summary.compared):
         if trial.rows or trial.conditions.version:
@@ -439,7 +439,7 @@ def _measured(summary: Summary) -> list[_System]:
 
 
 def _common(measured: Sequence[_System]) -> str:
-    """Returns the conditions that all systems share; with a single system all conditions."""
+    """Returns the conditions that all systems share; for a single system, these are all its conditions."""
     head = measured[0][0] if len(measured) == 1 else "the same for all"
     same = conditions.common([trials for _, trials in measured])
     return f"{head}: {' · '.join(str(each) if each.fields else each.value for each in same)}"
@@ -485,16 +485,16 @@ def _latencies_at(summary: Summary) -> tuple[str, ...]:
 
 
 def legend(summary: Summary) -> str:
-    """Returns an explanation of the columns, and of how precise the figures are."""
+    """Returns an explanation of the columns and of the precision of the figures."""
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)
     at, *_ = _latencies_at(summary) or ("",)
     mixed = any(MIXED in note for trial in summary.compared for note in trial.notes)
-    but = " (but for types that a note names)" if mixed else ""
+    but = " (except for types that a note names)" if mixed else ""
     known = _LEGEND.format(at=f" {at}" if at else "", but=but) + (_PRICE_LEGEND if priced else "")
     known += _FAULTS if any(trial.faults for trial in summary.trials) else ""
-    discarded = " The first repeats are discarded and count nowhere." if any(row.discarded for row, _ in rows) else ""
+    discarded = " The first repeats are discarded and do not count." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     few = screen.few_operations(row for row, _ in rows)
     discarded += f" {few}." if few else ""

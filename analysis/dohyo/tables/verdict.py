@@ -18,10 +18,10 @@ from dohyo.tables.comparison_table import figure, samples_words, times
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict in one sentence, with how far it can be trusted and what faults cost.
+    """The verdict in one sentence. It says how far the comparison can be trusted and what faults cost.
 
     :ivar sentence: the verdict, with the costs of faults
-    :ivar brief: the verdict without absolute numbers, costs of faults and full stop
+    :ivar brief: the verdict without absolute numbers, costs of faults and the full stop
     :ivar costs: costs of faults, a line for each system at a point
     """
 
@@ -50,7 +50,7 @@ def verdict(summary: Summary) -> Verdict:
 
 
 class _Words:
-    """The text of one contest: which system won or, without a winner, which systems cannot be told apart."""
+    """The text of one contest: which system won, or which systems cannot be told apart if none won."""
 
     def __init__(self, summary: Summary, contest: Contest) -> None:
         self.summary = summary
@@ -62,12 +62,12 @@ class _Words:
 
     @property
     def brief(self) -> str:
-        """Returns the text with ratios, but without numbers; a winner is compared only with the second system."""
+        """Returns the text with ratios, but no absolute numbers. A winner is compared only with the second system."""
         return self._won(self.contest.pairs[:1]) if self._has_winner else self._open
 
     @property
     def full(self) -> str:
-        """Returns the text with ratios of the winner to all other systems."""
+        """Returns the text with the winner's ratios to all other systems."""
         return self._won(self.contest.pairs) if self._has_winner else self._open
 
     @property
@@ -87,7 +87,7 @@ class _Words:
         trials = {trial.name: trial for trial in self.summary.compared}
         names = [self.contest.nearest.of, *(pair.to for pair in self.contest.pairs)]
         if self.is_latency:
-            # Show the figures from which ratios are computed: one round may determine the percentile of merged rounds.
+            # Show the figures behind the ratios, because a single round may determine the percentile of merged rounds.
             rows = [figures(trials[name], percentiles=[self.key[2]])[self.key] for name in names]
             values = [milliseconds(centre(row, self.key[2])) for row in rows]
         else:
@@ -109,7 +109,7 @@ class _Words:
 
     @property
     def _open(self) -> str:
-        """Returns the systems that cannot be told apart, then the ratios of other systems to the best one."""
+        """Returns which systems cannot be told apart, followed by the ratios of the other systems to the best one."""
         of = f" in {figure(self.contest.nearest)}" if self.is_latency else ""
         unclear, alike = (
             [pair for pair in self.contest.pairs if pair.tie and pair.is_unclear == wide] for wide in (True, False)
@@ -174,13 +174,13 @@ def _noise(pairs: Sequence[Pair]) -> str:
 
 
 def _unit(summary: Summary, key: Key) -> str:
-    """Returns the unit, such as "records/s"; for the maxima of searches, followed by the latency bounds."""
+    """Returns the unit, such as "records/s". For the maxima of searches, the latency bounds follow."""
     bounds = dict.fromkeys(trial.search.slo for trial in summary.trials if trial.search and key[0] == PROBE)
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 
 
 def _over(of: Iterable[Pair | Rate]) -> str:
-    """Returns the kind and number of samples behind the intervals; empty without intervals."""
+    """Returns the kind and number of samples behind the intervals; empty if there are no intervals."""
     over = samples_words(of)
     return f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
 

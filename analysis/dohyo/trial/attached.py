@@ -1,4 +1,4 @@
-"""Attached systems: how clients log in, and how the tables of trials are removed (docs/attach.md)."""
+"""Finds the properties with which clients log in to attached systems, and removes what trials left (docs/attach.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dohyo.trial.world import Host, HostError, World
 
 
 def detach(host: Host, roles: Sequence[str]) -> str:
-    """Removes what trials have created on attached systems of these roles.
+    """Removes what trials created on the attached systems of these roles.
 
     :returns: message about what could not be removed, and how to remove it; empty if everything was removed
     """
@@ -44,7 +44,7 @@ def detach_earlier(world: World, role: str) -> None:
 
 
 def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None:
-    """Removes Dohyo's tables and connection files on attached systems. Notes name what is left for stop.yml.
+    """Removes Dohyo's tables and connection files on attached systems. Notes name what stop.yml must still remove.
 
     :param there: names of the hosts that respond
     """
@@ -55,12 +55,12 @@ def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None
 
 
 def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
-    """Returns the properties with which clients log in to an attached system, by the binding's names.
+    """Returns the properties with which clients log in to an attached system. Their names are those of the binding.
 
-    :param text: content of the file, in YAML: the properties by system. A property ``….ca`` names a file of
+    :param text: content of the file, in YAML: the properties of each system. A property ``….ca`` names a file of
         certificates; its content replaces the name, in Base64, so that clients and administration do not need the file
     :param file: path of the file on the control machine
-    :raises BadInputError: if others may read the file, or its form is wrong
+    :raises BadInputError: if other users may read the file, or its format is wrong
     """
     try:
         if os.stat(os.path.expanduser(file)).st_mode & 0o077:  # noqa: PTH111, PTH116 - pathlib fails for an unknown user

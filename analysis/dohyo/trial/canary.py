@@ -1,4 +1,4 @@
-"""The canary: measures hosts and network before the servers start (docs/method.md)."""
+"""Measures hosts and network before the servers start, which is called the canary (docs/method.md)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.trial.world import Host, HostError, World
 
-# Seconds after which the kernel ends a listener, plus one per host, because hosts may have to wait.
+# Seconds after which the kernel ends a listener. One is added per host, because hosts may have to wait their turn.
 LISTEN_SECONDS = 60
 
 

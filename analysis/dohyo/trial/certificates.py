@@ -1,6 +1,6 @@
-"""Certificates for the servers and clients of a deployment, made on the control machine.
+"""Creates the certificates for the servers and clients of a deployment, on the control machine.
 
-They are made with the Python package that Ansible itself needs for Vault, so no other program must be installed.
+It uses the Python package that Ansible itself needs for Vault, so that no other program must be installed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Names = list[x509.GeneralName]
 
 
 def general(name: str) -> x509.GeneralName:
-    """Returns an entry of a certificate for a name: an IP address if it is one, otherwise a DNS name."""
+    """Returns the entry of a certificate for a name, which is an IP address or a DNS name."""
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
@@ -34,7 +34,7 @@ def general(name: str) -> x509.GeneralName:
 
 
 def certificate(file: Path) -> x509.Certificate | None:
-    """Returns the certificate in a file; None without one, or if it expires soon."""
+    """Returns the certificate in a file, or None if there is no valid one or it expires soon."""
     try:
         found = x509.load_pem_x509_certificate(file.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -47,13 +47,13 @@ def fits(found: x509.Certificate, names: Names, authority: x509.Certificate) -> 
     try:
         found.verify_directly_issued_by(authority)
         stated = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except Exception:  # a new certificate replaces one that has any error
+    except Exception:  # a certificate with any error is replaced
         return False
     return set(stated) == set(names)
 
 
 def write(file: Path, *parts: bytes) -> None:
-    """Writes a file that only its owner can read, completely or not at all."""
+    """Writes a file completely or not at all. Only the owner can read it."""
     new = file.with_suffix(".new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
@@ -71,7 +71,7 @@ def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def certify(
     subject: str, key: ec.EllipticCurvePrivateKey, issuer: x509.Name | None, signer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """Returns a builder with the fields that all certificates need; without an issuer, it is for the authority."""
+    """Returns a builder with the fields that all certificates need. Without an issuer, it is for the authority."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject[:64])])
     now = datetime.now(UTC)
     return (
@@ -91,7 +91,7 @@ def certify(
 
 
 def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
-    """Makes the certificates that are missing, expire soon, or do not fit the names of a host.
+    """Makes the certificates that are missing, expire soon, or do not match the names of a host.
 
     :param folder: folder for ``ca.pem``, an authority for this folder, its key ``ca.key``, and for each host
         ``HOST.pem``: a private key (P-256, PKCS 8, without a password) followed by its certificate. Only the owner can

@@ -1,4 +1,4 @@
-"""One load or run of the clients: each client's command and properties, and the conductor's plan."""
+"""Describes a load or run of the clients: each client's command and properties, and the conductor's plan."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dohyo.systems.option import HEAP, declared_in, option
 from dohyo.systems.rendering import as_properties
 from dohyo.trial.world import Host
 
-# Properties with such names are secret in every binding.
+# Pattern of the names of properties that are secret in every binding.
 SECRET = re.compile("(password|passwd|secret)$", re.IGNORECASE)
 # Seconds beyond a client's own limit (stalltime, Run.java) after which a silent client counts as hung.
 STALL_GRACE_SECONDS = 10.0
-# Seconds that a ready client waits for its start.
+# Maximum number of seconds that a ready client waits to be started.
 GATE_SECONDS = 300
-# Seconds of warm-up after a pause, which can be short: caches, connections and compiled code are still warm.
+# Seconds of warm-up after a pause. They can be few, because caches, connections and compiled code are still warm.
 WARMUP_AGAIN_SECONDS = 2
 # Timeout in seconds of a pause between two windows, in which other systems are measured.
 PAUSE_SECONDS = 6 * 3600
@@ -31,7 +31,7 @@ class ClientOptions:
     heap: str = option("", "Heap of a client's JVM; by default the scenario's.", pattern=f"({HEAP})?")
     module: str = option("", "Module of ycsb-bindings with the client's jars; by default the binding's own.")
     java_options: list[str] = option(
-        # The collector with the lowest cost per operation, and the packages that the drivers' buffers access on JDK 17.
+        # The garbage collector with the lowest cost per operation, and the packages that drivers need on JDK 17.
         [
             "-XX:+UseParallelGC",
             "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -42,12 +42,12 @@ class ClientOptions:
     ready_timeout: int = option(120, "Seconds for all threads of a client to connect.")
     grace: int = option(90, "Seconds after the measured window to finish operations in flight and write results.")
     count_timeout: int = option(21600, "Seconds for a load, or for a run that a number of operations ends.")
-    start_delay: int = option(2000, "Milliseconds from the agreement of several clients on a start to the start.")
+    start_delay: int = option(2000, "Milliseconds between the clients' agreement on a start and the start itself.")
     launch_interval: int = option(0, "Milliseconds between the launches of two clients.")
     skew_limit_ms: float = option(
-        10.0, "Maximum spread of the clients' starts, and maximum error of their clocks, for a run to count, in ms."
+        10.0, "Maximum spread of the clients' starts and maximum error of their clocks in a run that counts, in ms."
     )
-    fault_grace: int = option(420, "Seconds after the window to undo faults and for the servers to be ready again.")
+    fault_grace: int = option(420, "Seconds after the window for undoing faults and for servers to become ready again.")
     # Server hardware tests its memory when it boots.
     boot_timeout: int = option(600, "Seconds for a host to respond after it was switched on.")
 
@@ -55,7 +55,7 @@ class ClientOptions:
     def of(cls, values: Mapping[str, Any]) -> ClientOptions:
         """Reads the options from the variables of a host.
 
-        :raises BadInputError: naming a variable with a value that is not allowed
+        :raises BadInputError: if the value of a variable is not allowed; the error names the variable
         """
         declared = declared_in(fields(cls), "client").items()
         return cls(**{name: each.check(values[each.name]) for name, each in declared if each.name in values})
@@ -66,7 +66,7 @@ class ClientPhase:
     """One load, or one run of a phase.
 
     :ivar name: name in the folder's name and in messages; ``load`` for the load
-    :ivar number: number of the run, from 1; 0 for the load
+    :ivar number: number of the run, counted from 1; 0 for the load
     :ivar threads: threads of each client, or of all clients together if the property threadcount.of is all
     :ivar warmup: maximum warm-up, in seconds
     :ivar duration: seconds of the measured window; 0 if a number of operations ends the run
@@ -100,7 +100,7 @@ class ClientPhase:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the clients have paused after an earlier window, so that they need not be started."""
+        """Whether the clients are pausing after an earlier window, so that they need not be started."""
         return self.windows > 1 and self.number > 1
 
     @property
@@ -129,25 +129,25 @@ class ClientPhase:
         return list(dict.fromkeys(name for each in self.faults if each["kind"] == "power" for name in each["hosts"]))
 
     def undo_seconds(self, options: ClientOptions) -> int:
-        """Returns the seconds after the window in which faults are undone and servers become ready again."""
+        """Returns the seconds allowed after the window for undoing faults and for servers to become ready again."""
         boots = options.boot_timeout if self.switched else 0
         return options.fault_grace + boots if self.faults else 0
 
     def bound(self, options: ClientOptions) -> int:
-        """Returns the seconds from the start until every client must have ended."""
+        """Returns the number of seconds after the start within which every client must have ended."""
         if self.is_load or self.duration == 0:
             return options.count_timeout
-        # The client reads the records back after the run (ReadBack.java).
+        # Such a client reads the records back after the run (ReadBack.java).
         verifies = self.properties.get("verify", "none") == "acknowledged"
         read_back = int(self.properties.get("verify.timeout", 600)) if verifies else 0
         return math.ceil(self.warmup_seconds + self.duration + options.grace + read_back + self.undo_seconds(options))
 
     def target(self, clients: int) -> float:
-        """Returns the operations per second of one client; 0 for no limit."""
+        """Returns the target rate of one client, in operations per second; 0 for no limit."""
         return float(self.properties.get("target", 0)) / clients
 
     def silence(self, clients: int) -> float:
-        """Returns the seconds without new lines in its logs after which a client counts as hung."""
+        """Returns after how many seconds without new lines in its logs a client counts as hung."""
         target = self.target(clients)
         between = (30 if self.properties.get("arrival") == "poisson" else 10) / target if target > 0 else 0.0
         return max(float(self.properties.get("stalltime", 60)), between) + STALL_GRACE_SECONDS
@@ -159,7 +159,7 @@ def folder_of(host: Host, phase: ClientPhase) -> str:
 
 
 def lane_of(values: Mapping[str, Any]) -> str:
-    """Returns the role of the trial's system if trials of other systems take turns with it, otherwise ''."""
+    """Returns the role of the trial's system if trials of other systems take turns with it; otherwise an empty text."""
     return str(values.get("trial_lane") or "")
 
 
@@ -213,7 +213,7 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
 
 
 def process_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
-    """Returns what the agent of a host needs to start its client; parameters as for :func:`properties_of`."""
+    """Returns what the agent of a host needs to start its client. The parameters are those of :func:`properties_of`."""
     options, values = ClientOptions.of(host.values), host.values
     home = values["dohyo_home"]
     name = in_lane(f"client-{host.name}", lane_of(values))
@@ -264,7 +264,7 @@ def plan_of(
     return {
         "agents": agents,
         "ready_timeout": options.ready_timeout,
-        # A load may begin late on some hosts, because its skew does not count.
+        # A load needs no start delay: it may begin later on some hosts.
         "start_delay": options.start_delay / 1e3 if phase.measured else 0.0,
         "launch_interval": options.launch_interval / 1e3,
         "warmup": 0.0 if phase.is_load else phase.warmup_seconds,

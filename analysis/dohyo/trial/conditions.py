@@ -1,4 +1,4 @@
-"""The conditions of a trial: settings and limits of the servers, compared with the conditions of the scenario."""
+"""Reads the conditions of a trial (settings and limits of the servers), and compares them with the scenario's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dohyo.trial.world import Host
 
 
 def read_back(servers: ServerSteps) -> dict[str, Any]:
-    """Returns the content of conditions.json. The servers must have tables."""
+    """Returns the content of conditions.json. The tables must exist on the servers."""
     world, role, values = servers.world, servers.first.role, servers.world.first.values
     asked = {**values["trial_conditions"]}
     if servers.is_attached:
@@ -37,9 +37,9 @@ def read_back(servers: ServerSteps) -> dict[str, Any]:
 
 
 def by_sentence(said: dict[str, list[str]]) -> list[str]:
-    """Merges equal sentences of several hosts: ``a, b: SENTENCE``; with more than four hosts, names three.
+    """Merges equal sentences of several hosts: ``a, b: SENTENCE``. If more than four hosts share one, it names three.
 
-    :param said: sentences by host
+    :param said: sentences of each host
     """
     hosts: dict[str, list[str]] = {}
     for host, sentences in said.items():
@@ -49,7 +49,7 @@ def by_sentence(said: dict[str, list[str]]) -> list[str]:
 
 
 def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
-    """Returns ``strong`` if a read always sees the last acknowledged write, otherwise ``eventual``, or UNKNOWN."""
+    """Returns ``strong`` if a read always sees the last acknowledged write, ``eventual`` if not, or UNKNOWN."""
     if write_copies is None or read_copies is None or replication == UNKNOWN:
         return UNKNOWN
     return "strong" if write_copies + read_copies > replication else "eventual"
@@ -62,8 +62,7 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
     required, because a reader's and a writer's sets of copies must overlap. A system that works differently states its
     consistency itself.
 
-    ``exceeded`` contains the requested value of a condition that the server exceeds because it cannot do less, as it
-    states in ``fixed``.
+    ``exceeded`` contains the requested values of conditions that the server must exceed: its ``fixed`` names them.
     """
     result = {"consistency": consistency(found["write_copies"], found["read_copies"], found["replication"]), **found}
     wanted = dict(asked)
@@ -91,7 +90,7 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
 def limits(
     found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], processors: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Returns the limits of the servers on all hosts, in words: ``memory_budget`` and ``server_cpus``, where known.
+    """Returns the limits of the servers on all hosts as text: ``memory_budget`` and ``server_cpus``, if they are known.
 
     A limit that was asked for on one host is stated for all hosts.
 

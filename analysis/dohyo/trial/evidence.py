@@ -1,4 +1,4 @@
-"""The evidence of a trial: its folder on the control machine, the samples, and the files fetched from hosts."""
+"""Collects the evidence of a trial: its folder on the control machine, the samples, and the files of the hosts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dohyo.trial import clients
 from dohyo.trial.processes import tool
 from dohyo.trial.world import Host, World, program, write_json
 
-# Names of files that an earlier trial may have left in the same folder, besides the folders of its runs.
+# Names of files that an earlier trial may have left in the same folder, in addition to the folders of its runs.
 LEFT = (
     *("load", "load-server", "server", "hosts", "canary.json", "conditions.json", "settled.json", "kept.json"),
     *("counted.json", "probe-[0-9]*", "precondition-[0-9]*"),
 )
 # Files in a system's folder that describe its statistics and logs.
 MEANINGS = ("figures.yml", "log.yml", "healing.yml")
-# Variables of a trial that the program dohyo reads; recorded if a user has started trial.yml without an experiment.
+# Variables of a trial that dohyo reads. They are recorded if a user starts trial.yml without an experiment.
 ASKED = (
     *(
         "trial_system",
@@ -37,11 +37,11 @@ ASKED = (
     *("trial_warmup", "trial_duration", "trial_search", "trial_client_heap", "trial_strict", "trial_max_other_cpu"),
     *("trial_keep", "trial_canary", "trial_reuse"),
 )
-# Seconds without a load or run after which the sampler on a host ends by itself. The second value is for hosts on which
+# Seconds after which a sampler ends by itself if no load or run begins. The second value is for hosts on which
 # nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
-# Script that appends a line, with the time in UTC as servers write it, to the files in a folder that match patterns.
+# Script that appends a line to the files in a folder that match patterns. The line has the time in UTC, as in the logs.
 END_LOGS = """
 cd "$0" || exit 1
 for pattern; do
@@ -50,7 +50,7 @@ for pattern; do
   done
 done
 """
-# Prefix of the file that notes a trial under way. Trials that take turns have one file each.
+# Prefix of the files that note trials under way. Each trial that takes turns has its own file.
 UNDER_WAY = "trial-under-way"
 
 
@@ -58,7 +58,7 @@ class Evidence:
     """The folder of a trial, and the samplers that write its evidence.
 
     :ivar folder: folder of the trial on the control machine
-    :ivar is_ours: whether the folder is marked as Dohyo's, and contains no earlier evidence
+    :ivar is_ours: whether the folder has Dohyo's mark, and contains no earlier evidence
     :ivar noted: note about the trial under way, which says what to fetch; empty before :meth:`note`
     """
 
@@ -79,7 +79,7 @@ class Evidence:
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether a user has started the trial with trial.yml, without an experiment."""
+        """Whether a user started the trial with trial.yml, without an experiment."""
         return not (self.experiment / "experiment.json").exists()
 
     def begin(self, role: str) -> None:
@@ -101,14 +101,14 @@ class Evidence:
         if self.is_by_hand:
             write_json(self.folder / "trial.json", {name: values[name] for name in ASKED})
             self.state("running")
-        # Copy them: a later version may change what the names mean, but not what was measured.
+        # Copy the files, because a later version may define the names differently.
         (self.folder / "server").mkdir(exist_ok=True)
         for name in MEANINGS:
             if (file := ANSIBLE / "systems" / role / name).is_file():
                 (self.folder / "server" / name).write_text(file.read_text("utf-8"), encoding="utf-8")
 
     def note(self, role: str) -> None:
-        """Notes that the trial is under way. From now on, the files of clients on the hosts are its evidence."""
+        """Records that the trial is under way. From now on, the files of clients on the hosts are its evidence."""
 
         def forget(host: Host) -> None:
             values = host.values
@@ -125,7 +125,7 @@ class Evidence:
             "deployment": self.values["dohyo_deployment"],
             "hosts": [*self.world.hosts],
         }
-        # With the note of a killed trial, stop.yml would fetch the files of this trial into that trial's folder.
+        # If the note of a killed trial stayed, stop.yml would fetch this trial's files into the killed trial's folder.
         lanes = {self.lane, *self.values["trial_beside"]}
         for file in self.note_file.parent.glob(f"{UNDER_WAY}*"):
             if file.suffix.removeprefix(".") not in lanes:
@@ -139,9 +139,9 @@ class Evidence:
 
     @property
     def needs_shutdown(self) -> bool:
-        """Whether servers need time to end even if their data is not kept.
+        """Whether servers must be shut down properly even if their data is not kept.
 
-        Servers write their logs line by line, except for the log of JDK 8's collector.
+        Killed servers lose no line of their logs, except in the log of JDK 8's collector.
         """
         return "-Xloggc:gc.log" in Context(self.values).gc_options
 
@@ -154,7 +154,7 @@ class Evidence:
         return sorted({name for each in files for name in ([each] if isinstance(each, str) else each)})
 
     def end_logs(self, host: Host, role: str) -> None:
-        """Appends a line to the logs of killed servers, so that readers know until when a log is complete."""
+        """Appends a line to the logs of killed servers, so that readers can tell up to which time a log is complete."""
         folder = f"{host.values['dohyo_home']}/run/{role}"
         program(host, ["sh", "-c", END_LOGS, folder, *self.logs], removes=folder)
 
@@ -193,18 +193,18 @@ class Evidence:
         """Begins to sample an attached system's hosts, on which nothing is deployed."""
         names = self.values["dohyo_observed"]
         for name in names:
-            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # shows that samples are expected
+            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # samples are expected here
         step = "Start the sampler of the attached system"
         self.world.on(names, step, lambda host: observe(host, "begin", self.values, self.folder))
 
     def end_observing(self) -> None:
-        """Ends the samplers of :meth:`begin_observing`, and fetches their samples; skips hosts that do not respond."""
+        """Ends the samplers of :meth:`begin_observing`, and fetches their samples. Skips hosts that do not respond."""
         end_observing(self.world, self.folder)
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
     def bring_home(self, names: list[str]) -> dict[str, str]:
-        """Fetches the evidence of the trial from hosts; returns the failures by host."""
+        """Fetches the evidence of the trial from hosts, and returns the failures by host."""
         # Another call of stop.yml or trial.yml may have replaced or removed the note.
         trials = (
             [self.noted]
@@ -215,13 +215,13 @@ class Evidence:
 
 
 def controller(values: Mapping[str, Any]) -> str:
-    """Returns the process of the playbook; samplers end when that process is gone."""
+    """Returns the pid of the playbook. The samplers end after this process."""
     who = values["dohyo_controller"]
     return f"{who['pid']} {who['start']} {who['machine']}"
 
 
 def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> None:
-    """Begins or ends the sampling of a host on which nothing is deployed. The end fetches the samples.
+    """Begins or ends the sampling of a host on which nothing is deployed. At the end, fetches the samples.
 
     :param values: variables of a host of the trial
     :param folder: folder of the trial, on the control machine
@@ -235,11 +235,11 @@ def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> N
 
 
 def end_observing(world: World, folder: Path) -> bool:
-    """Ends the samplers on observed hosts, and fetches their samples; returns whether all hosts have responded."""
+    """Ends the samplers on observed hosts, and fetches their samples. Returns whether all hosts responded."""
     values = world.first.values
     _, failures = world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, folder))
     for name, words in failures.items():
-        world.progress.event("note", text=f"{name}: {words}; its sampler may still run, and stop.yml ends it")
+        world.progress.event("note", text=f"{name}: {words}; its sampler may still run; stop.yml ends it")
     return not failures
 
 
@@ -264,7 +264,7 @@ def under_way(world: World) -> list[dict[str, Any]]:
 
 
 def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_note: bool = False) -> dict[str, str]:
-    """Fetches the evidence of a trial from hosts, complete or not.
+    """Fetches the evidence of a trial from hosts, even if it is incomplete.
 
     :param trial: content of the trial's note
     :param keeps_note: whether the note is kept, because something else must be fetched later

@@ -1,6 +1,6 @@
-"""Checks of the hosts of a trial before anything is started there, and what the trial must know about them.
+"""Checks the hosts of a trial before anything is started there, and reads the facts that the trial needs.
 
-A check is a step on all hosts that it concerns. It fails with the problems of every one of them.
+Each check is a step on all hosts that it concerns. If it fails, it names the problems of all these hosts.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from dohyo.trial.world import Host, HostError, World, program
 
 # Memory of the administration of attached servers, in MiB.
 ADMINISTRATION_MB = 128
-# Memory of clients by host, without any.
+# Memory of the clients on each host, if there are no clients.
 NO_CLIENTS: Mapping[str, int] = {}
-# Script that prints nothing if a program succeeds, and its output after a first line if it fails.
+# Script that runs a program. If the program fails, the script prints its exit code and its output.
 TRY = 'said=$("$@" 2>&1) || printf "%s\\n" "exit code $?" "$said"'
 
 
 def check_owner(world: World) -> None:
-    """Checks that our folder, and those with the data of the system, have no other owner, on all hosts.
+    """Checks on all hosts that Dohyo's folder and the system's data folders have no other owner.
 
-    :raises StepError: naming the folders
+    :raises StepError: if any has; the error names the folders
     """
 
     def check(host: Host) -> None:
@@ -49,9 +49,9 @@ def check_owner(world: World) -> None:
 
 
 def take(world: World) -> None:
-    """Notes on every host that this trial is at work, and remembers who else is there as ``trial_notes``.
+    """Records on every host that this trial uses it, and remembers other users of the host as ``trial_notes``.
 
-    :raises StepError: if others were there first; for attached systems, also if servers of ours were kept up
+    :raises StepError: if others used a host first; for attached systems, also if Dohyo's own servers were kept up
     """
     values = world.first.values
     context, deployment, group = Context(values), str(values["dohyo_deployment"]), str(values["trial_group"])
@@ -73,16 +73,16 @@ def take(world: World) -> None:
     except BaseException:
         world.attempt(world.hosts, lambda host: note_use(host, "withdrawn"))
         raise
-    # Hosts with another deployment's trial are refused; if hosts are shared, its note becomes a note of this trial.
+    # A trial of another deployment on a host is an error. If hosts are shared, it only becomes a note of this trial.
     notes = [each.partition("; wait")[0] for each in others(uses[world.first.name], deployment, group=group)]
     for host in world.hosts.values():
         host.remember({"trial_notes": notes})
 
 
 def read_resources(world: World) -> None:
-    """Reads memory and processors of hosts that divide them, and remembers them as ``host_has``.
+    """Reads the memory and processors of hosts that systems share, and remembers them as ``host_has``.
 
-    A later check rejects a host that does not answer.
+    A later check rejects hosts that do not respond.
     """
     names = ("host_memory_budget", "host_cpus_server", "host_cpus_client")
 
@@ -96,7 +96,7 @@ def read_resources(world: World) -> None:
 def check_clients(world: World, binding: str) -> None:
     """Checks that the clients' hosts can run the client with a binding.
 
-    :raises StepError: naming the hosts and their problems
+    :raises StepError: if they cannot; the error names the hosts and their problems
     """
 
     def check(host: Host) -> None:
@@ -108,7 +108,7 @@ def check_clients(world: World, binding: str) -> None:
 
 
 def report(world: World) -> None:
-    """Reads how hosts are tuned, as root, and remembers ``host_conditions``, by name, and ``host_warnings``, sentences.
+    """Reads as root how hosts are tuned. Remembers ``host_conditions`` (values by name) and ``host_warnings`` (texts).
 
     The role host has the settings. Hosts that it did not prepare have neither conditions nor warnings.
     """
@@ -147,17 +147,17 @@ def _conditions(found: Mapping[str, Any], disks: Mapping[str, Any]) -> dict[str,
 
 
 def _warnings(found: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
-    """Returns sentences about settings that have another value, and about disks that cannot be trimmed."""
+    """Returns sentences about settings whose value is not the intended one, and about disks that cannot be trimmed."""
     said = []
     if found["differences"]:
         why = f"denied by the container ({found['container']}), as expected" if found["container"] else "not as tuned"
         said.append(f"{why}: {', '.join(found['differences'])}")
-    # A rotating disk has no flash.
+    # Rotating disks need no trim.
     untrimmed = [each["path"] for each in disks["devices"] if not each["discards"] and each["kind"] != "rotational"]
     if untrimmed:
         said.append(
-            f"not trimmed after a wipe: {', '.join(untrimmed)}, which take no discards; a system may find flash that is"
-            " full of the data of the one before"
+            f"not trimmed after a wipe: {', '.join(untrimmed)}, which support no discards; a system may start on flash"
+            " that is full of another system's data"
         )
     return said
 
@@ -165,7 +165,7 @@ def _warnings(found: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
 def check_servers(servers: ServerSteps) -> None:
     """Checks that the database hosts can run the servers as requested.
 
-    :raises StepError: naming the hosts and their problems
+    :raises StepError: if they cannot; the error names the hosts and their problems
     """
     if servers.is_attached:
         check_administration(servers, {name: _client_mb(servers, name) for name in servers.databases})
@@ -203,12 +203,12 @@ def ask_attached(world: World) -> None:
             servers.configure()
             servers.ask(Path(values["doctor_results"]) / f"{name}.json")
     finally:
-        # Only files with passwords are removed, as no tables were created.
+        # This removes only files with passwords, because no tables were created.
         attached.detach_all(world, attached.all_roles(), world.databases)
 
 
 def of_system(world: World, name: str) -> ServerSteps:
-    """Returns the servers of a system, for playbooks that run no trial; the hosts remember its name."""
+    """Returns the servers of a system, for playbooks that run no trial. The hosts remember the system's name."""
     for host in world.hosts.values():
         host.remember({"trial_system": name})
     return ServerSteps(world)
@@ -221,7 +221,7 @@ def carry(host: Host, needs: Sequence[str], *, memory_mb: int, **more: Any) -> N
     :param memory_mb: memory of the process, in MiB
     :param more: ``shared_mb`` of a client beside it, ``disk_mb``, ``disk_by`` as the agent's verb knows them; ``open``,
         addresses on which a server without passwords will listen, by its name
-    :raises HostError: with all problems
+    :raises HostError: if it cannot; the error names all problems
     """
     context = Context(host.values)
     carries = {
@@ -238,7 +238,7 @@ def carry(host: Host, needs: Sequence[str], *, memory_mb: int, **more: Any) -> N
 
 
 def look_for(servers: ServerSteps) -> None:
-    """Looks for the servers and what they require on the database hosts; changes nothing there."""
+    """Looks on the database hosts for the servers and what they require, without changing anything."""
 
     def detect(name: str) -> None:
         if servers.system(name).downloads:
@@ -273,7 +273,7 @@ def find_availability(servers: ServerSteps) -> None:
 
 
 def find_jdk(servers: ServerSteps) -> None:
-    """Finds the server's JDK on the database hosts, and remembers it as ``jdk_host``; its home is empty without one.
+    """Finds the server's JDK on the database hosts. Remembers it as ``jdk_host``, whose home is empty without a JDK.
 
     :raises StepError: if hosts have different builds, because JDKs of the same major version differ in speed
     """
@@ -312,23 +312,23 @@ def _needs(host: Host, system: System) -> list[str]:
 
 
 def _check_requests(servers: ServerSteps) -> None:
-    """Checks the variables of the system, and that the hosts have the memory and processors to divide."""
+    """Checks the variables of the system, and that the hosts have enough memory and processors."""
 
     def check(name: str) -> None:
         system, values = servers.system(name), servers.world.hosts[name].values
         reasons = list(system.misfits)
         if not reasons:
             needs = {"host_memory_mb": {system.role: system.planned["memory_mb"]}}
-            context = Context(ChainMap(needs, values))  # type: ignore[arg-type] # it is only read
+            context = Context(ChainMap(needs, values))  # type: ignore[arg-type] # only read
             reasons = [*(context.shortages if system.serves else []), *system.refusals]
         if reasons:
             raise HostError("; ".join(reasons))
 
-    servers.each(f"Check the requests to {servers.first.title}", check, servers.databases)
+    servers.each(f"Check the settings of {servers.first.title}", check, servers.databases)
 
 
 def _check_room(servers: ServerSteps) -> None:
-    """Checks that the hosts have what was deployed, and room for their server and a client beside it."""
+    """Checks that the deployed files are on the hosts, and that each has room for its server and a client beside it."""
 
     def check(name: str) -> None:
         system, host = servers.system(name), servers.world.hosts[name]
@@ -339,11 +339,11 @@ def _check_room(servers: ServerSteps) -> None:
                 disk_by=list(system.disk_by), open={system.role: system.open_address},
             )  # fmt: skip
 
-    servers.each("Check that the host can carry it", check, servers.databases)
+    servers.each("Check that the host can carry the server", check, servers.databases)
 
 
 def _check_collector(servers: ServerSteps) -> None:
-    """Checks that the JDK of every database host has the collector, and remembers its options."""
+    """Checks that the JDK of every database host supports the collector, and remembers its options."""
 
     def check(name: str) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
@@ -361,23 +361,23 @@ def _check_collector(servers: ServerSteps) -> None:
         cores = len(cpus(str(values.get("host_cpus_server", "")))) or found["cores"]
         options = collectors.options_of(jvm, cores, huge_pages=found["huge_pages"])
         servers.remember(name, jdk_gc_options=options)
-        # The probe must not write a log.
+        # The JVM that tests the options must not write a log.
         tried = [option for option in options if not option.startswith("-Xlog")]
         said = servers.run(name, ["sh", "-c", TRY, "sh", f"{found['java_home']}/bin/java", *tried, "-version"])
         if lines := said.splitlines():
             aside = ("Error: Could not", "Error: A fatal")
             words = " ".join(line for line in lines[1:] if not line.startswith(aside))
             raise HostError(
-                f"JDK {jvm.jdk} in {found['java_home']} on {name} refuses the options of {jvm.gc}: {words}; choose"
+                f"JDK {jvm.jdk} in {found['java_home']} on {name} rejects the options of {jvm.gc}: {words}; choose"
                 " another collector or another JDK"
             )
 
     servers.each("Check that the host has the JDK", check, servers.databases)
-    servers.each("Check that the JDK has the collector", choose, servers.databases)
+    servers.each("Check that the JDK supports the collector", choose, servers.databases)
 
 
 def _describe(servers: ServerSteps) -> None:
-    """Asks the servers' programs for their versions and abilities, and checks that they support the conditions."""
+    """Reads the versions and abilities of the servers' programs, and checks that they support the conditions."""
     asked = [name for name in servers.first.hosts if servers.system(name).look is not None]
 
     def ask(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Reads the notes that hosts are in use. Every playbook loads this module, so it imports only the standard library."""
+"""Reads the notes on who uses a host. Every playbook loads this module, so it imports only the standard library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def fields_of(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat after the name (state, parent, …); empty if the process has ended."""
+    """Returns the fields of /proc/PID/stat that follow the name (state, parent, …); empty if the process has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
     except OSError:
@@ -24,7 +24,7 @@ def start_of(pid: int) -> int:
 
 
 def machine() -> str:
-    """Returns an id of this machine, or container, and its boot, within which pid and start time are unique."""
+    """Returns an id of this machine or container, and of its boot. Within one boot, pid and start time are unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 
@@ -32,14 +32,14 @@ def machine() -> str:
 def others(
     notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False, group: str = ""
 ) -> list[str]:
-    """Returns a sentence for each other user of a host, oldest first, from the notes of the agent's ``in_use``.
+    """Returns a sentence for each other user of a host, oldest first. The agent's ``in_use`` wrote the notes.
 
     A note counts until its process has ended. A note from another machine counts until it is removed or the host boots.
     The older of two simultaneous notes counts. Servers that this deployment keeps up do not count by default.
 
     :param exclusive: whether other deployments count
     :param attaches: whether servers that this deployment keeps up count, because they must not be stopped
-    :param group: group of trials that may take turns on the host, and so do not count
+    :param group: group of trials that may take turns on the host, so that they do not count
     """
     own = next((note["since"] for note in notes if note["own"]), float("inf"))
     rivals = [note for note in notes if not note["own"] and note["since"] <= own and not _takes_turns(note, group)]

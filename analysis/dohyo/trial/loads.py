@@ -1,4 +1,4 @@
-"""Loads that trials of an experiment share: the first trial keeps its load, and each start copies it."""
+"""Shares a load between trials of an experiment: the first trial keeps its load, and each start copies it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dohyo.systems.context import Context
 from dohyo.trial.evidence import Evidence
 from dohyo.trial.world import Host, World
 
-# Space in MiB to reserve besides the size of the data, because systems add a little.
+# MiB to reserve in addition to the size of the data, because systems write a little more.
 MORE_MB = 2000
 
 
@@ -39,7 +39,7 @@ class Load:
         return str(self.world.first.values["trial_load_id"])
 
     def _do(self, state: str, step: str, **more: Any) -> dict[str, dict[str, Any]]:
-        """Calls the agents' verb kept_load on all database hosts; returns the results by host."""
+        """Calls the agents' verb kept_load on all database hosts, and returns the results by host."""
 
         role = self.world.system(self.world.first.name).role
 
@@ -71,7 +71,7 @@ class Load:
         self.note = next((each["note"] for each in found if each["note"]), "")
 
     def place(self) -> bool:
-        """Copies the load into the empty data folders; returns whether every host has a copy."""
+        """Copies the load into the empty data folders, and returns whether every host has a copy."""
         placed = self._do(
             "placed", "Put a copy of the load in place", trial=self.evidence.folder.name,
             budget_mb=lambda host: host.values["host_budget_mb"],
@@ -82,7 +82,7 @@ class Load:
 
     def has_room(self) -> bool:
         """Returns whether all hosts have space for a copy."""
-        found = self._do("room", "Check the room for a copy", need_mb=free_mb).values()
+        found = self._do("room", "Check the space for a copy", need_mb=free_mb).values()
         self.note = next((each["note"] for each in found if each["note"]), self.note)
         return all(each["found"] for each in found)
 
@@ -93,5 +93,5 @@ class Load:
 
 
 def free_mb(host: Host) -> int:
-    """Returns the MB that must stay free on a disk of a host."""
+    """Returns how many MB must stay free on a disk of a host."""
     return int(float(Context(host.values).get("dohyo_min_free_gb", 2)) * 1000)

@@ -1,4 +1,4 @@
-"""The part of a trial that measures: load → settle → (settle → warm-up → measure → stats) × phases × repeats → search.
+"""Runs the measuring part of a trial: load → settle → (settle → warm-up → measure → stats) × phases × repeats → search.
 
 It begins when the servers are up and have tables. The servers are stopped after it.
 """
@@ -21,15 +21,15 @@ from dohyo.trial.servers import ServerSteps
 from dohyo.trial.turns import OwnTurns
 from dohyo.trial.world import Host, World, program, write_json
 
-# Seconds in which the servers must be ready after the last fault.
+# Seconds within which the servers must be ready after the last fault.
 FAULT_PATIENCE = 1200
 
 
 class Conduct(Protocol):
-    """A function that drives the clients of all hosts through a phase, together."""
+    """A function that runs a phase on the clients of all hosts together."""
 
     def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Returns the outcome; the files are in the folder, on the control machine.
+        """Runs the phase, and returns its outcome. The files are in the folder, on the control machine.
 
         :param plan: arguments of conducting.conductor.Plan
         """
@@ -48,13 +48,13 @@ class Outcome:
 
     @property
     def hosts_are_well(self) -> bool:
-        """Whether no host was lost and no server has ended."""
+        """Whether no host was lost and no server ended."""
         return not self.vanished and all(node["state"] == "ran" for node in self.report["nodes"].values())
 
 
 @dataclass
 class Measuring:
-    """The state of the part of a trial that measures.
+    """The part of a trial that measures, and its state.
 
     :ivar turns: turns of the trial, one for each run, if it takes turns with others
     :ivar inserted: number of keys for new records that the client of each host has used
@@ -90,14 +90,14 @@ class Measuring:
     # ---- the steps, in their order ----------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Loads the tables. The scenario's target rate is for the runs, not for the load."""
+        """Loads the tables. The scenario's target rate applies to the runs, not to the load."""
         properties = {**self.values["trial_properties"], "target": 0}
         self.run({"properties": properties, **self.values["trial_load"], "name": "load"}, 0)
 
     def settle_load(self) -> None:
         """Lets the servers settle after the load, and fails if the load is incomplete.
 
-        A system counts its rows up to a number that it sets; a larger load is not checked.
+        A system counts its rows only up to a limit that it sets, so a larger load is not checked.
 
         :raises StepError: if there are fewer rows than records
         """
@@ -117,12 +117,12 @@ class Measuring:
             for phase in phases:
                 with self.turns.turn():
                     self.measure_phase(phase, number, is_first=number == 1 and phase == phases[0])
-        # The last turn lasts until the end of the trial.
+        # The trial keeps its last turn until its end.
         self.turns.wait()
         if self.values["trial_search"]:
             self.search()
         rows = json.loads((self.folder / "settled.json").read_text("utf-8"))["rows"]
-        # `dohyo` decides from the evidence of all clients whether a row is missing.
+        # `dohyo` later decides from the evidence of all clients whether a row is missing.
         if rows and any(self.inserted.values()):
             with_new = int(self.values["trial_properties"]["recordcount"]) + sum(self.inserted.values())
             write_json(self.folder / "counted.json", {"rows": self.servers.count(with_new)})
@@ -137,7 +137,7 @@ class Measuring:
         if settles and not is_first:
             # Save statistics before the run, too, because the servers' work while settling does not belong to the run.
             write_json(self.folder / folder / "settled.json", self.servers.settle(f"stats/{folder}-before"))
-        # Later runs find used servers anyway, unless the servers have settled again.
+        # Later runs find used servers in any case, unless the servers have settled again.
         if self.values["trial_precondition"] and (settles or is_first):
             self.preconditionings += 1
             self.run(self.values["trial_precondition"], self.preconditionings)
@@ -153,7 +153,7 @@ class Measuring:
         self.servers.keep_stats(f"stats/{folder}")
 
     def search(self) -> None:
-        """Searches for the highest rate (docs/knee.md), probe by probe; the evidence determines the next probe."""
+        """Searches for the highest rate (docs/knee.md). The evidence of the earlier probes determines the next one."""
         asked, base = self.values["trial_search"], self.values["trial_phases"][0]
         for number in range(1, int(asked["probes"]) + 1):
             self.fetch("" if number == 1 else f"probe-{number - 1}", self.folder)
@@ -165,7 +165,7 @@ class Measuring:
             self.measure_phase(probe, number, is_first=False)
 
     def clients_alone(self) -> None:
-        """Drives clients that need no servers through a run of each phase in the playbook's variables."""
+        """Runs each phase in the playbook's variables once, on clients that need no servers."""
         values = self.world.first.values
         results = Path(values["clients_results"])
         for asked in values["clients_phases"]:
@@ -185,7 +185,7 @@ class Measuring:
     # ---- the clients ------------------------------------------------------------------------------------------------
 
     def run(self, asked: Mapping[str, Any], number: int) -> None:
-        """Drives the clients through the load or a run.
+        """Runs the load or a run on the clients.
 
         :param asked: the phase as in the trial's variables
         :param number: number of the run, from 1; 0 for the load
@@ -200,7 +200,7 @@ class Measuring:
         self.drive(phase, results)
 
     def drive(self, phase: ClientPhase, results: Path) -> None:
-        """Drives the clients through a phase.
+        """Runs a phase on the clients.
 
         :param results: folder of the phase on the control machine
         :raises StepError: if the run does not count
@@ -219,7 +219,7 @@ class Measuring:
             world.fail("Check that the run counts", dict.fromkeys(world.hosts, outcome.report["failure"]))
 
     def phase_of(self, asked: Mapping[str, Any], number: int) -> ClientPhase:
-        """Returns the phase that the trial's variables describe; values of the whole trial are the defaults."""
+        """Returns the phase that the trial's variables describe. The values of the whole trial are the defaults."""
         values, system = self.values, self.servers.first
         properties = asked.get("properties", values["trial_properties"])
         attached = self.servers.is_attached
@@ -262,7 +262,7 @@ class Measuring:
         self.world.on(self.world.databases, "Prepare the faults", serve)
 
     def fetch(self, folder: str, results: Path) -> None:
-        """Fetches a folder of the clients' files; all folders if the name is empty.
+        """Fetches a folder of the clients' files, or all folders if the name is empty.
 
         :param results: destination on the control machine
         """
@@ -308,6 +308,6 @@ def events_of(planned: Sequence[Mapping[str, Any]], host: str, addresses: Mappin
 
 
 def seconds(value: Any) -> int | float:
-    """Returns seconds as a number; ansible-playbook -e passes them as text."""
+    """Returns seconds as a number, because ansible-playbook -e passes them as text."""
     number = float(value)
     return int(number) if number.is_integer() else number

@@ -1,4 +1,4 @@
-"""Processes of servers on the hosts: started, watched and stopped by the agent of each host."""
+"""Starts, watches and stops the processes of servers through the agent of each host."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dohyo.systems.context import Context
 from dohyo.trial.world import Host, program
 
-# Seconds from the request to stop until a server is killed, unless its system sets another value.
+# Seconds between the request to stop and the kill of a server, unless its system sets another value.
 STOP_SECONDS = 60
-# Limit of open files in a systemd unit. Cassandra's manual asks for 100,000, Aerospike's and HBase's for less.
+# Limit of open files in a systemd unit. Cassandra's manual requires 100,000; Aerospike's and HBase's require less.
 OPEN_FILES = 1048576
 
 
@@ -34,7 +34,7 @@ def start(
     """Starts one process of a server, in a systemd unit if the inventory says so.
 
     :param folder: working directory of the process
-    :param log: file in the folder for the whole output
+    :param log: file in the folder that receives all output
     :param writes: further folders that a unit may write to
     :param devices: block devices that a unit may use
     :param capabilities: capabilities of the unit
@@ -64,11 +64,11 @@ def unit(
     name: str, folder: str, command: Sequence[str], *, log: str, writes: Sequence[str], devices: Sequence[str],
     capabilities: Sequence[str], stop_seconds: int, slice_: str, cpus: str, open_files: int,
 ) -> str:  # fmt: skip
-    """Returns the text of a systemd unit; parameters as for :func:`start`.
+    """Returns the text of a systemd unit. The parameters are those of :func:`start`.
 
     A server that ends during a run must stay down, because a restart would hide this from the measurement. The unit
-    has the limits that the databases' manuals ask for (docs/cluster.md), and access to its own folders and the network
-    only.
+    has the limits that the databases' manuals require (docs/cluster.md). It can access only its own folders and the
+    network.
 
     :param slice_: slice of the unit; empty for none
     """
@@ -81,9 +81,9 @@ def unit(
     paths = dict.fromkeys([folder, *writes])
     writable = " ".join(json.dumps(path.replace("%", "%%"), ensure_ascii=False) for path in paths)
     lines = [
-        "# One process of a database under test. It is started for a trial and stopped after it, never by a boot.",
+        "# One process of a database under test. A trial starts and stops it; it does not start at boot.",
         "[Unit]",
-        f"Description={name}, a server under test of Dohyo",
+        f"Description={name}, a server that Dohyo tests",
         "After=network-online.target",
         "",
         "[Service]",
@@ -95,7 +95,7 @@ def unit(
         *([f"CPUAffinity={cpus}"] if cpus else []),
         "Restart=no",
         f"TimeoutStopSec={stop_seconds}",
-        # Exit status of a JVM after SIGTERM.
+        # A JVM exits with this status after SIGTERM.
         "SuccessExitStatus=143",
         "KillMode=mixed",
         f"LimitNOFILE={open_files}",
@@ -127,7 +127,7 @@ def unit(
 
 
 def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
-    """Stops everything that Dohyo has started on a host, clients before servers.
+    """Stops everything that Dohyo started on a host, the clients before the servers.
 
     Faults are undone first, because a paused process cannot end.
 
@@ -143,7 +143,7 @@ def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
 
 
 def ended(host: Host, role: str) -> str:
-    """Returns how processes of a system have ended on a host, one per line; empty if none has ended."""
+    """Returns how processes of a system ended on a host, in one line for each; empty if none has ended."""
     script = """
     for name in "$1" "$1"-*; do
       words=$("$0" status "$name") || { [ $? != 3 ] || echo "$words"; }

@@ -1,4 +1,4 @@
-"""Checks of a trial before it measures anything."""
+"""Checks a trial before it measures anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNTIL = ("schema", "settle", "stop")
 def refuse(world: World) -> None:
     """Checks the trial's variables before anything on a host is changed.
 
-    :raises StepError: saying what cannot be measured, and why
+    :raises StepError: if something cannot be measured; the message says why
     """
     values = world.first.values
     problem = asked_in_vain(values) or indivisible(values)
@@ -61,10 +61,10 @@ def refuse(world: World) -> None:
 
 
 def _wrong_condition(conditions: Mapping[str, Any]) -> str:
-    """Returns a message about a condition that does not exist, or has a wrong value; empty if all are right."""
+    """Returns a message about a condition that does not exist or has a wrong value; empty if all are correct."""
     for name, value in conditions.items():
         if name not in CONDITIONS:
-            return f"trial_conditions: {name}={value}: is not a condition; there are {', '.join(CONDITIONS)}"
+            return f"trial_conditions: {name}={value}: no such condition; there are {', '.join(CONDITIONS)}"
         allowed = properties.known()[name].type
         if allowed.plain(str(value)) is None:
             return f"trial_conditions: {name}={value}: must be {allowed.allowed}"
@@ -72,7 +72,7 @@ def _wrong_condition(conditions: Mapping[str, Any]) -> str:
 
 
 def asked_in_vain(values: Mapping[str, Any]) -> str:
-    """Returns a message about a variable of the trial with a wrong value; empty if all are right."""
+    """Returns a message about a variable of the trial that has a wrong value; empty if all are correct."""
     if values["trial_system"] not in values["systems"]:
         return f"trial_system={values['trial_system']}: must be one of {', '.join(values['systems'])}"
     if values["trial_until"] not in UNTIL:
@@ -90,7 +90,7 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
 
 
 def indivisible(values: Mapping[str, Any]) -> str:
-    """Returns a message about a number that the clients cannot share equally; empty if they can share all."""
+    """Returns a message about a number that cannot be divided equally between the clients; empty if there is none."""
     clients = len(values["groups"].get("client", [])) or 1
     properties = values["trial_properties"]
     tables = int(properties.get("tablecount", 1))
@@ -107,20 +107,20 @@ def indivisible(values: Mapping[str, Any]) -> str:
 
 
 def planned_faults(phases: Iterable[Mapping[str, Any]], hosts: Sequence[str], role: str) -> list[dict[str, Any]]:
-    """Returns the faults of all phases with their hosts.
+    """Returns the faults of all phases, each with its hosts.
 
     :param hosts: names of the database hosts
     :param role: role of the system
-    :raises BadInputError: naming a fault whose target does not exist
+    :raises BadInputError: if the target of a fault does not exist; the error names the fault
     """
     asked = [str(phase.get("faults", "none")) for phase in phases]
     return [fault for text in asked for fault in faults.on_hosts(text, hosts, role)]
 
 
 def look_at_hosts(world: World, system: System) -> None:
-    """Rejects faults that are impossible on the hosts, and page caches that cannot be emptied.
+    """Rejects the trial if faults are impossible on the hosts, or page caches cannot be emptied.
 
-    :raises StepError: naming the hosts and the causes
+    :raises StepError: if so; the error names the hosts and the causes
     """
     values = world.first.values
     planned = planned_faults(values["trial_phases"], world.databases, system.role)
@@ -150,7 +150,7 @@ def why_it_stays_on(world: World, name: str) -> str:
 
 
 def of_this_machine(addresses: Iterable[str]) -> list[str]:
-    """Returns the addresses that belong to this machine: a program can listen only on these."""
+    """Returns those addresses that belong to this machine, because a program can listen only on them."""
     found = []
     for address in addresses:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as each, contextlib.suppress(OSError):
@@ -165,7 +165,7 @@ def no_command(off: Any, on: Any) -> str:
         if not isinstance(words, list) or not words:
             return f"cannot be switched: {name} is {words!r}; set it to a list of a program and its arguments"
         for word in words:
-            # YAML reads off and on without quotes as booleans.
+            # YAML reads off and on as booleans unless they are quoted.
             if isinstance(word, bool) or not isinstance(word, str | int) or str(word) == "" or "\0" in str(word):
                 return f"cannot be switched: {name} contains {word!r}; put it in quotes"
         if shutil.which(str(words[0])) is None:

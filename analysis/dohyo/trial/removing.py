@@ -45,7 +45,7 @@ class Wiped:
         if host.name in self.servers.databases:
             log_disks = self.servers.system(host.name).log_disks
             data = [[folder, f"dohyo/{role}"] for folder in (*values["dohyo_data"], *log_disks)]
-            # Remove also the kept loads of an experiment that was killed.
+            # Also remove the kept loads of a killed experiment.
             if state == "absent" and not self.keeps_loads:
                 data += [[folder, "dohyo/kept"] for folder in values["dohyo_data"]]
         inside = [f"run/{role}", f"run/{role}-*", f"run/{values['trial_system']}.properties", f"secret/{role}"]
@@ -73,13 +73,13 @@ def trim(host: Host) -> None:
 
 
 def note_use(host: Host, state: str) -> None:
-    """Notes on a host that a trial is under way or has ended."""
+    """Records on a host that a trial is under way or has ended."""
     values = host.values
     host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
 
 
 def with_control(world: World) -> World:
-    """Returns the world with the control machine as a host, because servers of the local inventory may run there."""
+    """Returns the world with the control machine as a further host: servers of the local inventory may run there."""
     home = world.first.values["dohyo_control"]
     if any(each.values["dohyo_home"] == home and is_local(each) for each in world.hosts.values()):
         return world
@@ -88,17 +88,17 @@ def with_control(world: World) -> World:
 
 
 def is_local(host: Host) -> bool:
-    """Returns whether a host is this machine, which Ansible reaches without SSH."""
+    """Returns whether a host is this machine, so that Ansible needs no SSH to reach it."""
     return str(host.values.get("ansible_connection", "ssh")) == "local"
 
 
 def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False) -> dict[str, str]:
-    """Stops what Dohyo has started on hosts, and fetches the evidence of an interrupted trial; for stop.yml.
+    """Stops what Dohyo started on hosts, and fetches the evidence of an interrupted trial, for the playbook stop.yml.
 
     Files that must not be removed are reported as notes.
 
     :param keeps_loads: whether to keep loads, as between two trials of an experiment
-    :param only_halts: whether to only stop, also on the control machine; destroy.yml then removes everything itself
+    :param only_halts: whether to only stop, also on the control machine, because destroy.yml removes everything
     :returns: failures by host; a failure on the control machine is listed for the first host
     """
     deployment = str(world.first.values["dohyo_deployment"] or "none")
@@ -132,7 +132,7 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     everywhere = with_control(world) if only_halts else world
     found, said = everywhere.attempt(everywhere.hosts, look)
     failed("Check who owns the folder", said)
-    # Hosts whose folder belongs to another deployment are left alone: no process of this one can run in it.
+    # Leave hosts alone if their folder belongs to another deployment: no process of this deployment can run in it.
     leave("", found)
     ours = [name for name, problems in found.items() if not problems]
     stopped, said = everywhere.attempt(ours, stop)
@@ -150,6 +150,6 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     for trial in trials:
         fetched = collect(world, ours, trial, keeps_note=not all(have_answered))
         failed("Fetch the evidence of an interrupted trial", fetched)
-    # This comes last, because other deployments may use the hosts from now on.
+    # Do this last, because other deployments may use the hosts afterwards.
     failed("Record that no trial is under way", world.attempt(stopped, free)[1])
     return failures

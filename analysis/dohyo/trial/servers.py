@@ -1,4 +1,4 @@
-"""The servers of a system on all hosts, from their configuration to their end."""
+"""Configures, starts, administers and stops the servers of a system on all hosts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dohyo.trial import attached, certificates, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
 T = TypeVar("T")
-# Timeout in seconds of a command that does not wait for work. A server that never responds must not block the trial.
+# Timeout in seconds of a command that does not wait for background work. A hung server must not block the trial.
 ADMIN_SECONDS = 900
 
 
 class ServerSteps:
-    """The steps of a trial that concern servers. Systems only use the methods in dohyo.systems.steps.Steps."""
+    """The steps of a trial that concern servers. Systems use only the methods in dohyo.systems.steps.Steps."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -51,7 +51,7 @@ class ServerSteps:
         return values["trial_system"] in values["attached"]
 
     def system(self, host: str, **more: Any) -> System:
-        """Returns the system in the context of a host; parameters as for World.system."""
+        """Returns the system in the context of a host. The parameters are those of World.system."""
         return self.world.system(host, **more)
 
     def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
@@ -70,9 +70,9 @@ class ServerSteps:
         return program(self.world.hosts[host], argv, stdin=stdin, root=root, **more)
 
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
-        """Repeats a program until it succeeds, while a process of the server runs."""
+        """Repeats a program until it succeeds, as long as a process of the server runs."""
         verb, seconds = "ready" if ready else "until", self.system(host).timeouts["ready"]
-        # The agent does not end a program that hangs; the timeout does.
+        # The agent does not end a program that hangs, but the timeout does.
         words = [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv]
         self.run(host, words, timeout=seconds + ADMIN_SECONDS)
 
@@ -98,7 +98,7 @@ class ServerSteps:
         return self.run(host, self.admin_words(host, [verb], words), timeout=replicas + ADMIN_SECONDS)
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
-        """Repeats an administration command until it succeeds, while the server runs."""
+        """Repeats an administration command until it succeeds, as long as the server runs."""
         self.until(host, self.system(host).role, self.admin_words(host, [verb], words), ready=ready)
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class ServerSteps:
         self, host: str, files: Mapping[str, str], *, mode: str = "0644", folders: Sequence[str] = (),
         folder_mode: str = "0755", **more: Any,
     ) -> None:  # fmt: skip
-        """Creates folders, and writes files, given as contents by path.
+        """Creates folders, and writes files. `files` maps paths to contents.
 
         :param more: ``folder_owner`` and ``folder_group``, numbers
         """
@@ -122,7 +122,7 @@ class ServerSteps:
         )
 
     def lost_ports(self) -> list[str]:
-        """Returns messages about ports on the only host that another program has taken."""
+        """Returns messages about ports on the only host that were taken by another program."""
         name = self.world.first.name
         chosen = self.system(name).context.state(self.first.role).get("ports", {})
         secret = f"{self.world.first.values['dohyo_home']}/run/secret"
@@ -150,7 +150,7 @@ class ServerSteps:
 
     @property
     def answers(self) -> Mapping[str, Any]:
-        """Facts that the administration of the first server has returned."""
+        """Facts that administration commands on the first server returned."""
         first = next(name for name in self.databases if self.system(name).is_first)
         return self.system(first).context.state(self.first.role)
 
@@ -191,7 +191,7 @@ class ServerSteps:
     def _write_configuration(self, host: str) -> None:
         system = self.system(host)
         if not system.serves:
-            self.write(host, {}, folders=[f"{system.run}/conf"])  # the evidence of such a host
+            self.write(host, {}, folders=[f"{system.run}/conf"])  # such a host has no other evidence
             return
         owner = system.owner
         if owner is not None:
@@ -222,7 +222,7 @@ class ServerSteps:
             remove = "\n".join(
                 [
                     "#!/bin/sh",
-                    f"# Removes {there.place} from {there.servers}, if this deployment has made it.",
+                    f"# Removes {there.place} from {there.servers} if this deployment created it.",
                     f"exec {shlex.join(words)}",
                     "",
                 ]
@@ -233,13 +233,13 @@ class ServerSteps:
             }
             folders = [f"{values['dohyo_home']}/attached", there.folder]
             self.write(host, files, mode="0600", folders=folders, folder_mode="0700")
-        # The evidence is an empty folder, because there are no files of the servers.
+        # The evidence is an empty folder, because an attached server leaves no files there.
         self.write(host, {}, folders=[system.run])
 
     def access(self) -> dict[str, str]:
         """Returns the properties with which clients log in to an attached system; empty if no file is named.
 
-        :raises BadInputError: if others may read the file, or its form is wrong
+        :raises BadInputError: if other users may read the file, or its format is wrong
         """
         file = str(self.world.first.values["attached_secrets"])
         return attached.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
@@ -253,7 +253,7 @@ class ServerSteps:
         # Each inventory has its own certificates; destroy.yml removes them with the folder.
         folder = Path(values["dohyo_control"]) / "tls" / Path(values["inventory_dir"]).name
         hosts = {name: [world.hosts[name].values["dohyo_address"], name, "localhost", "127.0.0.1"] for name in names}
-        authority = world.here("Make the missing certificates", lambda _: certificates.make(folder, hosts))
+        authority = world.here("Create the missing certificates", lambda _: certificates.make(folder, hosts))
         for name in self.databases:
             self.remember(name, certificates_made={"authority": authority})
 
@@ -273,7 +273,7 @@ class ServerSteps:
             self.first.ready(self)
 
     def start_nodes(self, hosts: Iterable[str] | None = None) -> None:
-        """Starts servers and waits until each is up; one after another if nodes must find the earlier ones."""
+        """Starts servers, and waits until each is up. Nodes that must find earlier ones start one after another."""
         system = self.first
         names = list(system.starts if hosts is None else hosts)
         if hosts is None:
@@ -295,7 +295,7 @@ class ServerSteps:
         self.start_process(host, system.role, system.command, writes=writes, **more)
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
-        """Starts one process of the server in its run folder; ``more`` contains arguments of processes.start."""
+        """Starts one process of the server in its run folder. ``more`` contains arguments of processes.start."""
         system = self.system(host)
         stop_seconds = system.timeouts["stop"]
         processes.start(self.world.hosts[host], name, system.run, command, stop_seconds=stop_seconds, **more)
@@ -306,7 +306,7 @@ class ServerSteps:
             self.until(host, system.role, system.up, ready=True)
 
     def wait_until_all_know(self) -> None:
-        """Waits until every node sees all nodes; a node that has just started is not seen at once."""
+        """Waits until every node sees all nodes, because they do not see a new node at once."""
         nodes = f"nodes={len(self.databases)}"
         step = "Wait until every node sees all nodes"
         self.each(step, lambda host: self.until_admin(host, "ready", nodes, ready=True), self.databases)
@@ -333,7 +333,7 @@ class ServerSteps:
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
             return parsed("schema", self.admin(host, "schema", *words))
 
-        ((host, made),) = self.each("Make the tables, and read the conditions back", make, first).items()
+        ((host, made),) = self.each("Create the tables, and read the conditions back", make, first).items()
         system, found = self.system(host), made["conditions"]
         if self.is_attached:
             there = system.attached
@@ -365,9 +365,9 @@ class ServerSteps:
     # ---- work and statistics ----------------------------------------------------------------------------------------
 
     def keep_stats(self, folder: str) -> None:
-        """Saves the servers' own statistics, in a folder below each server's run folder, which is evidence.
+        """Saves the servers' own statistics as evidence, in a folder below the run folder of each server.
 
-        Most counters begin at the start of a server, so the values of a run are the difference of two statistics.
+        Most counters begin when a server starts, so the values of a run are the difference between two statistics.
         """
         systems = {name: self.system(name) for name in self.databases}
         hosts = [name for name, each in systems.items() if each.serves and (each.is_first or not self.is_attached)]
@@ -382,7 +382,7 @@ class ServerSteps:
         values = self.world.first.values
         flush = BOOLEANS.get(str(values["trial_settle_flush"]).lower(), False)
         drops = str(values["trial_settle_cache"]) == "drop"
-        # With one server, one command settles and saves statistics, unless caches must be emptied in between.
+        # On a single server, one command settles and saves statistics, unless caches must be emptied in between.
         at_once = len(self.databases) == 1 and not drops
         self.world.phase("settle")
 
@@ -393,7 +393,7 @@ class ServerSteps:
             if not self.is_attached:
                 words = [*system.first_words, *words, *system.settle_words]
             verb = ["settle+stats", f"folder={system.run}/{folder}"] if at_once else ["settle"]
-            # Settling lasts while the servers make progress, so only its argument timeout limits it.
+            # Settling lasts while the servers make progress, so only the command's argument `timeout` limits it.
             found = parsed(verb[0], self.run(host, self.admin_words(host, verb, words)))
             rows_of(found)
             return found
@@ -404,7 +404,7 @@ class ServerSteps:
         dropped: dict[str, Any] | None = None
         pages: dict[str, Any] = {}
         if drops:
-            # Empty the caches on all hosts after the rows were counted, because counting reads all of them.
+            # Empty the caches after the rows were counted on all hosts, because counting reads all rows.
             names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]
             said = self.each("Empty the server's caches", lambda host: parsed("drop", self.admin(host, "drop")), names)
             dropped = next(iter(said.values()), {})
@@ -418,7 +418,7 @@ class ServerSteps:
         return system.is_first if self.is_attached else system.settles_here
 
     def count(self, records: int) -> dict[str, int]:
-        """Counts the rows on the servers, and returns them by table.
+        """Counts the rows on the servers, and returns the number of rows in each table.
 
         :param records: expected number of rows; a system counts up to a number that it sets
         """
@@ -450,7 +450,7 @@ def parsed(verb: str, answer: str) -> dict[str, Any]:
 
 
 def rows_of(found: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the number of rows by table.
+    """Returns the number of rows in each table.
 
     :raises HostError: if the output contains no such numbers
     """
@@ -460,7 +460,7 @@ def rows_of(found: Mapping[str, Any]) -> dict[str, int]:
     return rows
 
 
-# Dropping the page cache needs root, and most containers do not allow it. Only pages that sync has written are dropped.
+# Dropping the page cache requires root, and most containers forbid it. It drops only pages that sync has written.
 DROP_PAGE_CACHE = """
 cached() { awk '$1 == "Cached:" {print int($2 / 1024)}' /proc/meminfo; }
 sync
@@ -473,7 +473,7 @@ printf '{"page_cache_mb_before": %d, "page_cache_mb_after": %d}\\n' "$before" "$
 def look_at_page_cache(host: Host) -> None:
     """Fails if the page cache of a host cannot be emptied.
 
-    :raises HostError: with the cause and the way out
+    :raises HostError: if it cannot; the error contains the cause and the way out
     """
     file = "/proc/sys/vm/drop_caches"
     try:
@@ -487,7 +487,7 @@ def look_at_page_cache(host: Host) -> None:
 
 
 def drop_page_cache(host: Host) -> dict[str, int]:
-    """Empties the page cache of a host; returns its MiB before and after."""
+    """Empties the page cache of a host, and returns its size in MiB before and after."""
     answer: dict[str, int] = json.loads(program(host, ["bash", "-ec", DROP_PAGE_CACHE], root=True))
     return answer
 
@@ -502,7 +502,7 @@ def with_notes(
 ) -> dict[str, Any]:
     """Returns the evidence of settling: the result of the first host's server, with the notes of all hosts.
 
-    A server that does not report ``flushed`` always flushes; one that does not report ``dropped`` keeps its caches.
+    Servers that do not report ``flushed`` always flush. Servers that do not report ``dropped`` keep their caches.
 
     :param answers: result of each host's server
     :param title: title of the system

@@ -20,7 +20,7 @@ from dohyo.trial.servers import ServerSteps
 from dohyo.trial.turns import OwnTurns
 from dohyo.trial.world import Host, StepError, World, program, write_json
 
-# Maximum number of attempts to start servers on a single host, each time on other ports.
+# Maximum number of attempts to start servers on a single host. Each attempt uses other ports.
 MOST_STARTS = 3
 NOT_REUSABLE = (
     "its load is not shared: some of it is not in files of the data folders, or each trial has a new password"
@@ -28,9 +28,9 @@ NOT_REUSABLE = (
 
 
 def run_trial(world: World, conduct: Conduct) -> str:
-    """Does a trial; returns why it failed, or an empty string.
+    """Runs a trial. Returns why it failed, or an empty string.
 
-    Hosts that are not ours, or that others use, stay as they are.
+    Hosts that belong to other deployments, or that others use, are not changed.
     """
     try:
         refuse(world)
@@ -42,7 +42,7 @@ def run_trial(world: World, conduct: Conduct) -> str:
 
 
 class TrialSteps:
-    """One trial on all hosts; :meth:`conduct` carries it out.
+    """The steps of one trial on all hosts. :meth:`conduct` carries them out.
 
     :ivar failures: failures by host
     :ivar started: whether the servers have been started, so that their exit may explain a failure
@@ -64,17 +64,17 @@ class TrialSteps:
 
     @property
     def system(self) -> System:
-        """The system as it is now on the first database host."""
+        """The system in its current state on the first database host."""
         return self.servers.first
 
     def flag(self, name: str) -> bool:
-        """Returns a boolean variable; ansible-playbook -e passes it as text."""
+        """Returns a boolean variable, which ansible-playbook -e passes as text."""
         return Context(self.values).flag(name)
 
-    # ---- from its begin to its end ----------------------------------------------------------------------------------
+    # ---- from the start to the end ----------------------------------------------------------------------------------
 
     def conduct(self) -> str:
-        """Carries out the trial, and ends it after failures, too; returns why it failed, or an empty string."""
+        """Carries out the trial, and ends it even after failures. Returns why it failed, or an empty string."""
         try:
             self.prepare()
             with self.turns.turn():
@@ -83,7 +83,7 @@ class TrialSteps:
                 self.measuring.measure()
         except StepError as error:
             self.failures = error.by_host
-        except Exception as error:  # servers must be stopped after any error
+        except Exception as error:  # the servers must be stopped after any error
             self.failures = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
         except BaseException:
             self.failures = dict.fromkeys(self.world.hosts, "interrupted")
@@ -93,13 +93,13 @@ class TrialSteps:
         return reason
 
     def prepare(self) -> None:
-        """Stops what an earlier trial has left running, looks for a kept load, and checks the hosts."""
+        """Stops what an earlier trial left running, looks for a kept load, and checks the hosts."""
         world = self.world
-        # First, because the room for a load may depend on the memory of the host.
+        # This comes first, because the room for a load may depend on the memory of the host.
         read_resources(world)
         world.phase("start")
         world.on(world.hosts, "Stop the processes of earlier trials", partial(processes.stop_all, spared=self.beside))
-        # Before the checks, because kept loads may have to make room for the trial.
+        # This comes before the checks, because kept loads may have to make room for the trial.
         self.load.find()
         if self.values["trial_until"] != "schema":
             check_clients(world, self.system.binding)
@@ -119,7 +119,7 @@ class TrialSteps:
             if self.attached:
                 self.evidence.begin_observing()
         if self.flag("trial_canary") and until == "stop":
-            # Only the first trial of a start finds hosts without servers.
+            # If several trials take turns, only the first one finds hosts without servers.
             measured = self.turns.once("canary", lambda: canary.measure(self.world, attached=self.attached))
             write_json(self.evidence.folder / "canary.json", measured)
         self.start()
@@ -128,9 +128,9 @@ class TrialSteps:
             self._load()
 
     def end(self) -> str:
-        """Stops the servers, fetches the evidence and removes the data; returns the failure, or an empty string.
+        """Stops the servers, fetches the evidence and removes the data. Returns the failure, or an empty string.
 
-        Servers that are to be kept stay up, unless the trial failed.
+        Servers that the user wants to keep stay up, unless the trial failed.
         """
         failed = bool(self.failures)
         stays = not failed and (self.flag("trial_keep") or self.values["trial_until"] != "stop")
@@ -139,7 +139,7 @@ class TrialSteps:
         problems: dict[str, str] = {}
 
         def attempt(step: str, call: Callable[[], Mapping[str, str] | None]) -> set[str]:
-            """Runs a step of the end even if earlier steps failed; returns the hosts on which it failed.
+            """Runs one of the last steps even if earlier steps failed. Returns the hosts on which it failed.
 
             :param call: function of the step, which may return failures by host
             """
@@ -147,7 +147,7 @@ class TrialSteps:
                 said = call() or {}
             except StepError as error:
                 step, said = error.step, error.failures
-            except Exception as error:  # the other steps must stop the servers even if, say, a file cannot be written
+            except Exception as error:  # the next steps must still stop the servers, even if a file cannot be written
                 said = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
             for name, words in said.items():
                 problems.setdefault(name, f"{step}: {words}")
@@ -159,7 +159,7 @@ class TrialSteps:
         attempt("Report the phase", lambda: self.world.phase("stop"))
         up: set[str] = set()
         if not stays:
-            # After a success the servers' data is removed, so a shutdown would only take time.
+            # After a success the servers' data is removed, so a regular shutdown would be a waste of time.
             needs_shutdown = failed or self.evidence.needs_shutdown or self.system.leaves_shared_memory
             killed = "" if needs_shutdown else self.system.role
             stop = on_hosts(there, lambda host: processes.stop_all(host, killed, self.beside))
@@ -169,7 +169,7 @@ class TrialSteps:
                 attempt("End the servers' logs", on_hosts(servers, lambda host: self.evidence.end_logs(host, killed)))
             if self.attached:
                 attempt("Remove Dohyo's tables", lambda: attached.detach_all(self.world, [self.system.role], there))
-        # Without a note of this trial, the samples are of an interrupted one, and stop.yml fetches them.
+        # If this trial left no note, the samples belong to an interrupted trial, and stop.yml fetches them.
         if self.attached and self.evidence.noted and self.values["trial_until"] != "schema":
             attempt("Stop the sampler of the attached system", self.evidence.end_observing)
         left = attempt("Fetch the evidence", lambda: self.evidence.bring_home(there))
@@ -195,8 +195,8 @@ class TrialSteps:
     def start(self) -> None:
         """Starts fresh servers. On a single host, it starts them again on other ports if another program has taken one.
 
-        Other programs and checkouts may use such a host. One of them may take a port after it was chosen and before the
-        server listens on it.
+        Other programs and checkouts may use the same host. One of them may take a port after it was chosen and before
+        the server listens on it.
         """
         self.started = True
         for attempt in range(1, MOST_STARTS + 1):
@@ -207,7 +207,7 @@ class TrialSteps:
                 if len(self.world.hosts) > 1:
                     raise
                 failure = error
-            # Check after a success, too: the server that responded may be another one.
+            # Check the ports after a success, too: another program's server may have responded.
             try:
                 lost = self.servers.lost_ports() if len(self.world.hosts) == 1 else []
             except StepError as error:
@@ -225,7 +225,7 @@ class TrialSteps:
     def _start_once(self) -> None:
         self.wiped.everywhere("fresh")
         if self.load.is_copy and not self.load.place():
-            # Some host has no complete copy, so the trial loads again.
+            # At least one host has no complete copy, so the trial loads again.
             self.wiped.everywhere("fresh")
         self.servers.configure()
         self.servers.start()
@@ -241,7 +241,7 @@ class TrialSteps:
         write_json(self.evidence.folder / "conditions.json", found)
         if self.flag("trial_strict") and found["differences"]:
             words = "; ".join(found["differences"])
-            refused = f"{words}; not measured, as strict conditions were set"
+            refused = f"{words}; not measured, because strict conditions were set"
             self.servers.refuse("Check the servers' conditions", refused)
         connection = self.world.first.values["system_secrets"][self.system.role]["client_properties"]
         text = as_properties({**connection, **self.servers.answers["server_properties"]})
@@ -256,7 +256,7 @@ class TrialSteps:
     # ---- load -------------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        """Loads unless the servers started from a kept load; keeps a new load for other trials that share it."""
+        """Loads, unless the servers started from a kept load. Keeps a new load for other trials that share it."""
         if not self.load.is_copy:
             self.measuring.load()
         self.measuring.settle_load()
@@ -284,14 +284,14 @@ class TrialSteps:
         self.start()
         if not self.load.is_copy:
             reason = f"the load is gone: {self.load.note}; repeat the trial with --resume"
-            self.servers.refuse("Check that the load is there", reason)
+            self.servers.refuse("Check that the load still exists", reason)
         self.make_tables()
         self.measuring.settle_load()
 
     # ---- result -----------------------------------------------------------------------------------------------------
 
     def _reason(self, there: list[str]) -> str:
-        """Returns the failures of the trial and how servers ended; empty if the trial did not fail."""
+        """Returns the failures of the trial, and how its servers ended; empty if the trial did not fail."""
         if not self.failures:
             return ""
         names = [name for name in self.world.databases if name in there]
@@ -310,4 +310,4 @@ class TrialSteps:
         elif until == "stop":
             self.evidence.state("done")
         else:
-            self.evidence.state("skipped", f"nothing was to be measured: trial_until={until}")
+            self.evidence.state("skipped", f"nothing to measure: trial_until={until}")

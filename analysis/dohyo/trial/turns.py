@@ -1,7 +1,7 @@
-"""The turns of trials that are up at the same time: only one of them works on the hosts at any time.
+"""Lets trials that are up at the same time take turns, so that only one of them works on the hosts at any time.
 
-Each trial is a separate process. They share a folder on the control machine. It contains an empty file for each turn
-that is over, named after its number. Another file says that a trial has ended, even if turns were left. The
+Each trial is a separate process. The trials share a folder on the control machine. It contains an empty file, named
+after its number, for each turn that is over. Another file says that a trial has ended, even if turns were left. The
 folder also contains measurements that all trials share.
 """
 
@@ -36,11 +36,11 @@ class Turns:
         return all(map(self.is_over, range(number)))
 
     def is_over(self, number: int) -> bool:
-        """Returns whether a turn is over, or its trial has ended."""
+        """Returns whether a turn is over, which is also true if its trial has ended."""
         return (self.folder / f"{number}.over").exists() or (self.folder / f"{self.order[number]}.ended").exists()
 
     def begin(self) -> None:
-        """Creates the folder, or empties it."""
+        """Creates the folder, or empties it if it exists."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for file in self.folder.iterdir():
             file.unlink()
@@ -62,11 +62,11 @@ class OwnTurns:
         self._own: Iterator[int] = iter([*mine])
 
     def wait(self) -> int | None:
-        """Waits for the next turn of the trial; returns its number, or None for a trial without turns."""
+        """Waits for the next turn of the trial. Returns its number, or None for a trial without turns."""
         if self._turns is None:
             return None
         number = next(self._own)
-        # Do not check a turn again that is over: other trials measure meanwhile.
+        # Do not check turns that are over again, because other trials are measuring.
         for earlier in range(number):
             while not self._turns.is_over(earlier):
                 time.sleep(LOOK_SECONDS)
@@ -87,7 +87,7 @@ class OwnTurns:
     def turn(self) -> Iterator[None]:
         """Waits for the next turn of the trial, and ends it after the block.
 
-        After a failure the turn does not end: the trial stops its servers, and the others wait until it has ended.
+        After a failure the turn does not end: the trial stops its servers, and the other trials wait for its end.
         """
         number = self.wait()
         yield

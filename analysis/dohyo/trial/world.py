@@ -1,4 +1,4 @@
-"""The hosts of a trial, and how its steps reach them."""
+"""Defines the hosts of a trial, and how its steps reach them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Host(Protocol):
 
     @property
     def name(self) -> str:
-        """Name in the inventory."""
+        """The host's name in the inventory."""
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The host's variables; each is resolved when it is read."""
+        """The host's variables. Each is resolved when it is read."""
 
     def reset(self) -> None:
         """Closes all connections to the host."""
@@ -41,11 +41,11 @@ class Host(Protocol):
 
         :param verb: a module of ansible/agent/verbs; the arguments are those of its function ``answer``
         :param become: whether to become root, with the inventory's method
-        :raises HostError: with the cause, or if the host does not respond
+        :raises HostError: if the verb fails, or the host does not respond
         """
 
     def pull(self, source: str, folder: Path) -> None:
-        """Fetches a file, or all files below a folder, to a folder here; keeps files that this folder has already.
+        """Fetches a file, or all files below a folder, to a folder of this machine; files that exist there are kept.
 
         A source that does not exist is not an error.
 
@@ -71,12 +71,12 @@ class StepError(Exception):
 
     @property
     def by_host(self) -> dict[str, str]:
-        """Messages by host, each with the name of the step."""
+        """Messages of the hosts, each with the name of the step."""
         return {name: f"{self.step}: {words}" for name, words in self.failures.items()}
 
 
 class EventLog(Protocol):
-    """Log of a trial's events, which users see while it runs."""
+    """Log of a trial's events, which users see while the trial runs."""
 
     def event(self, event: str, **fields: Any) -> None:
         """Reports an event; ansible/plugins/callback/dohyo_events.py lists the kinds and their fields."""
@@ -93,7 +93,7 @@ class World:
     :ivar reach: function that returns a host of the inventory that is not in ``hosts``
     :ivar decrypted: function that returns the text of a file, which Ansible Vault may have encrypted
     :ivar unforeseen: function that records the traceback of an unexpected error, and returns a message about it
-    :ivar at_once: function that calls several functions at the same time; returns each result or HostError by host
+    :ivar at_once: function that calls several functions at the same time, and returns each host's result or HostError
     """
 
     hosts: Mapping[str, Host]
@@ -116,13 +116,13 @@ class World:
 
         :param more: variables that take precedence over those of the host
         """
-        values = ChainMap(more, self.hosts[host].values)  # type: ignore[arg-type] # it is only read
+        values = ChainMap(more, self.hosts[host].values)  # type: ignore[arg-type] # only read
         return catalogue.all_systems()[str(values["trial_system"])].on(Context(values))
 
     def on(self, names: Iterable[str], step: str, call: Callable[[Host], T]) -> dict[str, T]:
-        """Runs a step on several hosts at the same time, and returns the results by host.
+        """Runs a step on several hosts at the same time, and returns each host's result.
 
-        :raises StepError: if the step failed on a host; raised after all hosts have ended it
+        :raises StepError: if the step failed on a host; it is raised when all hosts have ended the step
         """
         began = time.time()
         tried = self.try_on(names, call)
@@ -133,7 +133,7 @@ class World:
         return {name: each for name, each in tried.items() if not isinstance(each, HostError)}
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
-        """Calls a function for several hosts at the same time; returns each result or failure by host."""
+        """Calls a function for several hosts at the same time, and returns each host's result or failure."""
         chosen = {name: self.hosts[name] if name in self.hosts else self.reach(name) for name in names}
         calls = {name: lambda host=host: call(host) for name, host in chosen.items()}
         return self.at_once(calls) if calls else {}
@@ -171,9 +171,9 @@ class World:
         self.progress.event("phase", phase=name, run=run, client_dirs=list(client_dirs))
 
     def ask_dohyo(self, verb: str, folder: Path) -> str:
-        """Runs a command of the program dohyo for a trial's folder, and returns its output.
+        """Runs a command of the program dohyo on a trial's folder, and returns its output.
 
-        :raises StepError: with the error output, if the command fails
+        :raises StepError: if the command fails; the error contains its error output
         """
         program = str(self.first.values["dohyo_program"])
         done = subprocess.run([program, verb, folder], capture_output=True, text=True, check=False)
@@ -187,7 +187,7 @@ def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: 
     """Runs a program on a host, and returns its standard output.
 
     :param more: ``chdir``, ``creates``, ``removes``, ``timeout``, ``environment``, as in the agent's verb `program`
-    :raises HostError: with the standard error, if the exit code is not 0
+    :raises HostError: if the exit code is not 0; the error contains the standard error
     """
     given = more if stdin is None else {**more, "stdin": stdin}
     return str(host.do("program", become=root, argv=[str(word) for word in argv], **given)["stdout"])

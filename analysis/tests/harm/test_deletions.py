@@ -1,4 +1,4 @@
-"""Only the listed code, which checks the owner, may remove folders, file systems and tables.
+"""Checks that only the listed code, which checks the owner, removes folders, file systems and tables.
 
 The rule applies to all code except tests.
 """
@@ -19,7 +19,7 @@ DELETIONS = re.compile(
     r"|(?i:\bDROP +(TABLE|KEYSPACE|DATABASE|SCHEMA|USER|ROLE|NAMESPACE|INDEX)|\bTRUNCATE +[a-z`\"])"
     r"|(disable|delete|truncate|drop)(Table|Keyspace|Namespace)s?\("
 )
-# Lines that may remove something, by file. A part of each line is enough. The comment says why it is safe.
+# Lines that may remove something, listed by file; a part of a line is enough. Each comment says why they are safe.
 PLACES = {
     # The mark was checked before.
     "ansible/agent/verbs/ours.py": ["os.rmdir(at)", "os.rmdir(name, dir_fd=parent)"],
@@ -32,7 +32,7 @@ PLACES = {
     ],
     # An empty folder whose name contains the deployment's id.
     "ansible/agent/verbs/observe.py": ["os.rmdir(folder)"],
-    # A command that is shown to the user.
+    # A command that is only shown to the user.
     "ansible/agent/verbs/host_devices.py": ["way_out ="],
     # The script has checked that each device is empty or Dohyo's.
     "ansible/systems/aerospike/files/raw-devices": [
@@ -42,26 +42,26 @@ PLACES = {
         'blkdiscard -z "$part"',
         'wipefs --all --quiet "$device"',
     ],
-    # Folders that mktemp has created in .dohyo of the checkout.
+    # Folders that mktemp created in .dohyo of the checkout.
     "ansible/roles/system/tasks/install.yml": ['rm -rf -- "$part"', 'rm -rf -- "$unpacked"'],
     "ansible/systems/hbase/tasks/install.yml": ['rm -rf -- "$jar"'],
     "ansible/systems/aerospike/tasks/install.yml": ['rm -rf -- "$unpacked"'],
     # Only an empty folder is removed.
     "ansible/roles/host/tasks/restore.yml": ["rmdir, --ignore-fail-on-non-empty, /etc/systemd/system.conf.d"],
-    # Folders that mktemp has created.
+    # Folders that mktemp created.
     "ansible/roles/jdk/files/fetch-jdk": ['rm -rf -- "$work"', 'rm -rf -- "${work:?}"/'],
-    # Folders that mktemp has created, on this machine and on the host.
+    # Folders that mktemp created on this machine and on the host.
     "ansible/roles/bootstrap/files/pack": ['rm -rf -- "$work"'],
     "ansible/roles/bootstrap/files/install": ['rm -rf -- "$folder"'],
     # The testbed's own folder in the checkout.
     "ansible/testbed/image.sh": ['-- "$image"', '-- "$image.tmp"'],
     "ansible/testbed/testbed": ["-exec rmdir {}", 'find "$state"', 'rmdir --ignore-fail-on-non-empty -- "$state"'],
-    # An environment with Dohyo's mark, Maven's output, which can be built again, and a folder of mktemp in .setup.
+    # An environment with Dohyo's mark, Maven's output (which can be built again), and a folder of mktemp in .setup.
     "setup.sh": ['rm -rf -- "$venv"', 'rm -rf -- "$root"/ycsb-bindings/*/target', 'rm -rf -- "$folder"'],
     # Accounts on servers that were just created.
     "ansible/systems/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CqlAdmin.java": ["DROP ROLE IF EXISTS"],
-    # A hostile name in the contract, which no server must execute.
+    # A hostile name in the contract tests, which no server may execute.
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
     # An empty folder in dohyo_home, after all objects of a trial on an attached system were removed.
     "ansible/agent/verbs/detach.py": ["os.rmdir("],
@@ -79,7 +79,7 @@ PLACES = {
     # A folder that was just created and is still empty.
     "analysis/dohyo/owned.py": ["folder.rmdir()"],
 }
-# Tasks that remove something with Ansible's own module: only files, or a folder that tempfile has created.
+# Tasks that remove something with Ansible's own module. They remove only files, or a folder that tempfile created.
 FILE_TASKS = {
     ("roles/bootstrap/tasks/packages.yml", "Remove the folder"),
     ("roles/host/tasks/restore.yml", "Remove the settings for every boot"),
@@ -99,7 +99,7 @@ def sources() -> Iterator[Path]:
 
 
 def deletions(text: str) -> list[str]:
-    """Returns the lines of a text that remove something, without comments."""
+    """Returns the lines of a text that remove something; comments are left out."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if not line.startswith(("#", "//", "*", "--")) and DELETIONS.search(line)]
 

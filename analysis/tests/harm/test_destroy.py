@@ -1,4 +1,4 @@
-"""The question of destroy.yml, with answers that the tests type on a terminal."""
+"""Tests the question that destroy.yml asks, with answers that are typed on a terminal."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def test_an_answer_other_than_yes_removes_nothing_and_is_no_failure(
             while read := os.read(terminal, 4096):
                 text += read.decode("utf-8", "replace")
                 if ", or no:" in text and not is_answered:
-                    time.sleep(1)  # Ansible drops input that arrives before it reads
+                    time.sleep(1)  # Ansible drops input that arrives before Ansible reads it
                     is_answered = bool(os.write(terminal, f"{answer}\r".encode()))
         _, status = os.waitpid(pid, 0)
     finally:

@@ -1,4 +1,4 @@
-"""Foreign files in Dohyo's folders: they are kept and reported, and Dohyo's files beside them are removed."""
+"""Checks that foreign files in Dohyo's folders are kept and reported, while Dohyo's files beside them are removed."""
 
 import json
 import os
@@ -26,12 +26,12 @@ INSIDE = [
 
 
 def is_free(owner: Path, folder: Path) -> bool:
-    """Returns whether Dohyo may write anything into a folder, because a path of `MADE` ends with `/**`."""
+    """Returns whether Dohyo may write any file into a folder, because a path of `MADE` ends with `/**`."""
     return "any" in folder.relative_to(owner).parts or (folder / "any").exists()
 
 
 def folders(owner: Path) -> list[Path]:
-    """Returns a folder and the folders below it in which only listed files are Dohyo's."""
+    """Returns the folders, including `owner` itself, in which only the listed files belong to Dohyo."""
     found = [owner, *(path for path in sorted(owner.rglob("*")) if path.is_dir())]
     return [folder for folder in found if not is_free(owner, folder)]
 
@@ -42,7 +42,7 @@ def put(folder: Path, kind: str, name: str) -> Path:
         path.write_text("precious")
     elif kind == "link":
         path.symlink_to("/nowhere")
-    elif folder.name in ("load", "load-server", "run-1"):  # here, any folder may belong to the client of a host
+    elif folder.name in ("load", "load-server", "run-1"):  # any folder here may belong to the client of a host
         path.write_text("precious")
     else:
         (path / "below").mkdir(parents=True)
@@ -209,11 +209,11 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
 
     assert left(["h2", "mysql"]) == ["run/notes"]
     assert left(["mysql"]) == ["run/h2", "run/notes"]
-    assert left([]) == []  # the mark was made by an older version
+    assert left([]) == []  # an older version wrote the mark
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:
-    """Yields the paths that playbooks and trials remove in dohyo_home and dohyo_control, with the file of the code."""
+    """Yields the paths that playbooks and trials remove in dohyo_home and dohyo_control, each with the code's file."""
     for file in sorted(ANSIBLE.rglob("*.yml")):
         text = file.read_text("utf-8")
         for match in re.finditer(r"inside: \[(.*)\]", text):

@@ -1,4 +1,4 @@
-"""Links and special files in folders from other people are rejected before anything is read or written."""
+"""Checks that links and special files in folders from other people are rejected before anything is read or written."""
 
 import os
 import shutil
@@ -129,7 +129,7 @@ def test_a_report_elsewhere_does_not_go_through_a_link_in_an_experiment(tmp_path
     answer = dohyo("report", logs, "--out", other / "figures" / "report.html")
     assert (answer.code, f"{other}/figures is a link inside an experiment" in answer.err) == (2, True)
     assert tree(theirs) == before
-    # The output may replace a link of its own name.
+    # The output may replace a link that has the same name.
     (tmp_path / "profile").write_text("mine")
     (tmp_path / "page.html").symlink_to(tmp_path / "profile")
     assert dohyo("report", logs, "--out", tmp_path / "page.html").code == 0
@@ -161,7 +161,7 @@ def test_a_name_that_drives_a_terminal_is_refused(name: str, tmp_path: Path) -> 
 
 
 def test_a_folder_that_goes_to_the_hosts_has_no_link_to_a_file_of_this_machine(tmp_path: Path) -> None:
-    """Archives of a JDK contain links, usually within the archive. A link to another file would copy that file."""
+    """Archives of a JDK contain links, usually within the archive. A link to a file outside would copy that file."""
     (tmp_path / "jdk" / "legal").mkdir(parents=True)
     (tmp_path / "jdk" / "licence").write_text("free")
     (tmp_path / "jdk" / "legal" / "licence").symlink_to("../licence")

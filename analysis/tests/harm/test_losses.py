@@ -1,4 +1,4 @@
-"""Programs that lose the reader of their output, the space on the disk, or their parent, while they work."""
+"""Tests programs that lose the reader of their output, the space on their disk, or their parent while they work."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_what_standard_output_does_not_take_goes_to_standard_error(redirections:
 def test_a_reader_that_goes_away_misses_nothing_but_what_it_did_not_want() -> None:
     code, out, err = talk("| head -n 1; exit ${PIPESTATUS[1]}")
     assert (code, out) == (3, ["begins"])
-    # The pipe may have contained lines when its reader ended. These are lost.
+    # Lines that were still in the pipe when its reader ended are lost.
     assert err == [*LINES, "words"][-len(err) :]
     assert err[-1] == "words"
 
@@ -62,7 +62,7 @@ def test_a_reader_that_goes_away_misses_nothing_but_what_it_did_not_want() -> No
     "redirections", [">&-", ">&- 2>&-", "> /dev/full 2>&1", "2> /dev/full > /dev/full", "> /dev/full 2>&- <&-"]
 )
 def test_a_program_without_output_works_on(redirections: str) -> None:
-    # TALK reads its standard input, so keep that open.
+    # Keep standard input open, because TALK reads it.
     code, out, _ = talk(redirections.replace(" <&-", ""))
     assert (code, out) == (3, [])
 
@@ -99,7 +99,7 @@ def test_a_log_without_room_stops_no_program(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, before)
     assert log.error is not None
     assert log.error.filename == str(tmp_path / "log")
-    # The log ends at the first line that did not fit, and no line is cut.
+    # The log ends before the first line that did not fit, and no line is cut.
     lines = log.file.read_text().splitlines(keepends=True)
     assert lines == [f"{number}\n" for number in range(len(lines))]
 
@@ -116,7 +116,7 @@ def test_a_log_that_is_removed_is_missed(tmp_path: Path) -> None:
 
 def test_a_playbook_whose_evidence_is_lost_has_not_gone_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "events.jsonl").symlink_to("/dev/full")
-    # `play` runs the program beside Python, which is a fake here.
+    # `play` runs the ansible-playbook beside Python, which is a fake in this test.
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     program = tmp_path / "ansible-playbook"
 

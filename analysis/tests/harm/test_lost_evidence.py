@@ -1,4 +1,4 @@
-"""Evidence that was lost, changed or added after a trial is reported, and the exit code is not 0."""
+"""Checks that evidence lost, changed or added after a trial is reported, and that the exit code is not 0."""
 
 import shutil
 import subprocess
@@ -38,7 +38,7 @@ def another_run(trial: Path) -> None:
     edit_json(trial / "state.json", status="done")
 
 
-# Damage to a trial, by name, with the first problem that must be reported.
+# Kinds of damage to a trial, by name, each with the first problem that must be reported.
 DAMAGES = {
     "trial.json": (remove("trial.json"), "trial.json: is missing"),
     "state.json": (remove("state.json"), "state.json: is missing"),

@@ -1,4 +1,4 @@
-"""Names and values that could be executed are rejected before anything starts, or written as data."""
+"""Checks that names and values that could be executed are rejected before anything starts, or written as data."""
 
 import configparser
 import json
@@ -90,7 +90,7 @@ def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
         "hbase_settings={'hbase.rootdir': 'file:///srv'}",
         "hbase_settings={hbase.wal.dir: /srv}",
         "hbase_settings={fs.defaultFS: 'hdfs://other'}",
-        "hbase_settings={hbase.ipc.server.fallback-to-simple-auth-allowed: true}",  # admits clients without a ticket
+        "hbase_settings={hbase.ipc.server.fallback-to-simple-auth-allowed: true}",  # admits clients without tickets
         *(
             f"hbase_settings={{hbase.{name}: 0.0.0.0}}"
             for name in (
@@ -186,7 +186,7 @@ def test_a_value_of_the_wrong_kind_is_refused_by_name(assignment: str, tmp_path:
 
 
 def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
-    """Copying such a container also copies all variables of the host, which once took most of the time of a check."""
+    """Copying such a container also copies all variables of the host. That once took most of the time of a check."""
 
     class Lazy(list[str]):
         def __deepcopy__(self, memo: object) -> "Lazy":
@@ -199,8 +199,9 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
     assert (list(found.misfits), found.values["cassandra_java_options"]) == ([], ["-ea"])
 
 
+@pytest.mark.slow
 def test_the_folders_of_playbook_and_inventory_are_no_templates(tmp_path: Path) -> None:
-    """The folder of a checkout or an inventory may have such a name, and some variables are resolved twice."""
+    """Folders of checkouts and inventories may be named like templates, and some variables are resolved twice."""
     ansible, inventory = tmp_path / "{{ 7*7 }}/ansible", tmp_path / "{{ 8*8 }} 'a'"
     for folder in (ansible, inventory):
         folder.mkdir(parents=True)
@@ -259,7 +260,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def written() -> dict[str, str]:
-    """Returns all configuration files by name; each folder and setting in them has a hostile name."""
+    """Returns all configuration files by name. Each folder and setting in them has a hostile name."""
     found: dict[str, str] = {}
     everywhere: dict[str, Any] = {
         "dohyo_home": FOLDER,
@@ -286,7 +287,7 @@ def test_my_cnf_keeps_values_in_quotes(written: dict[str, str]) -> None:
 
 
 def test_postgresql_conf_keeps_values_in_quotes(written: dict[str, str]) -> None:
-    """PostgreSQL doubles quotes, and a backslash escapes ("Setting Parameters" in its manual)."""
+    """In PostgreSQL, quotes are doubled, and a backslash escapes ("Setting Parameters" in its manual)."""
     values = dict(line.split(" = ", 1) for line in written["postgresql.conf"].splitlines() if " = " in line)
     for name, value in {"data_directory": f"{FOLDER}/dohyo/postgresql/data", **SETTINGS}.items():
         text = values[name]
@@ -295,7 +296,7 @@ def test_postgresql_conf_keeps_values_in_quotes(written: dict[str, str]) -> None
 
 
 def unquoted(value: str | None) -> str:
-    """Returns an option as MySQL reads it: in quotes, a backslash escapes ("Using Option Files" in its manual)."""
+    """Returns an option as MySQL reads it. In quotes, a backslash escapes ("Using Option Files" in its manual)."""
     assert value is not None
     assert value[0] == value[-1] == '"'
     plain = ""
@@ -328,7 +329,7 @@ def test_xml_reads_back_folders_and_settings(written: dict[str, str]) -> None:
     sites = {
         name: {
             each.findtext("name"): each.findtext("value")
-            for each in ElementTree.fromstring(written[f"{name}-site.xml"]).iter("property")  # noqa: S314 (our own)
+            for each in ElementTree.fromstring(written[f"{name}-site.xml"]).iter("property")  # noqa: S314 (Dohyo's own)
         }
         for name in ("hbase", "core", "hdfs")
     }
@@ -348,7 +349,7 @@ def test_a_version_stays_one_in_the_pom() -> None:
     }
     template = (ANSIBLE / "roles/service/templates/pom.xml.j2").read_text("utf-8")
     text = Templar(DataLoader(), variables=variables).template(trust_as_template(template))
-    pom = ElementTree.fromstring(text)  # noqa: S314 (our own)
+    pom = ElementTree.fromstring(text)  # noqa: S314 (Dohyo's own)
     versions = pom.iter("{http://maven.apache.org/POM/4.0.0}version")
     assert [each.text for each in versions][:2] == [version, version]
 
@@ -369,6 +370,6 @@ def test_units_keep_folders_and_arguments() -> None:
     words = shlex.split(unit["ReadWritePaths"].replace("%%", "%"))
     assert words == [FOLDER, f"{FOLDER}/data"]
     assert '"A=b \\"c\\" %%h" "$$HOME"' in unit["ExecStart"]
-    # In double quotes, shlex and systemd treat backslashes alike.
+    # In double quotes, shlex and systemd treat backslashes in the same way.
     words = shlex.split(unit["ExecStart"].replace("%%", "%").replace("$$", "$"))
     assert words == ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{FOLDER}/log", *command]

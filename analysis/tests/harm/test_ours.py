@@ -1,4 +1,4 @@
-"""Foreign files are kept, whatever a variable names. Tested with real folders, links, mounts and marks."""
+"""Checks with real folders, links, mounts and marks that foreign files are kept, even if a variable names them."""
 
 import json
 import multiprocessing
@@ -23,7 +23,7 @@ def mark(deployment: str = MINE, **more: str) -> dict[str, str]:
 
 
 def digest(folder: Path) -> dict[Path, str]:
-    """Returns for everything in a folder its kind, and the target of a link or the content of a file."""
+    """Returns the kind of everything in a folder, with the target of each link and the content of each file."""
     found = {}
     for path in folder.rglob("*"):
         kind = "link" if path.is_symlink() else "folder" if path.is_dir() else "file"
@@ -33,7 +33,7 @@ def digest(folder: Path) -> dict[Path, str]:
 
 
 def shop(folder: Path) -> Path:
-    """Creates a foreign database."""
+    """Creates the files of a foreign database."""
     (folder / "shop").mkdir(parents=True)
     (folder / "shop" / "orders.ibd").write_text("precious", "utf-8")
     (folder / "ibdata1").write_text("precious", "utf-8")
@@ -50,7 +50,7 @@ def foreign_folder(place: Path, _: Path) -> str:
 
 def foreign_file(place: Path, _: Path) -> str:
     place.write_text("precious", "utf-8")
-    return "is not a folder; remove it, or name another place"
+    return "is not a folder; remove it, or name another folder"
 
 
 def link_to_foreign(place: Path, elsewhere: Path) -> str:
@@ -170,7 +170,7 @@ def test_what_was_made_goes_and_what_was_there_stays(tmp_path: Path) -> None:
     assert ours.remove(data, MINE)
     assert list((tmp_path / "disk").iterdir()) == []
     assert not ours.remove(data, MINE)
-    # A folder that was empty when Dohyo claimed it is emptied, but not removed.
+    # If a folder was empty when Dohyo claimed it, its content is removed, but not the folder itself.
     assert ours.claim(str(tmp_path / "disk"), mark(experiment="/r/raw/01"), MINE)
     (tmp_path / "disk" / "x").mkdir()
     assert ours.remove(str(tmp_path / "disk"), MINE)
@@ -282,7 +282,7 @@ def test_a_mark_is_on_the_disk_before_it_has_its_name_and_its_name_before_anythi
 
 
 def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
-    # Spawned processes are needed: forked ones would inherit locks that threads of a library hold, and wait forever.
+    # Spawn the processes: forked ones would inherit locks that threads of a library hold, and wait forever.
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         for _ in range(20):
             assert sum(pool.map(claims_in, [(str(tmp_path / "it"), number) for number in range(4)])) == 1

@@ -1,4 +1,4 @@
-"""`dohyo report` removes and overwrites only files that Dohyo has written."""
+"""Checks that `dohyo report` removes and overwrites only files that Dohyo wrote."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.report import drawing
 from support.command import dohyo, finished, tree
 
-# Functions of vl-convert that draw. The test replaces them, so that the figures are empty.
+# Functions of vl-convert that draw. The tests replace them, so the figures are empty.
 DRAWS = ("vegalite_to_svg", "svg_to_png")
 
 

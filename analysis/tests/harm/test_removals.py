@@ -1,4 +1,4 @@
-"""Removal in spite of similar names, second attempts, copies, links, and files that cannot be removed."""
+"""Tests removals with similar names, second attempts, copies, links, and files that cannot be removed."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def precious(path: Path) -> Path:
 
 
 def removed(home: Path) -> list[str]:
-    """Removes the home, and returns the messages about everything that is kept."""
+    """Removes the home, and returns the messages about everything that was kept."""
     said: list[str] = []
     ours.remove(str(home), MINE, foreign=said)
     return said
@@ -76,7 +76,7 @@ def test_every_client_that_is_installed_is_on_the_list() -> None:
     (play, *_) = yaml.safe_load((ANSIBLE / "doctor.yml").read_text("utf-8"))
     alone = play["vars"]["client_module"]
     assert {f"bundle/{alone}/=", f"bundle/{alone}.dohyo-*/**"} <= set(ours.MADE["home"].split())
-    # Each binding has the name of its role, and MADE contains bundle/ROLE.
+    # Each binding has the same name as its role, and MADE contains bundle/ROLE.
     assert all(system.binding == system.role for system in all_systems().values())
 
 
@@ -87,7 +87,7 @@ def test_a_second_removal_knows_the_files_of_others_as_the_first_did(home: Path)
     data = home / "data/dohyo/mysql"
     mark = json.loads((data / ".dohyo").read_text())
     (data / ".dohyo").write_text(json.dumps({**mark, "makes": {"any": ["thing"]}}))
-    (data / "any/shop").mkdir()  # because of this folder, the mark of the home is kept
+    (data / "any/shop").mkdir()  # the home keeps its mark because of this folder
     path = precious(home / "install/mysql/x/server/theirs.txt")
     for _ in range(2):
         assert any(str(path) in reason for reason in removed(home))

@@ -1,4 +1,4 @@
-"""Output must not control the terminal, and must not fail because of its settings, or without a terminal."""
+"""Checks that output cannot control the terminal, and fails neither because of its settings nor without a terminal."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def evil(original: Path, tmp_path: Path) -> Path:
-    """Creates an experiment with escape sequences in every foreign text that is shown."""
+    """Creates an experiment with escape sequences in every foreign text that Dohyo shows."""
     folder = shutil.copytree(original, tmp_path / "it")
     edit_json(folder / "raw/01-cassandra/state.json", status="failed", reason=EVIL)
     edit_json(folder / "raw/02-hbase/conditions.json", title=EVIL, version=EVIL, notes=[EVIL], differences=[EVIL])
@@ -96,7 +96,7 @@ def test_an_empty_value_is_refused(command: list[str], original: Path, monkeypat
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_failure(closed: str, original: Path, tmp_path: Path) -> None:
-    """A file that the command opens may get the number of the closed stream. Output must not go to that file."""
+    """A file that the command opens may receive the number of the closed stream. Output must not go to that file."""
     folder = shutil.copytree(original, tmp_path / "it")
     (folder / "raw/01-cassandra/conditions.json").unlink()
     command = (

@@ -1,4 +1,4 @@
-"""Reports and sites say that an experiment is running only as long as it is."""
+"""Checks that reports and sites describe an experiment as running only while it is."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def unfinished(folder: Path) -> Path:
 
 @contextmanager
 def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Has another process hold the lock on the results' folder for an experiment, and yields the process."""
+    """Starts a process that locks the results folder for an experiment, and yields that process."""
     hold = (
         "import sys; from pathlib import Path; from dohyo.running import experiment\n"
         "folder = Path(sys.argv[1]); experiment.RESULTS = folder.parent\n"
@@ -61,7 +61,7 @@ def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
         assert (index.count(said), index.count("Still being measured.")) == (1, 1)
         # Without an ID, the command uses the newest experiment that has ended.
         assert dohyo("report", results=results).out.strip() == str(older / "report.html")
-    # After its run was killed, an experiment keeps the status "running", although no process measures it.
+    # After its run was killed, the experiment still has the status "running", although no process measures it.
     assert experiment_folder.running(newer) is None
     answer = dohyo("report", results=results)
     assert (answer.code, answer.out.strip(), "still being" in answer.err) == (1, str(newer / "report.html"), False)

@@ -1,5 +1,5 @@
-"""Foreign values in a scenario, an experiment, a path or a server's response are data. Neither Ansible's templates nor
-a shell executes them, and they arrive unchanged.
+"""Checks that foreign values in a scenario, an experiment, a path or a server's response are data. Neither Ansible's
+templates nor a shell executes them, and they arrive unchanged.
 """
 
 import json
@@ -52,13 +52,13 @@ NAME = "".join(TEMPLATES).replace("/", "") + SHELL + 'it\'s "quoted" \\1 %s ö, 
 
 
 def dohyo(folder: Path, *arguments: str) -> command.Answer:
-    """Runs the command in `folder`, where executed values would create a MARKER."""
+    """Runs the command in `folder`, where a value that is executed would create the file MARKER."""
     with chdir(folder):
         return command.dohyo(*arguments)
 
 
 def markers(folder: Path) -> list[Path]:
-    """Returns the files that executed values have created, in `folder` or in Ansible's folders."""
+    """Returns the files that executed values created, in `folder` or in Ansible's folders."""
     return [*folder.rglob("MARKER"), *ANSIBLE.glob("MARKER"), *ANSIBLE.glob("playbooks/MARKER")]
 
 
@@ -73,8 +73,8 @@ def nothing_was_run(tmp_path: Path) -> Any:
 
 # ---- Ansible ---------------------------------------------------------------------------------------------------------
 
-# Play that uses values as Dohyo's playbooks and roles do. It passes them on, combines them, keeps them as facts, writes
-# them to files and environments, and loops over them. It does that with a program's output, too.
+# Play that uses values and the output of a program as Dohyo's playbooks do. It passes them on, combines them, keeps
+# them as facts, writes them to files and environments, and loops over them.
 PROBE = """
 - hosts: database
   vars:
@@ -113,6 +113,7 @@ PROBE = """
 """
 
 
+@pytest.mark.slow
 @BOTH
 def test_no_text_from_outside_is_a_template_to_ansible(
     lowest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -168,7 +169,7 @@ yaml.add_constructor("tag:yaml.org,2002:seq", untagged, Reader)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
                     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
 def test_as_data_changes_no_value(value: Any) -> None:
-    assert yaml.load(as_data({"key": value}), Reader) == {"key": value}  # noqa: S506 - a subclass of the safe one
+    assert yaml.load(as_data({"key": value}), Reader) == {"key": value}  # noqa: S506 - a subclass of SafeLoader
 
 
 ENCODABLE = st.characters(codec="utf-8")
@@ -284,7 +285,7 @@ def test_control_characters_are_refused_everywhere(
     file.write_text(f"recordcount=1000\nvariant.{escapes}.threadcount=2\n")
     assert f"variant.{shown}.threadcount=2:" in refuse(str(file))
     assert "the scenario " in refuse(f"/tmp/{text}")
-    if text[1] not in "\0\udcff":  # other texts cannot be the name of a file or an argument
+    if text[1] not in "\0\udcff":  # other texts cannot be a file name or an argument
         (tmp_path / text).write_text("recordcount=1000\n")
         assert f"/{shown}:" in refuse("workloadA", "--inventory", str(tmp_path / text))
     assert f"/{shown}:" in refuse("workloadA", "--out", str(tmp_path / text))
@@ -408,7 +409,7 @@ def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenari
 
 
 def pasted(command: str) -> list[str]:
-    """Returns the words into which bash splits a command that is pasted."""
+    """Returns the words into which bash splits a pasted command."""
     result = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, text=True, check=True)
     return result.stdout.split("\0")[:-1]
 
@@ -419,7 +420,7 @@ def test_the_hint_to_resume_can_be_pasted(
 ) -> None:
     monkeypatch.setattr(experiment, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(places, "RESULTS", tmp_path / "results")
-    monkeypatch.chdir(tmp_path)  # with a relative path, the command would contain only the name
+    monkeypatch.chdir(tmp_path)  # with a relative path, the command would name only the file
     folder = experiment.new_folder(chosen, None if below else tmp_path / f"-out {NAME}")
     there = experiment.create(chosen, folder, {"inventory": None})
     with (tmp_path / "said").open("w+") as said:

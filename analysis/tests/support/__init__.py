@@ -1,1 +1,1 @@
-"""Code for several tests, which import it from here and never from each other."""
+"""Contains the code that several tests share. Tests import it from here, and never from each other."""

@@ -1,4 +1,4 @@
-"""A home of the agent, as deploy.yml creates it on a host."""
+"""Creates a home of the agent as deploy.yml does on a host."""
 
 import shlex
 import shutil

@@ -10,7 +10,7 @@ AHEAD = {"host1": 0.0, "host2": 5.0, "host3": -3.0}
 
 
 class Stage:
-    """Simulates the agents, with a clock of its own. A reply takes one millisecond."""
+    """Simulates the agents, and their clock. Each reply takes one millisecond."""
 
     def __init__(self, clients: str = "host1 host2", servers: str = "host1 host3", **plan: Any) -> None:
         self.now = 1000.0
@@ -30,7 +30,7 @@ class Stage:
         self.conductor = Conductor(Plan(agents, **{"warmup": 2, "duration": 10, "bound": 100, **plan}), self.now)
 
     def step(self, seconds: float = 0.0) -> None:
-        """Advances the clock; agents on hosts that are not in `dead` reply."""
+        """Advances the clock. Agents on hosts that are not in `dead` reply."""
         end = self.now + seconds
         while True:
             for host, message in self.conductor.take_outbox():

@@ -1,4 +1,4 @@
-"""A changed copy of the package, which shows what a contributor must change."""
+"""Changes a copy of the package, to show what a contributor must change."""
 
 import json
 import shutil
@@ -11,11 +11,11 @@ from dohyo.places import ROOT
 
 
 def run(folder: Path, file: str, line: str, more: str, program: str, *arguments: Path) -> Any:
-    """Inserts lines after a line in a file of a copy of the package, and runs a program with that copy.
+    """Copies the package, inserts lines into one of its files, and runs a program with that copy.
 
     :param folder: folder for the copy
     :param file: file of the package
-    :param line: line that the file contains once
+    :param line: line, which the file contains once, after which the new lines are inserted
     :param more: lines to insert
     :param program: Python program that prints JSON
     :returns: the parsed output
@@ -31,7 +31,7 @@ def run(folder: Path, file: str, line: str, more: str, program: str, *arguments:
     (package / file).write_text(declared.replace(line, line + more), "utf-8")
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        cwd=package.parent,  # Python looks for modules here first
+        cwd=package.parent,  # Python searches this folder first
         check=False,
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Headless Chromium, controlled over pipes by its own protocol, without further packages
+"""Controls headless Chromium over pipes with its own protocol, without further packages
 (https://chromedevtools.github.io/devtools-protocol/).
 """
 
@@ -34,7 +34,7 @@ class Browser:
         self._in, from_browser = os.pipe()
 
         def pipes() -> None:
-            # The browser reads from 3 and writes to 4. Copy both pipes first: they may have these numbers already.
+            # The browser reads from descriptor 3 and writes to 4. Copy the pipes first: they may have these numbers.
             reading, writing = os.dup(to_browser), os.dup(from_browser)
             for wanted, given in ((3, reading), (4, writing)):
                 os.dup2(given, wanted)
@@ -131,7 +131,7 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
-    """Yields a page in a browser, which is ended afterwards. Chromium must be installed."""
+    """Yields a page in a browser, and ends the browser afterwards. Chromium must be installed."""
     program = chromium()
     assert program
     with Browser(program, profile) as found:

@@ -1,4 +1,4 @@
-"""Files of the checkout, and its benchmarks as modules."""
+"""Names files of the checkout, and loads its benchmarks as modules."""
 
 import importlib.util
 import subprocess
@@ -21,7 +21,7 @@ def tracked(*patterns: str) -> list[Path]:
 
 
 def benchmark(name: str) -> ModuleType:
-    """Loads benchmarks/NAME.py. Its folder must not be on the search path, because it contains a module `coverage`."""
+    """Loads benchmarks/NAME.py. The folder contains a module `coverage`, so it must not be on the search path."""
     spec = importlib.util.spec_from_file_location(name, ROOT / f"benchmarks/{name}.py")
     assert spec is not None
     assert spec.loader is not None

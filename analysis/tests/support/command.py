@@ -1,4 +1,4 @@
-"""A finished experiment, as users may pass it to others, and the command that reads it."""
+"""Creates a finished experiment, as users may pass it to others, and runs the command that reads it."""
 
 import ctypes
 import io
@@ -54,7 +54,7 @@ def dohyo(*arguments: object, encoding: str = "utf-8", results: Path | None = No
 
 
 def finished(folder: Path, *, sealed: bool = True) -> Path:
-    """Creates an experiment of two successful trials, in which --resume repeats nothing.
+    """Creates an experiment of two successful trials, so that --resume has nothing to repeat.
 
     :param sealed: True if each trial has a manifest
     """
@@ -69,25 +69,25 @@ def finished(folder: Path, *, sealed: bool = True) -> Path:
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """Returns all paths below a folder, with the contents of files, and None for folders."""
+    """Returns the contents of all files below a folder by path; None for folders."""
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 def without_rights(*arguments: str) -> Answer:
-    """Runs the command as a user who must obey the modes of files."""
+    """Runs the command as a user to whom the modes of files apply."""
     with ProcessPoolExecutor(1, get_context("fork"), _be_bound) as pool:
         return pool.submit(dohyo, *arguments).result(timeout=120)
 
 
 def _be_bound() -> None:
-    """Drops the capabilities by which root ignores the modes of files, also for programs that this process starts."""
+    """Drops the capabilities with which root ignores the modes of files, for this process and those that it starts."""
     system = ctypes.CDLL(None, use_errno=True)
     lost = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH
     if os.geteuid() == 0:
         for number in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
             assert system.prctl(PR_CAPBSET_DROP, number, 0, 0, 0) == 0
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    # Effective, permitted and inheritable capabilities: three words with the first 32, and three with the others.
+    # Effective, permitted and inheritable capabilities: three words for the first 32, then three for the others.
     sets = (ctypes.c_uint32 * 6)()
     assert system.capget(header, sets) == 0
     sets[:3] = [each & ~lost for each in sets[:3]]

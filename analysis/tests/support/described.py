@@ -1,4 +1,4 @@
-"""Systems as a playbook describes them, on imaginary hosts."""
+"""Creates systems as a playbook describes them, on imaginary hosts."""
 
 import difflib
 import json
@@ -16,7 +16,7 @@ PASSWORDS = {"client": "client-password", "replica": "replica-password"}
 
 
 def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> System:
-    """Returns a system on one of its database hosts, whose servers have their preferred ports.
+    """Returns a system on one of its database hosts. The servers use their preferred ports.
 
     :param host: number of the host, from 1
     :param variables: variables of the hosts, the scenario and the system, and the trial's `properties` and `conditions`
@@ -38,7 +38,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
         **variables,
     }
     role = all_systems()[system].role
-    states = dict(given.pop("states", {}))  # additional state of a host, by its name
+    states = dict(given.pop("states", {}))  # additional state of a host, by the host's name
     own: dict[str, dict[str, Any]] = {
         each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)
     }
@@ -61,7 +61,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
 
 
 def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
-    """Compares texts with the golden files NAME/KEY. With DOHYO_GOLDEN=write it writes the files instead."""
+    """Compares texts with the golden files NAME/KEY. If DOHYO_GOLDEN=write is set, writes the files instead."""
     there = folder / name
     if os.environ.get("DOHYO_GOLDEN") == "write":
         there.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
 
 
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Returns the unified diff of texts by name, without context and line numbers."""
+    """Returns the unified diff of texts with the same names, without context and line numbers."""
     lines: list[str] = []
     for key in sorted({*before, *after}):
         old, new = before.get(key, "").splitlines(), after.get(key, "").splitlines()
@@ -84,7 +84,7 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def texts_of(system: System) -> dict[str, str]:
-    """Returns all texts of a system that a trial uses, by the name of the golden file."""
+    """Returns all texts of a system that a trial uses. The keys are the names of the golden files."""
     about = {
         "needs": system.planned,
         "refusals": system.refusals,

@@ -50,17 +50,17 @@ TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
 Color = Literal["standard"] | None
 
 
-# Removed when the process exits.
+# This folder is removed when the process exits.
 _UNPACKED = tempfile.TemporaryDirectory(prefix="dohyo-sample-")
 
 
 def sample() -> Path:
-    """Returns the experiment whose page and table are in docs/sample; its evidence is missing."""
+    """Returns the experiment whose page and table are in docs/sample. Its evidence is missing."""
     return _unpacked("sample")
 
 
 def noisy() -> Path:
-    """Returns an experiment with many reasons for doubt; its evidence is missing."""
+    """Returns an experiment with many reasons for doubt. Its evidence is missing."""
     return _unpacked("noisy")
 
 
@@ -82,20 +82,20 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
-# Delay, in µs, of the intervals of each client's run: no two runs may have equal histogram logs.
+# Delay in µs that is added to a client's log of each run, because no two runs may have equal histogram logs.
 _RUNS = itertools.count(1)
 _STAMPS = re.compile(r"^(\d[\d.]*),(\d[\d.]*),(?=.*,HIST)", re.MULTILINE)
 
 
 def run_of(client: Path, to: Path) -> Path:
-    """Copies a client's run. The copy has the same figures, but other times in its logs."""
+    """Copies a client's run. The copy has the same figures, but different times in its logs."""
     shutil.copytree(client, to)
     as_another(to)
     return to
 
 
 def as_another(client: Path) -> None:
-    """Changes the times in the logs of a client's run, so that they differ from all other runs."""
+    """Changes the times in the logs of a client's run, so that they differ from those of all other runs."""
     late = next(_RUNS) / 1e6
     for log in client.glob("*.hdr"):
         text = log.read_text(encoding="utf-8")
@@ -126,7 +126,7 @@ def trial(
     target: float = 0,
     **settings: Any,
 ) -> Path:
-    """Creates a successful trial, which tests may damage.
+    """Creates a successful trial, which tests can damage.
 
     :param target: operations per second of each client; 0: as fast as possible
     :param settings: further content of trial.json
@@ -163,7 +163,7 @@ def trial(
 
 
 def encoded(count: int, latency_us: int = 500) -> str:
-    """Returns the text of `count` operations with one latency, as in a line of a histogram log."""
+    """Returns `count` operations with the same latency as text, as in a line of a histogram log."""
     histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
     if count:
         histogram.record_value(latency_us, count)
@@ -176,7 +176,7 @@ def interval(since_start: float, seconds: float, count: int) -> Interval:
 
 
 def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found: Sequence[int] = ()) -> None:
-    """Changes a client's run to these numbers of reads per second, in all files that the client writes.
+    """Changes a client's run to the given numbers of reads in each second, in all files that the client writes.
 
     :param not_found: additional reads per second that find no record
     """
@@ -257,23 +257,23 @@ def printed(draw: Callable[[Console], object], width: int, color: Color = None) 
 
 
 def rendered(summary: Summary, width: int = 120, color: Color = None) -> str:
-    """Returns the details as shown on a terminal of this width."""
+    """Returns the details as they appear on a terminal of this width."""
     return printed(lambda console: table.render(summary, console), width, color)
 
 
 def on_screen(summary: Summary, width: int = 100, color: Color = None) -> str:
-    """Returns the screen as shown on a terminal of this width."""
+    """Returns the screen as it appears on a terminal of this width."""
     return printed(lambda console: screen.render(summary, console, RESULTS / "x"), width, color)
 
 
 def changes_shown(changes: regression.Changes, width: int = 200, color: Color = None) -> str:
-    """Returns the comparison of two experiments as shown on a terminal of this width."""
+    """Returns the comparison of two experiments as it appears on a terminal of this width."""
     return printed(lambda console: changes_table.render(changes, console), width, color)
 
 
 SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
-# Operations of the client in tests/data. Its p99 from the intended start is 0.327 ms (READ) and 0.388 ms (UPDATE).
-# Without a target rate it would have reached 2,000 operations per second.
+# Operations of the client in tests/data. The p99 from the intended start is 0.327 ms (READ) and 0.388 ms (UPDATE).
+# Without a target rate, the client would have reached 2,000 operations per second.
 OPERATIONS = 6000
 
 
@@ -298,7 +298,7 @@ def searched(
 
 
 def keep(folder: Path, host: str, **files: str | Path) -> None:
-    """Writes files of a server's evidence. In their names, `__` is a dot and `___` a dash."""
+    """Writes files of a server's evidence. In the arguments' names, `__` stands for a dot and `___` for a dash."""
     (folder / host).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         path = folder / host / name.replace("___", "-").replace("__", ".")
@@ -319,7 +319,7 @@ def explained(folder: Path, system: str, name: str) -> Path:
 def in_rounds(
     experiment: Path, rounds: int, systems: Iterable[str], **settings: Any
 ) -> Iterator[tuple[int, str, Path]]:
-    """Creates a trial with one run for each round and system. Yields the round (from 1), the system and the folder."""
+    """Creates a trial with one run for each round and system. Yields the round (from 1), system and folder of each."""
     for number, (at, system) in enumerate(itertools.product(range(1, rounds + 1), systems), start=1):
         about = {"trial_round": at, "trial_rounds": rounds, **settings}
         yield at, system, trial(experiment, number, system, repeats=1, **about)
@@ -337,7 +337,7 @@ def only(experiment: Path) -> Trial:
 
 
 def shorts(summary: Summary) -> list[str]:
-    """Returns the short forms of the reasons for doubt, which cells of tables contain."""
+    """Returns the reasons for doubt in the short form that cells of tables contain."""
     return [reason.short for reason in judged(summary).reasons]
 
 

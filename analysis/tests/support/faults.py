@@ -1,4 +1,4 @@
-"""Trials in whose window a server was killed and restarted."""
+"""Creates trials in which a server was killed and restarted during the measured window."""
 
 from collections.abc import Sequence
 from pathlib import Path

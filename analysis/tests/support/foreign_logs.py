@@ -1,4 +1,4 @@
-"""Logs of other YCSB clients."""
+"""Creates logs of other YCSB clients."""
 
 from pathlib import Path
 

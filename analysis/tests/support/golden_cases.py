@@ -1,4 +1,4 @@
-"""Experiments for the golden files. Each function fills a folder from recorded output, always in the same way."""
+"""Creates the experiments of the golden files. Each function fills a folder from the same recorded output."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ def _facts(experiment: Path, **changes: Any) -> None:
 
 
 def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: Any) -> list[tuple[int, str, Path]]:
-    """Creates a trial for each round and system; returns round, system and folder of each."""
+    """Creates a trial for each round and system. Returns the round, system and folder of each trial."""
     of_rounds: dict[str, Any] = {"trial_rounds": rounds} if rounds > 1 else {}
     return [
         (
@@ -36,7 +36,7 @@ def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: 
 
 
 def ranking(experiment: Path) -> None:
-    """Creates three rounds of two systems with unequal conditions, on hosts with a price."""
+    """Creates three rounds of two systems with unequal conditions, on hosts whose price is known."""
     _facts(experiment)
     for turn, system, folder in _systems(experiment, 3, ("cassandra", "hbase")):
         client = folder / "run-1/node1"
@@ -72,7 +72,7 @@ def loads(experiment: Path) -> None:
 
 
 def _inserts(client: Path, counts: Sequence[int]) -> None:
-    """Changes a client's load to these numbers of inserts per second. The total stays 5,000."""
+    """Changes a client's load to the given numbers of inserts in each second. The total stays 5,000."""
     lasted(client, float(len(counts)), target=0)
     for log in client.glob("*INSERT.hdr"):
         heads = [line for line in log.read_text("utf-8").splitlines() if line[0] in '#"']
@@ -89,7 +89,7 @@ def _inserts(client: Path, counts: Sequence[int]) -> None:
 
 
 def equal(experiment: Path) -> None:
-    """Creates three rounds of two systems, at their own maximum and then at 560 op/s."""
+    """Creates three rounds of two systems, each at its own maximum and then at 560 op/s."""
     _facts(experiment, title="Equal rates", equal_targets={"": 560})
     phases = [{"name": "max"}, {"name": "equal", "properties": {"target": "560"}}]
     made = _systems(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
@@ -104,7 +104,7 @@ _FAULTS = "kill(node1)@10s, start(node1)@20s"
 
 
 def faults(experiment: Path) -> None:
-    """Creates two rounds of two systems whose server was killed. One system loses acknowledged writes."""
+    """Creates two rounds of two systems whose servers were killed. One system loses acknowledged writes."""
     _facts(experiment, title="Restart")
     began = 1795240000.0
     for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
@@ -131,7 +131,7 @@ def faults(experiment: Path) -> None:
 
 
 def attached(experiment: Path) -> None:
-    """Creates a trial on an attached system, and one whose servers Dohyo started."""
+    """Creates a trial on an attached system, and a trial whose servers Dohyo started."""
     _facts(experiment, title="Attached")
     for _, system, folder in _systems(experiment, 1, ("cassandra", "mysql-innodb")):
         reads(folder / "run-1/node1", [{"cassandra": 2000, "mysql-innodb": 1500}[system]] * 3)
@@ -154,7 +154,7 @@ def rounds(experiment: Path) -> None:
 
 
 def failures(experiment: Path) -> None:
-    """Creates one system with results, and several without, for different reasons."""
+    """Creates a system with results, and several without results for different reasons."""
     _facts(experiment, title="Failures")
     crash = {"at": 7.4, "host": "host3", "what": "cassandra ended with exit code 137"}
     names = ("host1", "host2", "host3")
@@ -174,13 +174,13 @@ def failures(experiment: Path) -> None:
 
 
 def foreign(folder: Path) -> None:
-    """Creates logs of the stock client in several formats; one log has failed operations."""
+    """Creates logs of the stock client in several formats. One log contains failed operations."""
     for name in ("errors", "hdr", "load", "text"):
         shutil.copytree(DATA / "stock" / name, folder / name)
 
 
 def phases(experiment: Path) -> None:
-    """Creates two phases with settings of their own, two clients, and a discarded first repeat."""
+    """Creates two phases with different settings, two clients, and a discarded first repeat."""
     _facts(experiment, title="Update, then read")
     names = ("update", "read")
     settings = [{"name": "update"}, {"name": "read", "threads": 4, "properties": {"batchsize": "100"}}]
@@ -199,7 +199,7 @@ def phases(experiment: Path) -> None:
 
 
 def search(experiment: Path) -> None:
-    """Creates searches for the highest rates of two systems within a bound."""
+    """Creates searches for the highest rates that two systems reach within a bound."""
     _facts(experiment, title="Under an objective")
     settings = {"slo": "p99<10ms", "probes": 3, "duration": 2, "precision": 0.03}
     held = {"cassandra": 1000.0, "hbase": 1500.0}

@@ -1,4 +1,4 @@
-"""Folders with Dohyo's mark, and the agent's verbs that clear them."""
+"""Creates folders with Dohyo's mark, and calls the agent's verbs that clear them."""
 
 import os
 import subprocess
@@ -57,12 +57,12 @@ def make(owner: Path, kind: str) -> None:
 def run_with_own_mounts(script: str) -> None:
     """Runs a Python program that has private mounts and can import `ours`. Skips the test without root."""
     if os.geteuid() != 0:
-        pytest.skip("a mount takes root")
+        pytest.skip("needs root to mount")
     command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(ours.__file__).parent)}, check=True)
 
 
 def module(name: str, **arguments: object) -> dict[str, object]:
-    """Runs a verb as the agent of a host does. Raises AgentError if the verb fails."""
+    """Runs a verb as the agent on a host does. Raises AgentError if the verb fails."""
     answer: dict[str, object] = answers.perform(name, arguments)
     return answer

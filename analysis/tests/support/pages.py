@@ -1,4 +1,4 @@
-"""Experiments for the report's page and its charts."""
+"""Creates experiments for the report's page and its charts."""
 
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,12 @@ def csv(text: str) -> str:
 
 
 def hostile(experiment: Path) -> Path:
-    """Creates an experiment in which each foreign text would be a script in the page, if it were not escaped."""
+    """Creates an experiment in which each foreign text would be a script in the page if it were not escaped."""
     two_systems(experiment, trial_point={"variant": HOSTILE.replace("/", "\\")})
     for folder in sorted((experiment / "raw").iterdir()):
         edit_json(folder / "conditions.json", version=HOSTILE, notes=[HOSTILE], title=HOSTILE)
         (folder / "run-1/node1/READ.hdr").open("a").write(f"{HOSTILE}\n")
-    # A slash is not possible in the name of a folder.
+    # The name of a folder cannot contain a slash.
     other = trial(experiment, 4, "cassandra", hosts=(HOSTILE.replace("/", "\\"), "node1"), trial_point={"variant": "x"})
     edit_json(other / "trial.json", trial_system=HOSTILE, trial_name=HOSTILE)
     edit_json(other / "conditions.json", durability=HOSTILE)

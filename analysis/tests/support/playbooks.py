@@ -1,4 +1,4 @@
-"""Runs Dohyo's tasks and roles on hosts that are all this machine."""
+"""Runs Dohyo's tasks and roles. All hosts are this machine."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ def play(
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Runs tasks with Ansible. All hosts are this machine.
 
-    :param clients: client hosts, or the number of database hosts that are client hosts, too
+    :param clients: client hosts, or the number of database hosts that are also client hosts
     :returns: the values of `facts` on all database hosts
     """
     answer = {fact: f"{{{{ ansible_play_hosts | map('extract', hostvars, '{fact}') }}}}" for fact in facts}
@@ -35,7 +35,7 @@ def play(
     }
     others = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
     groups = {"database": {"hosts": hosts}, "client": {"hosts": others}}
-    # Beside the playbook, the inventory's variables would be overridden by those of plugins/vars/systems.py.
+    # If the inventory were beside the playbook, plugins/vars/systems.py would override its variables.
     (folder / "inventory").mkdir()
     inventory = folder / "inventory" / "hosts.yml"
     inventory.write_text(yaml.safe_dump({"all": {"vars": everywhere, "children": groups}}))

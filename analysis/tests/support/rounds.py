@@ -35,16 +35,16 @@ class Signals(os_signals.Signals):
         self.before, self.next = before, ""
 
     def check(self) -> None:
-        """Raises Interruption if the next trial is that one."""
+        """Raises Interruption if the next trial is the interrupted one."""
         if self.before and self.next.startswith(self.before):
             raise os_signals.Interruption(2)
 
-    def held_back(self, answer: str) -> Any:  # noqa: ARG002 - the runner gives it
+    def held_back(self, answer: str) -> Any:  # noqa: ARG002 - the runner passes it
         return nullcontext()
 
 
 class Played:
-    """Simulates trials. Each writes the next rate of its system, or fails if that is 0."""
+    """Simulates trials. Each trial writes the next rate of its system, or fails if that rate is 0."""
 
     def __init__(
         self, rates: Rates, signals: Signals, seconds: float = 0.0, saturated: Mapping[str, float] | None = None
@@ -55,7 +55,7 @@ class Played:
         self.clock = 0.0
         self._rates = {system: itertools.cycle(of) for system, of in rates.items()}
         self._signals, self._seconds = signals, seconds
-        self._saturated = saturated or {}  # share of a processor that the busiest client thread uses, by system
+        self._saturated = saturated or {}  # share of a processor that each system's busiest client thread uses
 
     def __call__(self, name: str, _: Path | None, log: Path, **options: Any) -> Failure | None:
         if name == "stop.yml":
@@ -72,7 +72,7 @@ class Played:
         if not rate:
             return Failure("out of memory", log)
         folder = Path(asked["trial_dir"])
-        (folder / "ansible.log").touch()  # shows that the trial has begun
+        (folder / "ansible.log").touch()  # this file shows that the trial has begun
         conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
         write_json(folder / "conditions.json", conditions)
         run_of(DATA / "dohyo/load", folder / "load/node1")
@@ -97,7 +97,7 @@ def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
     monkeypatch.setattr(runner, "play", play)
     monkeypatch.setattr(client, "execute", lambda *_, **__: 0)
     if play._seconds:
-        # Let each trial take this many seconds.
+        # Make each trial take this many seconds.
         monkeypatch.setattr(time, "monotonic", lambda: play.clock)
         monkeypatch.setattr(experiment.Experiment, "seconds", lambda *_: play._seconds)
     yield

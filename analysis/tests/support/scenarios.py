@@ -1,4 +1,4 @@
-"""Scenarios made from a text."""
+"""Creates scenarios from a text."""
 
 from pathlib import Path
 

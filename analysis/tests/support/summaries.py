@@ -1,4 +1,4 @@
-"""Summaries of imaginary experiments."""
+"""Creates summaries of imaginary experiments."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def measured(
     errors: int = 0,
     **about: Any,
 ) -> Trial:
-    """Returns a trial of three rounds. The operation types are in one phase, or in a phase each."""
+    """Returns a trial of three rounds. Its operation types share one phase, or each has its own phase."""
     rates = [rate * share for share in (0.98, 1.0, 1.02)]
     rows = []
     for position, phase in enumerate(phases):

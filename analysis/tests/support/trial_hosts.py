@@ -1,6 +1,6 @@
-"""A trial in which fakes replace the hosts, the clients and the program `dohyo`, and record all calls.
+"""Simulates a trial: fakes replace the hosts, the clients and the program `dohyo`, and record all calls.
 
-All calls are in one list in their order, so that a test can compare a whole small trial.
+One list contains all calls in order, so that a test can compare a whole small trial.
 """
 
 import json
@@ -24,9 +24,9 @@ ROWS = {"usertable": 1000}
 PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 ADMIN = ["/jdk17/bin/java", "-Xmx128m"]
 ADMINISTRATION = re.compile(r"dohyo\.\w+\.admin\.")
-# Arguments that say what the administration must do. The other arguments only say how to connect.
+# Arguments that tell the administration what to do. The other arguments only say how to connect.
 SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
-# Text by which a script is recognised, for each script.
+# Text that identifies each script.
 SCRIPTS = {
     "look for faults": "|| echo there",
     "sample": 'exec "$@"',
@@ -47,7 +47,7 @@ CONDITIONS = {"write_copies": 1, "read_copies": 1, "replication": 1, "notes": []
 
 
 def free_ports(**arguments: Any) -> dict[str, Any]:
-    """Replaces the verb on a host whose ports are all free."""
+    """Replaces the verb free_ports on a host on which all ports are free."""
     return {"address": arguments.get("address"), "ports": arguments.get("preferred"), "moved": [], "notes": []}
 
 
@@ -146,12 +146,12 @@ class FakeHost:
 class FakeTrial:
     """Trial on imaginary hosts.
 
-    :ivar answers: answers by verb, or by host and verb. Exceptions are raised; a function receives the arguments of the
-        call and returns the whole answer
+    :ivar answers: answers by verb, or by host and verb. Exceptions are raised. A function receives the arguments of the
+        call, and returns the whole answer
     :ivar fails_at: number of the call that fails, from 0; None: no call fails
     :ivar outcomes: outcomes of phases, by folder; other phases are valid
     :ivar events: events that users see
-    :ivar steps: for each step on hosts the number of its first call, and of the first call after it
+    :ivar steps: for each step on hosts, the number of its first call, and that of the first call after the step
     """
 
     world: World = field(init=False)
@@ -186,13 +186,13 @@ class FakeTrial:
             file.write(f"{text}\n")
 
     def event(self, event: str, **fields: Any) -> None:
-        """Records the event; the real trial would display it."""
+        """Records the event. The real trial would display it."""
         self.events.append({"event": event, **fields})
         if event == "phase":
             self.note(" ".join(map(str, filter(None, ["phase", fields["phase"], fields["run"]]))))
 
     def conduct(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Records the phase, and returns the prepared outcome; the real trial would run clients."""
+        """Records the phase, and returns the prepared outcome. The real trial would run clients."""
         self.note(f"clients: {folder.relative_to(self.folder)}")
         self.plans.append(dict(plan))
         self.phases.append(phase)
@@ -218,7 +218,7 @@ class FakeTrial:
         return found
 
     def outcome(self, inserted: Sequence[int | None] = (), failure: str = "", **more: Any) -> Outcome:
-        """Returns the outcome of a phase; without arguments it is valid.
+        """Returns the outcome of a phase. Without arguments, the outcome is valid.
 
         :param inserted: number of keys that the client of each host has used
         :param failure: reason why the run does not count
@@ -235,7 +235,7 @@ class FakeTrial:
         return Outcome(report, list(more.get("vanished", ())))
 
     def at_once(self, calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-        """Calls all functions in turn, even if one fails; the real trial calls them at the same time."""
+        """Calls all functions in turn, even if one fails. The real trial calls them at the same time."""
         first = len(self.calls)
 
         def tried(call: Callable[[], Any]) -> Any:
@@ -270,7 +270,7 @@ def fake_trial(
 
     :param clients: number of separate client hosts; 0: the clients run on the database hosts
     :param dohyo: outputs of the program `dohyo`, one for each call; further calls fail
-    :param variables: variables of all hosts; a dict whose keys are hosts has a value for each host
+    :param variables: variables of all hosts; in a dict whose keys are hosts, each host has its own value
     """
     databases = [f"node{number}" for number in range(1, hosts + 1)]
     with_clients = [f"client{number}" for number in range(1, clients + 1)] or databases
@@ -358,7 +358,7 @@ sed -i 1d dohyo-answers
 
 
 def note_under_way(trial: FakeTrial, folder: Path, **other: Any) -> None:
-    """Writes the note that a trial with Cassandra is running on these hosts.
+    """Writes the note of a trial with Cassandra that is running on these hosts.
 
     :param folder: folder of the evidence, and of the control machine
     :param other: fields of the note that differ

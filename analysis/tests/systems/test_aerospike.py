@@ -1,4 +1,4 @@
-"""Aerospike's configuration for versions that cannot be started here: a key of another version is a fatal error."""
+"""Tests Aerospike's configuration for versions that tests cannot start. A key of another version is a fatal error."""
 
 import re
 from typing import Any
@@ -20,7 +20,7 @@ DEVICES = ["/dev/nvme1n1", "/dev/nvme2n1"]
 def aerospike(
     version: str = "8.1.0.0", storage: str = "file", edition: str = "Community", files: int = 100000, **variables: Any
 ) -> Any:
-    """Returns Aerospike on the first of two hosts, with many options. Version and edition are those of the server."""
+    """Returns Aerospike on the first of two hosts, with many options. `version` and `edition` are the server's."""
     printed = f"{files}\n/usr/bin/asd\nAerospike {edition} Edition build {version}\n"
     looked = {"looked": {"stdout": printed, "stderr": ""}}
     other = {"address": "10.0.0.2", "service": 3000, "heartbeat": 4002}
@@ -38,7 +38,7 @@ def aerospike(
 
 
 def keys(system: Any) -> dict[str, list[str]]:
-    """Returns the values of each key, in whatever section it is."""
+    """Returns the values of each key, regardless of its section."""
     (file,) = system.files
     assert file.content.count("{") == file.content.count("}"), "a context does not end"
     found: dict[str, list[str]] = {}
@@ -52,7 +52,7 @@ def keys(system: Any) -> dict[str, list[str]]:
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_gets_its_own_keys(version: str, storage: str) -> None:
-    """Newer versions have removed keys and replaced them with others."""
+    """Newer versions removed some keys, and replaced them with others."""
     found = keys(aerospike(version, storage))
     old, older = version < "7.0", version < "7.1"
     in_memory = storage == "memory"
@@ -64,7 +64,7 @@ def test_every_version_gets_its_own_keys(version: str, storage: str) -> None:
     assert ("filesize" in found) == (storage == "file")
     assert ("write-block-size" in found) == (older and not in_memory)
     assert ("flush-size" in found) == (not older and not in_memory)
-    # A record of 8 MiB does not fit a write block of 1 MiB.
+    # A record of 8 MiB does not fit in a write block of 1 MiB.
     assert ("max-record-size" in found) == (in_memory or not older)
     assert ("admin" in found, "info" in found) == ((True, False) if version >= "8.1" else (False, True))
     # The Community edition rejects these keys even if their value is false.
@@ -73,7 +73,7 @@ def test_every_version_gets_its_own_keys(version: str, storage: str) -> None:
 
 @pytest.mark.parametrize(("version", "storage"), ENTERPRISE)
 def test_the_enterprise_edition_gets_what_was_asked_for(version: str, storage: str) -> None:
-    """These options need a feature key. Data in memory is not committed to a device."""
+    """Some options need a feature key. Data in memory is not committed to a device."""
     found = keys(aerospike(version, storage, "Enterprise"))
     on_disk = {"commit-to-device"} if storage != "memory" else set()
     compressed = set() if storage == "memory" and version < "7.0" else {"compression"}
@@ -85,7 +85,7 @@ def test_the_enterprise_edition_gets_what_was_asked_for(version: str, storage: s
 
 @pytest.mark.parametrize("version", ["6.4.0.10", "8.1.0.0"])
 def test_authentication_and_tls(version: str) -> None:
-    """With TLS only the older info port accepts plain text. Authentication and TLS need the Enterprise edition."""
+    """With TLS, only the older info port accepts plain text. Authentication and TLS require the Enterprise edition."""
     found = keys(aerospike(version, "file", "Enterprise", **CLOSED))
     assert "security" in found
     assert found["tls"] == ["dohyo"]
@@ -100,7 +100,7 @@ def test_authentication_and_tls(version: str) -> None:
 
 
 def test_a_node_knows_the_others_and_keeps_to_the_limit_of_open_files() -> None:
-    """The mesh seeds are the other hosts. A proto-fd-max above the limit of the host would be a fatal error."""
+    """The mesh seeds are the other hosts. A proto-fd-max above the host's limit would be a fatal error."""
     found = keys(aerospike(storage="device"))
     assert found["mesh-seed-address-port"] == ["10.0.0.2 4002"]
     assert found["device"][-2:] == DEVICES
@@ -121,14 +121,14 @@ def array(disks: int, **variables: Any) -> Any:
 def test_no_file_is_larger_than_the_server_takes_and_an_array_has_one_for_each_disk(
     disks: int, files: int, each: str
 ) -> None:
-    """The server uses at most 2 TiB of a file, and writes each file in a thread of its own."""
+    """The server uses at most 2 TiB of each file, and writes each file in a separate thread."""
     found = keys(array(disks))
     assert len(set(found["file"])) == files
     assert found["filesize"] == [each]
 
 
-# Cache for each of 24 disks in a budget of 4 GiB, in whole blocks. Other memory is subtracted: 144 and 100 MiB, 64 for
-# each file after the first, and 610 for the index. The server's own limit is 256 MiB.
+# Cache for each of 24 disks in a budget of 4 GiB, in whole blocks. Other uses are subtracted: 144 and 100 MiB, 64 MiB
+# for each file after the first, and 610 MiB for the index. The server's own limit is 256 MiB.
 ROOM = (4096 - (144 + 100 + 64 * 23 + 610)) // 24 // 8 * 8
 REST = 4096 - (144 + 100 + 64 * 23 + 610) - 24 * ROOM
 CACHE = "namespace.storage-engine.post-write-cache"

@@ -1,4 +1,4 @@
-"""Arguments of administration and clients for attached systems (docs/attach.md)."""
+"""Tests the arguments of administration and clients for attached systems (docs/attach.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Facts and settings from which systems compute their values."""
+"""Tests the facts and settings from which systems compute their values."""
 
 import threading
 from typing import Any
@@ -25,7 +25,7 @@ def test_the_bytes_of_a_key(properties: dict[str, str], key: int, row: int) -> N
 
 
 def test_a_host_whose_variable_is_being_resolved_does_not_stop_others() -> None:
-    """Ansible resolves variables in one thread, which may need the same member of another host at that time."""
+    """Ansible resolves all variables in one thread. Meanwhile that thread may need the same member of another host."""
     other = Context({"host_memory_budget": "2g"})
     read: list[str] = []
 

@@ -1,6 +1,6 @@
-"""Commands, files and arguments of each system, in very different situations.
+"""Compares the commands, files and arguments of each system in very different situations with golden files.
 
-The golden files of a system on one host are complete. The files of other cases contain only the differences.
+The golden files of a system on one host are complete. The files of other cases contain only differences.
 """
 
 import re

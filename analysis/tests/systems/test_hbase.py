@@ -1,4 +1,4 @@
-"""HBase's processes, their memory and ports, and the settings that Dohyo rejects."""
+"""Tests HBase's processes, their memory and ports, and the settings that Dohyo rejects."""
 
 import re
 from typing import Any
@@ -11,12 +11,12 @@ TWO: dict[str, Any] = {"hosts": 2, "hbase_regionservers_per_host": 2}
 
 
 def hbase(**variables: Any) -> Any:
-    """Returns HBase as `Any`, so that a test may use the members of its own class."""
+    """Returns HBase as `Any`, so that tests can use members that only its class has."""
     return described("hbase", **variables)
 
 
 def site(**variables: Any) -> dict[str, str]:
-    """Returns the properties of hbase-site.xml. If one occurs twice, the later value counts."""
+    """Returns the properties of hbase-site.xml. If a property occurs twice, the later value counts."""
     (text,) = [file.content for file in hbase(**variables).files if file.path.endswith("/hbase-site.xml")]
     return dict(re.findall("<name>(.*)</name><value>(.*)</value>", text))
 
@@ -47,7 +47,7 @@ def test_a_process_has_heap_ports_and_log_of_its_own(name: str, heap: str, log: 
     assert heap in command
     assert command[-len(last) :] == last
     assert [word for word in command if "-Xlog" in word] == [f"-Xlog:gc*:file={log}:time,uptime"]
-    # These options of the collector are for region servers only. Other processes have another collector.
+    # These collector options are for region servers only. The other processes use another collector.
     assert ("-XX:+UseSomeGC" in command) == name.startswith("regionserver")
 
 
@@ -120,7 +120,7 @@ def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() 
         ({"hbase_version": "2.4.18-hadoop3"}, "hbase_version=2.4.18-hadoop3 is not a version known to run"),
         ({"hbase_version": "2.6.4"}, "hbase_version=2.6.4 is a build for Hadoop 2"),
         ({"hbase_jdk": 25}, "HBase 2.6 does not run on JDK 25; set hbase_jdk to 17 or 21 or 11 or 8"),
-        ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts, with HBase on HDFS"),
+        ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts if HBase runs on HDFS"),
         ({"hosts": 2, "conditions": {"replication": 1}, "hbase_distributed": False}, "HBase without HDFS runs on one"),
         ({"hbase_regionservers_per_host": 2, "hbase_distributed": False}, "hbase_regionservers_per_host=2 with hbase_"),
         ({"hbase_prefetch": True, "trial_settle_cache": "drop"}, "hbase_prefetch=true fills the block cache, and"),

@@ -1,4 +1,4 @@
-"""Options of all systems: what each must declare, and which values of a scenario or an inventory are rejected."""
+"""Tests the options of all systems: what they declare, and which values of scenarios and inventories are rejected."""
 
 import datetime
 import re
@@ -63,7 +63,7 @@ def test_defaults_that_follow_from_others_fit(system: str) -> None:
         ("postgresql_settings", ["x"]),
         ("cassandra_gc", ["Epsilon"]),
         ("hbase_regionservers_per_host", [0, 9]),
-        # YAML has types that configuration files lack.
+        # YAML has types that configuration files do not have.
         ("cassandra_settings", [{"a": datetime.date(2026, 1, 2)}, {"a": b"x"}, {"a": {"a"}}]),
         ("cassandra_heap", [["1g"], {"a": "1g"}, None]),
         ("cassandra_password", [["secret"], {"a": "secret"}, None, "a\nsecret", " secret"]),
@@ -130,7 +130,7 @@ def test_sizes_are_taken(name: str, value: str) -> None:
     ],
 )
 def test_a_value_of_an_inventory_gets_its_type(name: str, value: Any, typed: Any) -> None:
-    """Ansible's templates return strings, and lists of Ansible's own classes."""
+    """Templates of Ansible return strings, and lists that are instances of Ansible's own classes."""
     found = described("cassandra", **{name: value})
     assert getattr(found, name.removeprefix("cassandra_")) == typed
     assert list(found.misfits) == []
@@ -154,7 +154,7 @@ def test_a_secret_is_the_inventory_s_or_the_environment_s(
 
 @pytest.mark.parametrize("system", ["cassandra", "hbase", "mysql-innodb", "postgresql"])
 def test_numbers_of_an_inventory_reach_a_configuration(system: str) -> None:
-    """Ansible has its own classes of numbers, which YAML's and JSON's writers do not know."""
+    """Ansible has its own classes of numbers, which writers of YAML and JSON do not support."""
     role = all_systems()[system].role
     settings = DataLoader().load("{some_number: 7, a_ratio: 0.5}")
     found = described(system, **{f"{role}_settings": settings, "passwords": PASSWORDS, "states": FOUND})

@@ -1,4 +1,4 @@
-"""The two profiles of server settings: which value takes priority, and how it reaches a configuration file."""
+"""Tests the two profiles of server settings: which value has priority, and how it reaches a configuration file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from support.described import described
 
 ROLES = sorted({system.role for system in all_systems().values()})
 TUNED = {"profile": "tuned"}
-# Hosts that differ in everything that can affect a value.
+# Hosts that differ in everything that can affect a setting's value.
 HOSTS: list[dict[str, Any]] = [
     {"service_host": {"cores": cores, "disk_kind": disk, "java_home": "/jdk"}, "dohyo_devices": ["x"] * drives,
      "host_memory_budget": budget, "cassandra_version": version, "hbase_distributed": True,
@@ -33,7 +33,7 @@ HOSTS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True, kw_only=True)
 class Small(System):
-    """System with an option of each kind."""
+    """A system with one option of each kind."""
 
     role = "c"
     name: str = "c"
@@ -114,7 +114,7 @@ def test_the_page_has_every_value_with_its_source() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_every_value_has_its_source_and_words(role: str) -> None:
-    """A misspelt option would be taken for a setting. The table needs the package's default as text."""
+    """A misspelt option would count as a setting. The table needs the package's default as text."""
     name = of_role(role).name
     found = [described(name, **host, conditions=TUNED).tuned() for host in HOSTS]
     for rows in zip(of_role(role).on(Context()).tuned(), *found, strict=True):
@@ -221,7 +221,7 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     assert (written["concurrent_writes"], written["concurrent_reads"], written["concurrent_compactors"]) == (48, 48, 6)
     assert (written["storage_compatibility_mode"], written["commitlog_disk_access_mode"]) == ("NONE", "auto")
     assert (written["trickle_fsync"], written["compaction_throughput"]) == (True, "0MiB/s")
-    # These settings are for other versions, or for a format that the user has not chosen.
+    # These settings are for other versions, or for a format that the user did not choose.
     assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
     assert (written["num_tokens"], written["hinted_handoff_enabled"]) == (1, True)
     assert effect["tuned"]["cassandra_memtable"] == "trie"
@@ -246,7 +246,7 @@ def test_the_profile_of_the_package_adds_nothing() -> None:
     ("heap", "own", "young"), [("16g", ["-Xmn8G"], "-Xmn8G"), ("16g", ["-ea"], "-Xmn600m"), ("1g", [], "-Xmn256m")]
 )
 def test_the_jvm_is_started_as_the_package_starts_it(heap: str, own: list[str], young: str) -> None:
-    """With CMS the young generation has 100 MB for each of the 6 processors, up to a quarter of the heap."""
+    """With CMS, the young generation has 100 MB for each of the 6 processors, but at most a quarter of the heap."""
     version: dict[str, Any] = {"cassandra_version": "3.11.6", "cassandra_gc": "CMS"}
     _, found, _ = cassandra(**version, cassandra_heap=heap, cassandra_java_options=own)
     assert [each for each in found if each.startswith("-Xmn")] == [young]

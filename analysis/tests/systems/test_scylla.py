@@ -1,4 +1,4 @@
-"""ScyllaDB's configuration, tested without a server."""
+"""Tests ScyllaDB's configuration without a server."""
 
 import re
 import subprocess
@@ -18,9 +18,9 @@ VERSION = "5.2.18-0.20240419.dae9bef75f66"
 NEWEST = "2026.4.0-dev-0.20260821.f4a4091ca28e"
 PAGES = {"ports": {"api": 10000, "prometheus": 9180}, "moved": []}
 APART = {"database": ["node1"], "client": ["other"]}
-# In JSON the last character is a pair of escapes, which YAML would not combine.
+# JSON writes the last character of the user as a pair of escapes, which YAML would not combine.
 USER, PASSWORD = "o'hara \N{GRINNING FACE}", PASSWORDS["client"]
-# Variables that cause each optional part of the configuration.
+# Variables of each case. Together, the cases cover all optional parts of the configuration.
 CASES: dict[str, dict[str, Any]] = {
     "alone": {"dohyo_data": ["/data1", "/data2"]},
     "prepared": {
@@ -47,7 +47,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def scylla(case: str = "", version: str = VERSION, cores: str = "1-3", **variables: Any) -> Any:
-    """Returns ScyllaDB on hosts with a server, which were tuned for these cores."""
+    """Returns ScyllaDB on hosts that have a server and were tuned for these cores."""
     given = {**CASES.get(case, {}), **variables}
     printed = {"looked": {"stdout": f"{BINARY}\n{version}\n{cores}".rstrip("\n"), "stderr": ""}}
     states = {f"node{number}": printed for number in range(1, given.get("hosts", 1) + 1)}
@@ -134,7 +134,7 @@ TRIE = {"sstable_format": "mt", "column_index_size_in_kb": 1}
     ],
 )
 def test_values_of_the_scylla_yaml_in_the_vendor_s_packages(version: str, expected: dict[str, Any]) -> None:
-    """RAFT, TABLETS and TRIE are the values of conf/scylla.yaml at the tags of ScyllaDB's source."""
+    """RAFT, TABLETS and TRIE contain the values of conf/scylla.yaml at the tags of ScyllaDB's source."""
     config = configuration(scylla("prepared", version=version))
     assert {key: config[key] for key in {"enable_tablets": "", **RAFT, **TABLETS, **TRIE} if key in config} == expected
     assert config["commitlog_segment_size_in_mb"] == 32
@@ -213,7 +213,7 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
         (
             {"scylla_fetch": True},
             "",
-            "ScyllaDB documents no checksum and no signature of this archive",
+            "ScyllaDB documents no checksum and no signature for this archive",
         ),
         ({"scylla_install_dir": "/there"}, "/there/bin/scylla\n", ""),
         ({"environment": {"SCYLLA_DIR": "/nowhere"}}, "", "no ScyllaDB server in /nowhere; download it"),
@@ -249,7 +249,7 @@ MEASURED = """disks:
 
 
 def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
-    """The file of a measurement names the mount points that were measured."""
+    """The file that a measurement writes names the mount points that were measured."""
     tasks = yaml.safe_load((ANSIBLE / "systems/scylla/tasks/tune.yml").read_text("utf-8"))
     (script,) = [task["vars"]["scylla_measured"] for task in tasks if "scylla_measured" in task.get("vars", {})]
     file = tmp_path / "io_properties.yaml"
@@ -330,7 +330,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
         ),
         (
             {"scylla_tune": True, "scylla_nic": "eth0", "scylla_memory": "3g", "scylla_cpuset": "1-3"},
-            "Outside developer mode ScyllaDB needs 1074 MiB for each shard, and scylla_memory=3g is for 3; raise it",
+            "Outside developer mode, ScyllaDB needs 1074 MiB for each shard, and scylla_memory=3g is for 3; raise it",
         ),
         ({"scylla_tune": True, "scylla_memory": "9g"}, "scylla_tune spreads the interrupts of a network card: set"),
         (

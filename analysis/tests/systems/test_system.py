@@ -1,4 +1,4 @@
-"""Members of the classes of systems, which tasks, plans and docs/adding-a-system.md use."""
+"""Tests the members of the classes of systems that tasks, plans and docs/adding-a-system.md use."""
 
 import dataclasses
 import inspect
@@ -32,7 +32,7 @@ LOOKUP = re.compile(r"""(?:lookup|query|q)\('system', *([^,)]+)([^)]*)\)((?:\.\w
 
 
 def public(of: type) -> set[str]:
-    """Returns the names of all public members of a class, including inherited and only declared ones."""
+    """Returns the names of all public members of a class, including those that are inherited or only declared."""
     declared = {name for base in inspect.getmro(of) for name in inspect.get_annotations(base)}
     return {name for name in declared | {*dir(of)} if not name.startswith("_")}
 
@@ -44,7 +44,7 @@ def own_members(of: type) -> set[str]:
 
 
 def kind(of: type, name: str) -> Any:
-    """Returns the dataclass of a member's value, or None if the value is of another or an unknown type."""
+    """Returns the dataclass that is the type of a member's value, or None if the type is unknown or not a dataclass."""
     member = inspect.getattr_static(of, name, None)
     hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or of)
     wanted = hints.get("return") if member is not None and not isinstance(member, type) else None
@@ -53,7 +53,7 @@ def kind(of: type, name: str) -> Any:
 
 
 def lookups(text: str) -> Iterator[tuple[str, str]]:
-    """Yields each member that a file of tasks looks up, as a path, and the arguments after it."""
+    """Yields each member that a file of tasks looks up, as a path, with the arguments of the lookup."""
     for name, arguments, behind in LOOKUP.findall(text):
         yield name.strip("'") + behind, arguments
 
@@ -71,7 +71,7 @@ def unknown(of: type, path: str) -> str:
 
 
 def missing(file: Path) -> list[str]:
-    """Returns the lookups in a file of tasks whose members no class has."""
+    """Returns the lookups in a file of tasks that name a member which no class has."""
     place = file.parts[file.parts.index("systems") + 1] if "systems" in file.parts else ""
     found = []
     for path, arguments in lookups(file.read_text("utf-8")):
@@ -115,12 +115,12 @@ def test_a_member_that_nobody_has_is_found(place: str, text: str, problem: str, 
 
 PAGE = (ROOT / "docs/adding-a-system.md").read_text("utf-8").partition("## 2. ")[0]
 SYSTEMS = [*all_systems().values(), *(system for file in EXAMPLES for system in catalogue.load(file))]
-# Members that have no default, so that every class must define them.
+# Members that every class must define, because they have no default.
 REFUSING = {"installed_version", "needs", "command", "words", "client_properties"}
 
 
 def classes(system: System) -> list[type]:
-    """Returns the classes of a system, up to the base class but without it."""
+    """Returns the classes of a system that are derived from the base class."""
     every = inspect.getmro(type(system))
     return [*every[: every.index(System)]]
 
@@ -133,7 +133,7 @@ def overridden(system: System) -> set[str]:
 
 def test_the_page_names_whatever_a_class_may_say_otherwise() -> None:
     named = set(re.findall(r"`(\w+)(?:\(\))?`", PAGE))
-    said = set.union(*map(overridden, SYSTEMS)) - {"on", "shown_options"}  # only H2 has these, and the page does not
+    said = set.union(*map(overridden, SYSTEMS)) - {"on", "shown_options"}  # the page leaves out what only H2 overrides
     assert sorted(said - named) == []
     rows = re.findall(r"^\| [^|]+ \| (.*) \|$", PAGE, re.MULTILINE)[2:]
     theirs = public(System) | {name for each in SYSTEMS for name in each.all_options()}
@@ -154,7 +154,7 @@ def test_a_system_says_whatever_the_page_calls_necessary(system: System) -> None
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
 def test_a_class_says_nothing_that_nobody_reads(system: System) -> None:
-    """A misspelt member overrides nothing, and would not cause an error."""
+    """A misspelt member would override nothing and cause no error."""
     folders = [ROOT / "analysis/dohyo", ANSIBLE / "systems" / system.role, *EXAMPLES]
     files = [file for folder in folders for file in (folder.rglob("*") if folder.is_dir() else [folder])]
     texts = [file.read_text("utf-8") for file in files if file.suffix in (".py", ".j2", ".yml")]

@@ -1,4 +1,4 @@
-"""Steps of a trial with the commands of a system's class, on hosts that record the calls and write the files."""
+"""Runs steps of a trial with the commands of a system's class, on hosts that record the calls and write the files."""
 
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ QUOTED = "s3cret-'quoted'"
 
 
 def trial_of(system: str, folder: Path, **variables: Any) -> FakeTrial:
-    """Returns a trial on two hosts and a client host, which are folders of this machine and have all ports free."""
+    """Returns a trial on two hosts and a client host. All are folders of this machine, and all ports are free."""
     homes = {name: str(folder / name) for name in NAMES}
     trial = fake_trial(
         folder, 2, 1, system,
@@ -34,7 +34,7 @@ def trial_of(system: str, folder: Path, **variables: Any) -> FakeTrial:
 
 @pytest.fixture(scope="module")
 def hbase(tmp_path_factory: pytest.TempPathFactory) -> FakeTrial:
-    """Returns a trial of HBase after its servers were configured, started and stopped."""
+    """Returns a trial of HBase whose servers were configured, started and stopped."""
     trial = trial_of(
         "hbase", tmp_path_factory.mktemp("hbase"),
         hbase_regionservers_per_host=2, hbase_prefetch=True, hbase_tls=True, conditions={"replication": 1},
@@ -47,7 +47,7 @@ def hbase(tmp_path_factory: pytest.TempPathFactory) -> FakeTrial:
 
 
 def asked_of_agents(trial: FakeTrial, host: str = "") -> list[list[str]]:
-    """Returns the arguments of all calls of an agent's program, on one host or on all hosts."""
+    """Returns the arguments of all calls of the agent's program, on one host or on all hosts."""
     calls = [call for call in trial.calls if call.action == "program" and call.argv[0].endswith("/bin/agent")]
     return [call.argv[1:] for call in calls if host in ("", call.host)]
 

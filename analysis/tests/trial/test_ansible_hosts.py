@@ -1,7 +1,11 @@
-"""Hosts of a trial over Ansible's own connections, with fakes of ssh and sudo."""
+"""Hosts of a trial over Ansible's own connections, with fakes of ssh and sudo.
+
+The lowest and the highest supported release of Ansible run the same plays.
+"""
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -22,13 +26,13 @@ from support.releases import play_with
 
 
 def meets(folder: Path, name: str, count: int) -> Callable[[], str]:
-    """Returns a function that ends after `count` functions with the same folder have begun."""
+    """Returns a function that waits until `count` functions with the same folder have started."""
 
     def call() -> str:
         (folder / name).touch()
         deadline = time.monotonic() + 20
         while len([*folder.iterdir()]) < count:
-            assert time.monotonic() < deadline, "the others have not begun"
+            assert time.monotonic() < deadline, "the other functions have not started"
             time.sleep(0.01)
         return name
 
@@ -71,7 +75,7 @@ def test_one_host_fails_like_one_of_many(error: Exception, words: str, others: i
 
 # ---- Ansible ---------------------------------------------------------------------------------------------------------
 
-# Action that calls the agents of all hosts at the same time. On each host it makes the calls in turn until one fails.
+# Action that calls the agents of all hosts at the same time. On each host, it makes the calls in order until one fails.
 ASK = """
 from pathlib import Path
 from ansible.plugins.action import ActionBase
@@ -106,7 +110,7 @@ class ActionModule(ActionBase):
         found = at_once({name: (lambda host=host: ask(host)) for name, host in hosts.items()})
         return {"found": {n: {"error": str(e)} if isinstance(e, HostError) else e for n, e in found.items()}}
 """
-# The fakes record their arguments, and run the command on this machine.
+# The fakes of ssh and sudo record their arguments and run the command on this machine.
 SSH = """#!/bin/sh
 printf '%s\\n' "$@" >"$(mktemp {folder}/ssh-XXXXXX)"
 for last; do :; done
@@ -133,7 +137,7 @@ user=$2
 shift 2
 as_user=$user exec "$@"
 """
-# Ends after both hosts have begun.
+# Script that waits until it runs on both hosts.
 MEET = 'touch "$0/$$"; n=0; while [ "$(ls "$0" | wc -l)" -lt 2 ] && [ $n -lt 400 ]; do sleep 0.05; n=$((n+1)); done; '
 MEET += 'ls "$0" | wc -l; echo "ssh=$ssh_host"'
 
@@ -142,9 +146,9 @@ BOTH_HOSTS = ["here", "far"]
 
 
 def play_that_asks(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns a play that asks hosts for much, and writes their answers; and the hosts."""
+    """Returns a play that makes many calls to hosts and writes the answers, and the hosts with their variables."""
     (meeting := tmp_path / "meeting").mkdir()
-    # A file that is larger than one part of a transfer.
+    # This file is larger than one part of a transfer.
     ((source := tmp_path / "source") / "below").mkdir(parents=True)
     (source / "below/large").write_bytes(os.urandom(6 * 2**20))
     everywhere = {"ansible_python_interpreter": sys.executable, "from_play": "of the inventory", "number": 7}
@@ -215,7 +219,7 @@ def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
         "far": {**values, "where": "/over/far/end", "base": "/over/far", "inventory_hostname": "far"},
     }
     assert {*found["met"]["far"]["kinds"].values()} == {"builtins"}
-    # A variable that was set for one host can be read by all hosts.
+    # All hosts can read a variable that was set for one host.
     assert [found["met"][name]["others"] for name in both] == [{"here": "here", "far": "far"}] * 2
 
     def said(task: str, number: int = 0) -> list[str]:
@@ -255,7 +259,7 @@ def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
     assert of_connection == ["stop"]
 
 
-# Reports the hosts of a trial whose agents know two disks, and returns the agents' requests with the result.
+# Action that reports hosts whose agents find a disk, and returns the result with the requests that the agents received.
 REPORT = """
 from conduct import ActionModule as Conduct
 from dohyo.trial.hosts import report
@@ -281,7 +285,7 @@ class ActionModule(Conduct):
 
 
 def play_that_reports(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns a play with the variables of trial.yml that reports two hosts and tries a trial; and the hosts."""
+    """Returns a play that reports two hosts and tries a trial, with trial.yml's variables, and the hosts' variables."""
     (trial,) = yaml.safe_load((ANSIBLE / "trial.yml").read_text("utf-8"))
     common = {
         "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path),
@@ -291,7 +295,7 @@ def play_that_reports(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[st
     write = {"copy": {"content": "{{ [found, ended] }}", "dest": str(tmp_path / "reported")}, "run_once": True}
     tasks: list[dict[str, Any]] = [
         {"report": {}, "register": "found", "run_once": True},
-        # It fails on all hosts, because no variable names the system.
+        # The trial fails on all hosts, because no variable names the system.
         {"conduct": {"do": "trial"}, "register": "ended", "run_once": True},
         write,
     ]
@@ -309,27 +313,83 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
         {"vm.swappiness": "60", "CPU governor": "not there", "/dev/nvme0n1": "RAID0 /dohyo noatime"},
         [
             "not as tuned: vm.swappiness 60 instead of 2",
-            "not trimmed after a wipe: /dev/nvme0n1, which take no discards; a system may find flash that is full of"
-            " the data of the one before",
+            "not trimmed after a wipe: /dev/nvme0n1, which support no discards; a system may start on flash that is"
+            " full of another system's data",
         ],
     ]
     assert {*found["calls"]} == {"tuned"}
     (_, devices), (verb, settings) = found["calls"]["tuned"]
     assert (devices["become"], devices["devices"], devices["label"]) == (True, ["/dev/nvme0n1"], "dohyo-012345")
     assert (verb, settings["become"], settings["state"]) == ("host_settings", True, "read")
-    # The inventory's value counts, not the role's.
+    # The inventory's value overrides the role's.
     assert settings["settings"][0] == {"name": "vm.swappiness", "value": 2}
     assert settings["disks"][0]["kind"] == "nvme"
     assert settings["queue"]["scheduler"]["array"] == "none"
     assert (settings["limits"]["processes"], settings["kept"]) == (180000, "/var/lib/dohyo/settings.json")
 
 
+# Program that prints its arguments and exits as ssh does if the host is unreachable.
+UNREACHABLE = '#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/words\nexit 255\n'
+
+
+def play_that_starts_clients(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Returns a play that starts clients on a host that does not answer; and that host."""
+    run = {"name": "run", "threads": 1, "warmup": "0", "duration": 1, "properties": {"recordcount": 10}}
+    host = {
+        "ansible_connection": "ssh", "ansible_host": "192.0.2.7", "ansible_user": "me", "ansible_port": 2222,
+        "ansible_ssh_executable": str(tmp_path / "unreachable"),
+        "ansible_ssh_private_key_file": "/keys/mine", "ansible_ssh_common_args": "-o ProxyJump=gate",
+        "dohyo_python": "/opt/python", "dohyo_home": "/srv/dohyo", "host_cpus_client": "",
+        "service_host": {"java_home": "/jdk"},
+    }  # fmt: skip
+    clients = {
+        "clients_phases": [run], "clients_prefix": "", "clients_results": str(tmp_path / "results"),
+        "clients_measured": True, "client_binding": "noop", "client_heap": "24m",
+    }  # fmt: skip
+    answer = {"content": "{{ [ansible_version.full, told.failures] }}", "dest": str(tmp_path / "started")}
+    tasks: list[dict[str, Any]] = [
+        # The inventory's database hosts are not part of this play.
+        {"conduct": {"do": "clients"}, "register": "told", "run_once": True},
+        {"copy": answer, "run_once": True, "delegate_to": "here"},
+    ]
+    return {"hosts": "client", "vars": clients, "tasks": tasks}, {"apart": host}
+
+
+@pytest.mark.slow
+def test_clients_are_started_as_the_inventory_says(played: Path, request: pytest.FixtureRequest) -> None:
+    release, failures = json.loads((played / "started").read_text())
+    assert [*failures] == ["apart"]
+    assert "apart" in failures["apart"]
+    words = (played / "words").read_text().splitlines()
+    assert words[-2:] == ["192.0.2.7", "exec /srv/dohyo/bin/agent converse"]
+    for option in ("ProxyJump=gate", "Port=2222", 'User="me"', 'IdentityFile="/keys/mine"', "ControlPath=none"):
+        assert option in words
+    report = json.loads((played / "results/run-1/clients.json").read_text())
+    assert (report["valid"], report["clients"]["apart"]["state"]) == (False, "vanished")
+
+    lowest = re.findall(r'"ansible-core>=([\d.]+)', (ROOT / "analysis/pyproject.toml").read_text())
+    highest = re.findall(r"^ansible-core==([\d.]+)", (ROOT / "analysis/requirements.txt").read_text(), re.MULTILINE)
+    assert [release] == (lowest if "lowest" in request.node.name else highest)
+
+
+PRIVATE = re.compile(
+    r"_build_command|_resolve_option_variables|_play_context|dump_attrs|_ANSIBLE_|get_module_encoder"
+    r"|_update_module_args|_parse_returned_data|_variable_manager|\._inventory|get_play\b|TaskExecutor"
+    r"|_get_connection|_set_connection_options|_shared_loader_obj"
+)
+
+
+def test_private_names_of_ansible_are_in_one_file() -> None:
+    files = [path for path in (ANSIBLE / "plugins").rglob("*.py") if PRIVATE.search(path.read_text())]
+    assert [path.name for path in files] == ["ansible_private.py"]
+
+
 @pytest.fixture(scope="module", params=[True, False], ids=["lowest", "highest"])
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs all plays in one call, and returns the folder with the answers."""
+    """Runs all plays in one call of ansible-playbook, and returns the folder with the answers."""
     folder = tmp_path_factory.mktemp("played")
-    # Releases of Ansible before 2.19 look for sshpass.
-    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n"}
+    # Ansible before 2.19 checks whether sshpass is installed.
+    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n", "unreachable": UNREACHABLE}
     for name, text in programs.items():
         (folder / name).write_text(text.format(folder=folder, name=name))
         (folder / name).chmod(0o755)
@@ -338,11 +398,13 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (folder / f"action_plugins/{name}.py").write_text(text)
     asks, reached = play_that_asks(folder)
     reports, reported = play_that_reports(folder)
+    starts, started = play_that_starts_clients(folder)
     with pytest.MonkeyPatch.context() as environment:
-        # The tests may run as root, and Ansible would not use sudo to become the same user.
+        # The tests may run as root. Without this setting, Ansible would not use sudo to become the same user.
         environment.setenv("ANSIBLE_BECOME_ALLOW_SAME_USER", "true")
         folders = [ANSIBLE / "plugins", ANSIBLE / "plugins/action", ROOT / "analysis"]
         environment.setenv("PYTHONPATH", ":".join(map(str, folders)))
         environment.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-        play_with(request.param, [asks, reports], {"reached": reached, "database": reported}, folder)
+        groups = {"reached": reached, "database": reported, "client": started}
+        play_with(request.param, [asks, starts, reports], groups, folder)
     return folder

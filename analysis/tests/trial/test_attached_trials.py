@@ -1,4 +1,4 @@
-"""Trials on attached systems: the objects that they create, how these are removed, and how clients log in."""
+"""Tests trials on attached systems: which objects they create, how these are removed, and how clients log in."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ from support.trial_hosts import FakeTrial, fake_trial
 
 
 def attached(folder: Path, **variables: Any) -> FakeTrial:
-    """Returns a trial on an attached system, with an observed host."""
+    """Returns a trial on an attached system with one observed host."""
     trial = fake_trial(
         folder, 2, 1, attached={"cassandra": "10.1.0.1"}, dohyo_observed=["far"], trial_canary=False, **variables
     )
@@ -38,7 +38,7 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
     parts.run()
     notes = [line.replace("/opt/dohyo/", "") for line in trial.notes]
     begun = notes.index("node1 node2: detach")
-    # The tables of earlier trials are removed before the note about this trial is written.
+    # The tables of earlier trials are removed before the note for this trial is written.
     assert notes[begun - 1] == "localhost: owned absent load"
     assert notes[begun + 1].endswith("owned absent client")
     assert "far: observe begin" in notes
@@ -61,9 +61,9 @@ def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path
     parts = trial.real()
     with pytest.raises(StepError, match="Remove the leftovers of earlier trials on the attached system"):
         parts.run()
-    # No note was written, so the evidence of an interrupted trial is not attributed to this one.
+    # No note was written, because the evidence of an earlier trial would be attributed to this one.
     assert not (tmp_path / UNDER_WAY).exists()
-    # At the end this causes only a warning, and the trial counts.
+    # At the end of a trial, leftovers cause only a warning, and the trial counts.
     assert parts.end() == ""
     assert {"event": "note", "text": f"WARNING: {left}"} in trial.events
 
@@ -87,7 +87,7 @@ def test_what_leads_to_a_system_that_is_only_asked_does_not_stay(fails: bool, tm
 
 
 def left_on(home: Path, role: str, script: str) -> Path:
-    """Writes the files that a trial on an attached system has left on a host."""
+    """Writes the files that a trial on an attached system leaves on a host."""
     folder = home / "attached" / role
     folder.mkdir(parents=True)
     for name, text in {"remove": script, "connection.properties": "a=b\n", "made": ""}.items():
@@ -138,7 +138,7 @@ def test_what_is_left_is_said(tmp_path: Path) -> None:
 
 
 def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Path) -> None:
-    """The sampler is part of the agent, but continues after the agent has ended, until it is stopped."""
+    """The sampler is part of the agent, but runs until it is stopped, even after the agent has ended."""
 
     def observe(state: str) -> Path:
         host = Channel(Way(["/bin/sh", "-c", sent.command("python3")], {"HOME": str(tmp_path)}))

@@ -1,4 +1,4 @@
-"""The canary of a trial: the measurements on each host, and the end of its listeners."""
+"""Tests the canary of a trial: what it measures on each host, and that its listeners are stopped."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def test_the_canary_measures_hosts_and_the_network_between_clients_and_servers(t
     assert found["hosts"] == {name: {"cores": 8} for name in trial.world.hosts}
     assert found["network"] == {"client1": {"ms": 1}}
     by_verb = {(call.host, call.verb): call.arguments for call in trial.calls}
-    # Only database hosts have data folders.
+    # Only database hosts have data folders. On other hosts, the disk of Dohyo's folder is measured.
     folders = {name: by_verb[name, "canary host"]["folders"] for name in trial.world.hosts}
     assert folders == {"node1": ["/data1"], "node2": ["/data1"], "client1": ["/opt/dohyo"]}
     asked = by_verb["client1", "canary network"]

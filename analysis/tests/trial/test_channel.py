@@ -1,4 +1,4 @@
-"""Connections to the agent of a host, on this machine: how they fail, and which processes end with them."""
+"""Tests connections to a host's agent, on this machine: how they fail, and which processes end with them."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> 
             ("program", {"argv": ["/no/such/program"]}, "/no/such/program: No such file or directory"),
             ("program", {"argw": []}, "program has no argw: argv, "),
             ("fly", {}, "unknown verb 'fly': canary, detach, "),
-            ("transfer", {"step": "read"}, "the packed archive is gone: the connection was lost"),
+            ("transfer", {"step": "read"}, "the packed archive no longer exists: the connection was lost"),
         ]:
             with pytest.raises(HostError) as error:
                 host.ask(verb, arguments)
@@ -94,7 +94,7 @@ def test_no_way_to_the_host_is_said(script: str, words: str, monkeypatch: pytest
 
 
 def test_a_password_is_in_no_message() -> None:
-    """The greeting looks like a prompt, so the password is sent. Python reads the password, but no message shows it."""
+    """The greeting looks like a prompt, so the password is sent, and Python reads it. No message may show it."""
     rise = Rise(AGENT, "s3cret", lambda said: b"root now" in said, lambda said: b"assword" in said, lambda _: False)
     with (
         pytest.raises(HostError) as error,
@@ -105,7 +105,7 @@ def test_a_password_is_in_no_message() -> None:
 
 
 def test_what_runs_ends_with_the_connection_and_nothing_more_begins(tmp_path: Path) -> None:
-    """The verb `detach` runs several programs in turn."""
+    """Uses the verb `detach`, which runs several programs one after the other."""
     for role in ("first", "second"):
         folder = tmp_path / "attached" / role
         folder.mkdir(parents=True)
@@ -134,11 +134,11 @@ def test_signs_of_life_keep_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_agent_that_has_answered_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This wait may take minutes, for example while the clients load."""
+    """The next request may arrive minutes later, for example after the load."""
     sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 0.50")
     monkeypatch.setattr(sent, "program", lambda: sources)
     with channel() as host:
-        # The program still runs when the agent starts waiting for the next request.
+        # The program is still running when the agent starts to wait for the next request.
         assert host.ask("program", {"argv": ["sh", "-c", "sleep 0.2; echo x"]})["stdout"] == "x"
         time.sleep(2)
         assert host.is_open

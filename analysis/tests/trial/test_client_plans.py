@@ -1,4 +1,4 @@
-"""A load or a run of the clients: the command and the properties of each client, and the plan for the conductor."""
+"""Tests the plan of a load or a run for the conductor, with the command and the properties of each client."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ def planned(trial: FakeTrial, asked: ClientPhase, inserted: Mapping[str, int] | 
 
 
 def lines(plan: Mapping[str, Any], key: str, which: str = "properties") -> list[str]:
-    """Returns the value of a property in the file of each client."""
+    """Returns the values of a property in the files of all clients."""
     agents = [each["client"] for each in plan["agents"].values() if each["client"] is not None]
     found = [line.partition("=") for each in agents for line in each[which].splitlines()]
     return [value for name, _, value in found if name == key]

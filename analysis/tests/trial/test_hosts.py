@@ -1,4 +1,4 @@
-"""Checks of the hosts of a trial: what the servers' hosts, their JDK and their programs must have."""
+"""Tests the checks of a trial's hosts: their resources, their JDK and the programs of the servers."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from support.trial_hosts import RESOURCES, FakeTrial, fake_trial
 
 
 def refused(trial: FakeTrial) -> dict[str, str]:
-    """Returns by host why the servers' hosts are rejected; empty if they are not."""
+    """Returns the reason why each server host is rejected. The result is empty if all hosts are accepted."""
     try:
         check_servers(trial.part.servers)
     except StepError as error:
@@ -52,7 +52,7 @@ def test_what_cannot_be_is_refused_before_anything_is_done(
     found = refused(trial)
     assert [*found] == ["node1", "node2", "node3"]
     for said in found.values():
-        assert said.startswith("Check the requests to ")
+        assert said.startswith("Check the settings of ")
         assert refusal in said
         assert "secret" not in said
     assert {call.action for call in trial.calls} <= {"program"}
@@ -154,7 +154,7 @@ def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_words(tmp_path
         "Error: A fatal exception has occurred. Program will exit."
     )
     assert refused(trial) == {
-        "node1": "Check that the JDK has the collector: JDK 17 in /jdk on node1 refuses the options of CMS:"
+        "node1": "Check that the JDK supports the collector: JDK 17 in /jdk on node1 rejects the options of CMS:"
         " Unrecognized VM option 'UseConcMarkSweepGC'; choose another collector or another JDK"
     }
     argv = trial.calls[-1].argv
@@ -163,7 +163,7 @@ def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_words(tmp_path
     assert any(word.startswith("-Xlog") for word in trial.world.first.values["jdk_gc_options"])
 
 
-# ---- the programs of servers -----------------------------------------------------------------------------------------
+# ---- programs of the servers -----------------------------------------------------------------------------------------
 
 
 def test_a_server_describes_itself_where_it_serves(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The measurements of a trial: its calls to hosts, clients and `dohyo`, their order, and failures."""
+"""Tests the measurements of a trial: its calls to hosts, clients and `dohyo`, their order, and failures."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ SETTLED = [
     "node1 node2 node3: empty the page cache as root",
 ]
 FAULTS = "power(node2)@1s, start(node2)@5s"
-# Variables of a trial with all steps that are possible between the load and the final count.
+# Variables of a trial that has every possible step between the load and the final count.
 FULL: dict[str, Any] = {
     "hosts": 3,
     "clients": 2,
@@ -31,7 +31,7 @@ OF_DOHYO = ["1234", '{"target": 500}', '{"target": 700.5}']
 
 
 def full(folder: Path) -> FakeTrial:
-    """Returns a trial with all steps, in which the last probe inserts records."""
+    """Returns a trial with all steps. Its last probe inserts records."""
     folder.mkdir(exist_ok=True)
     trial = fake_trial(folder, dohyo=OF_DOHYO, **FULL)
     trial.outcomes["probe-2"] = trial.outcome(inserted=[3, 4])
@@ -57,7 +57,7 @@ def test_one_host_settles_with_its_statistics_in_one_call(tmp_path: Path) -> Non
 
 
 def test_phases_are_measured_in_turn_and_settle_once(tmp_path: Path) -> None:
-    # Values from `-e name=value` on a command line are strings.
+    # Ansible passes values given by `-e name=value` as strings.
     trial = fake_trial(tmp_path, 3, 2, trial_phases=[{"name": "a"}, {"name": "b"}], trial_repeats="2")
     stats = "node1 node2 node3: stats folder=cassandra/stats/{} within 900 s".format
     assert trial.run_all() == [
@@ -106,7 +106,7 @@ def test_rates_of_own_and_of_probes_are_what_dohyo_says(tmp_path: Path) -> None:
         0, None, "1234", 500, 700.5,
     )  # fmt: skip
     assert "target=617" in trial.property_lines(4, "client1")
-    # A probe repeats the first phase, for the duration that the search states.
+    # A probe repeats the first phase, but lasts as long as the search specifies.
     probe = trial.phases[6]
     assert (probe.folder, probe.duration, probe.faults_asked, probe.tolerant) == ("probe-1", 5, FAULTS, True)
     assert [phase.tolerant for phase in trial.phases[:6]] == [False] * 6
@@ -149,7 +149,7 @@ def test_an_attached_system_is_asked_on_the_first_host_and_flushed_only_where_th
             "clients: load",
             "phase settle",
             f"node1: settle flush={flush} timeout=300",
-            # The hosts' page caches are emptied, but not the caches of the attached system.
+            # The hosts' page caches are emptied, but the caches of the attached system are not.
             "node1 node2: empty the page cache as root",
             "node1: stats folder=cassandra/stats/load within 900 s",
             "phase run 1",
@@ -161,7 +161,7 @@ def test_an_attached_system_is_asked_on_the_first_host_and_flushed_only_where_th
         classes = {call.argv[call.argv.index("-cp") + 2] for call in trial.calls if "-cp" in call.argv}
         assert classes == {"dohyo.cassandra.admin.AttachedCql"}
         assert {phase.servers for phase in trial.phases} == {""}
-        # Credentials must not be in the evidence.
+        # The evidence must not contain credentials.
         client = trial.plans[0]["agents"]["client1"]["client"]
         assert client["secret_properties"].splitlines() == ["cassandra.password=secret", "cassandra.username=me"]
         assert "hosts=10.1.0.1" in client["properties"].splitlines()
@@ -295,7 +295,7 @@ def test_clients_alone_need_no_servers(tmp_path: Path) -> None:
 
 # ---- failures --------------------------------------------------------------------------------------------------------
 
-CALLS = 79  # calls to hosts in a trial with FULL
+CALLS = 79  # number of calls to hosts in a trial with FULL
 
 
 def test_the_calls_of_all_steps_are_as_many_as_the_next_test_lets_fail(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_the_calls_of_all_steps_are_as_many_as_the_next_test_lets_fail(tmp_path:
 
 @pytest.mark.parametrize("number", range(CALLS))
 def test_nothing_is_done_after_a_step_has_failed(number: int, tmp_path: Path) -> None:
-    """Lets one call fail. The other hosts complete the step, and no further step begins."""
+    """Makes one call fail. The other hosts must complete the step, and no further step may begin."""
     whole = full(tmp_path / "whole")
     whole.run_all()
     trial = full(tmp_path / "failing")
@@ -318,7 +318,7 @@ def test_nothing_is_done_after_a_step_has_failed(number: int, tmp_path: Path) ->
     assert str(failed.value) == f"{failed.value.step}: {call.host} has no {call.verb}"
     (_, end) = next(step for step in whole.steps if step[0] <= number < step[1])
     assert [*map(str, trial.calls)] == [*map(str, whole.calls[:end])]
-    # Neither the clients nor `dohyo` are called after that.
+    # Neither the clients nor `dohyo` are called after the failure.
     assert (whole.folder / "notes").read_text("utf-8").startswith((trial.folder / "notes").read_text("utf-8"))
     assert trial.events[-1] == {
         "event": "failed", "task": failed.value.step, "host": call.host,
@@ -362,7 +362,7 @@ def test_a_phase_that_does_not_count_ends_the_trial_on_all_hosts(folder: str, tm
         trial.run_all()
     assert {*failed.value.failures} == {"node1", "node2", "node3", "client1", "client2"}
     assert trial.phases[-1].folder == folder
-    # A host that was off is reconnected, but a lost host is not.
+    # A host that a fault switched off is reconnected, but a host that was lost is not.
     assert trial.notes[-1] == ("node2: reset" if folder == "max-1" else f"clients: {folder}")
     assert trial.part.vanished == ["client2"]
 
@@ -414,7 +414,7 @@ def test_a_load_must_be_whole(rows: dict[str, int], words: str, tmp_path: Path) 
     with pytest.raises(StepError) as failed:
         trial.part.settle_load()
     assert failed.value.failures == {"node1": words, "node2": words}
-    # The number of rows that were counted is still in the evidence.
+    # The evidence still contains the number of rows.
     assert trial.json("settled.json")["rows"] == rows
 
 

@@ -1,4 +1,4 @@
-"""Checks that reject a trial before it changes anything on a host."""
+"""Tests the checks that reject a trial before it changes anything on a host."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ POWER = {"dohyo_power_off": ["true"], "dohyo_power_on": ["true"]}
 
 
 def refused(folder: Path, *, clients: int = 2, **variables: Any) -> dict[str, str]:
-    """Returns for each host why a trial of Cassandra on three hosts is rejected; empty if it is accepted."""
+    """Returns why each of three hosts rejects a trial of Cassandra. The result is empty if no host does."""
     given = {
         "systems": {"cassandra": {"role": "cassandra"}}, "dohyo_playbook": "ansible-playbook", "trial_properties": {},
         "dohyo_address": {f"node{number}": f"198.51.100.{number}" for number in range(1, 4)}, **POWER, **variables,
@@ -38,7 +38,7 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
     [
         ({"trial_system": "cassandra", "systems": {"h2": {}}}, "trial_system=cassandra: must be one of h2"),
         ({"client_heap": "lots"}, "client_heap=lots: it must match "),
-        ({"trial_conditions": {"write_ack": "one"}}, "trial_conditions: write_ack=one: is not a condition; there are"),
+        ({"trial_conditions": {"write_ack": "one"}}, "trial_conditions: write_ack=one: no such condition; there are"),
         ({"trial_conditions": {"write_acks": "two"}}, "trial_conditions: write_acks=two: must be one of one, quorum"),
         ({"trial_until": "later"}, "trial_until=later: must be one of schema, settle, stop"),
         ({"trial_phases": [{"name": "../x"}]}, "trial_phases: the name '../x' must consist of lower-case letters"),

@@ -1,4 +1,4 @@
-"""Calls of a system's administration for settling, statistics and counting, and the use of their results."""
+"""Tests a system's administration calls that settle, read statistics and count, and how their results are used."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ def test_the_words_of_each_call(tmp_path: Path) -> None:
     bundle = ["-cp", "/opt/dohyo/bundle/hbase/*", "dohyo.hbase.admin.HBaseAdmin"]
     for verb in ("settle", "drop", "stats", "count"):
         assert asked[verb][: len(ADMIN) + 4] == [*ADMIN, *bundle, verb]
-        # Each call has the arguments for the connection, the tables and the pages.
+        # Each call includes the arguments for the connection, the tables and the pages.
         assert {"tables=usertable", "hbase.zookeeper.quorum=10.0.0.1:2181"} <= {*asked[verb]}
         (pages,) = [word for word in asked[verb] if word.startswith("pages=")]
         assert "datanode-jmx=http://10.0.0.1:9864" in pages
@@ -30,10 +30,10 @@ def test_the_words_of_each_call(tmp_path: Path) -> None:
     assert asked["stats"][-1] == "folder=/opt/dohyo/run/hbase/stats/load"
     assert {"recordcount=1234", "timeout=1800"} <= {*asked["count"]}
     assert not {"recordcount=1000", "flush=true", "prefetch=true", "drop"} & {*asked["count"]}
-    # settle and count have no limit here, because they end by their own timeout.
+    # The calls of settle and count have no limit, because their own timeout ends them.
     bounds = {call.verb: call.arguments.get("timeout") for call in trial.calls if call.host == "node1"}
     assert bounds == {"settle": None, "drop": 900, "empty the page cache": None, "stats": 900, "count": None}
-    # Each host has its own statistics. Only the first host is asked about the tables.
+    # Statistics are read on each host, but only the first host is asked about the tables.
     assert [call.verb for call in trial.calls if call.host == "node2"] == ["empty the page cache", "stats"]
 
 
@@ -117,7 +117,7 @@ def test_a_server_that_does_not_answer_is_a_failure_of_its_host(tmp_path: Path) 
 
 
 def kept(answers: list[dict[str, Any]], flush: bool = True, dropped: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Returns the evidence that results from the answers of the servers."""
+    """Returns the evidence that is written for these answers of the servers."""
     pages = {f"host{number}": PAGES for number, _ in enumerate(answers, start=1)}
     return with_notes(answers[0], answers, "Still DB", flush, dropped, pages)
 

@@ -1,4 +1,4 @@
-"""stop.yml on all hosts, also with folders of other owners, and with failures on some hosts."""
+"""Tests stop.yml on all hosts, including folders of other owners and failures on some hosts."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from support.trial_hosts import FakeTrial, fake_trial, note_under_way
 def stopped(
     folder: Path, answers: dict[Any, Any], *, keeps_loads: bool = False, only_halts: bool = False, **variables: Any
 ) -> tuple[FakeTrial, dict[str, str]]:
-    """Runs stop.yml after an interrupted trial on two database hosts and a client host. Returns trial and failures."""
+    """Runs stop.yml after an interrupted trial on two database hosts and a client. Returns the trial and failures."""
     trial = fake_trial(folder, 2, 1, **variables)
     trial.answers |= answers
     note_under_way(trial, folder)
@@ -22,7 +22,7 @@ def stopped(
 
 
 def verbs(trial: FakeTrial, host: str) -> list[str]:
-    """Returns the names of the calls to a host."""
+    """Returns the verbs that were called on a host."""
     return [call.verb for call in trial.calls if call.host == host]
 
 
@@ -73,7 +73,7 @@ def test_destroying_stops_what_runs_on_the_control_machine(tmp_path: Path) -> No
     assert verbs(trial, "localhost") == STOPPED
     (looked, *_) = (call for call in trial.calls if call.host == "localhost")
     assert looked.arguments["folders"] == [["/opt/dohyo", ""]]
-    # If a host is this machine and has the same folder, it is stopped only once.
+    # If a host is this machine and uses the same folder, its processes are stopped only once.
     trial, _ = stopped(tmp_path, {}, only_halts=True, dohyo_control="/opt/dohyo", ansible_connection="local")
     assert (verbs(trial, "localhost"), verbs(trial, "node1")) == ([], STOPPED)
 
@@ -102,7 +102,7 @@ def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
     ("verb", "step", "more"),
     [
         ("owned checked", "Check who owns the folder", []),
-        # Servers may still run on the host, so it must not become free for other deployments.
+        # Servers may still run on the host, so it must not be marked as free for other deployments.
         ("stop-all", "Stop all processes", ["detach", FORGOTTEN, *FETCHED]),
         ("detach", "Remove Dohyo's objects on attached systems", [FORGOTTEN, *FETCHED, FREED]),
         ("owned absent", "Remove the kept loads", [*FETCHED, FREED]),
@@ -123,7 +123,7 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
     asked = verbs(trial, "node2")
     assert asked[asked.index(verb) + 1 :] == more
     assert verbs(trial, "node1") == [*STOPPED, FORGOTTEN, *FETCHED, FREED]
-    # The note is kept, so that the next call fetches what is missing.
+    # The note is kept so that the next call fetches the missing evidence.
     assert (tmp_path / UNDER_WAY).exists() == (verb in ("pull", "owned checked"))
 
 
@@ -139,8 +139,8 @@ def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_
     (pulled,) = (call for call in trial.calls if call.verb == "pull" and call.host == "far2")
     assert pulled.arguments["dest"] == f"{tmp_path}/hosts/far2"
     (note,) = [each["text"] for each in trial.events if each["event"] == "note"]
-    assert note == "far1: no answer; its sampler may still run, and stop.yml ends it"
-    # The next call asks that host again.
+    assert note == "far1: no answer; its sampler may still run; stop.yml ends it"
+    # The next call of stop.yml asks that host again.
     del trial.answers["far1", "observe end"]
     assert stop_everything(trial.world, keeps_loads=False) == {}
     assert verbs(trial, "far1") == [*["observe end"] * 2, "pull", "observe leave"]

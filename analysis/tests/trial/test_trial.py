@@ -1,4 +1,4 @@
-"""A whole trial: its parts, their order, and its end after each failure."""
+"""Tests a whole trial: its parts, their order, and how it ends after each failure."""
 
 import subprocess
 import time
@@ -15,14 +15,14 @@ from support.trial_hosts import RESOURCES, FakeTrial, fake_trial, free_ports, no
 
 
 def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
-    """Returns a trial whose note says that it is running."""
+    """Returns a trial with a note that says that it is running."""
     trial = fake_trial(folder, hosts, **variables)
     note_under_way(trial, folder)
     return trial
 
 
 def done(trial: FakeTrial) -> list[str]:
-    """Returns all calls, with folders relative to the home."""
+    """Returns all calls. Paths of folders are relative to Dohyo's home."""
     return [line.replace("/opt/dohyo/", "") for line in trial.notes]
 
 
@@ -41,7 +41,7 @@ ENDED = [
 
 
 def in_order(notes: list[str]) -> list[str]:
-    """Returns the notes of phases, and those that begin with the first host."""
+    """Returns the lines about phases, and the lines that begin with the first host."""
     return [line for line in notes if line.startswith(("phase", "node1"))]
 
 
@@ -52,7 +52,7 @@ def tried(trial: FakeTrial) -> str:
 
 # ---- the order -------------------------------------------------------------------------------------------------------
 
-# Checks of the host: its resources for the client and the server, the JDK and the collector.
+# Calls that check the host: its resources for client and server, its JDK, and the garbage collector.
 CHECKED = ["node1 node1 node1: host_resources", "node1: try the collector"]
 START = [
     "phase start",
@@ -95,7 +95,7 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
         *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra", "node2: ready cassandra"),
         "node1 node2: ready within 1080 s",
     ]
-    # Ports are checked only before the start, because on a dedicated host a taken port is an error.
+    # Ports are checked only before the start, because a taken port is an error on a dedicated host.
     assert len([call for call in trial.calls if call.action == "free_ports"]) == 2
     assert not [line for line in notes if "canary" in line]
 
@@ -106,7 +106,7 @@ def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: i
     trial.fails_at = number
     reason = trial.real().conduct()
     failed = trial.calls[number]
-    # If its end fails, a listener ends by itself, so that is not a failure.
+    # A listener that cannot be stopped ends by itself, so the trial does not fail.
     expected = "" if failed.verb == "canary end" else f"{failed.host} has no {failed.verb}"
     assert reason.endswith(expected)
     assert bool(reason) == bool(expected)
@@ -132,7 +132,7 @@ def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
 
 
 def taken(times: int) -> Any:
-    """Returns a fake of the verb free_ports, in which another program takes the port `times` times."""
+    """Returns a fake of the verb free_ports, in which another program takes the chosen port `times` times."""
     left = [times]
 
     def answer(**arguments: Any) -> dict[str, Any]:
@@ -220,10 +220,10 @@ def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, conditions={"replication": 2}, trial_strict="yes")
     reason = (
         "Check the servers' conditions: replication: asked for 2, the server has 1;"
-        " not measured, as strict conditions were set"
+        " not measured, because strict conditions were set"
     )
     assert tried(trial) == reason
-    # The evidence names the differences.
+    # The evidence lists the differences.
     assert trial.json("conditions.json")["differences"]
     assert "phase load" not in done(trial)
 
@@ -273,7 +273,7 @@ def test_servers_are_killed_unless_something_is_left_of_them(
     assert [word for word in stopped.argv[2:] if word] == ["60", *killed]
 
 
-# ---- the reason of a failure -----------------------------------------------------------------------------------------
+# ---- reasons of failures ---------------------------------------------------------------------------------------------
 
 
 def test_the_log_of_a_killed_server_covers_the_time_until_then(tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_the_end_goes_on_whatever_fails(number: int, tmp_path: Path) -> None:
     failed = trial.calls[number]
     asked = [call for call in trial.calls if call.host != failed.host]
     assert reason.endswith(f"{failed.host} has no {failed.verb}")
-    # On the other host the servers are stopped, the evidence is fetched, and the host becomes free.
+    # On the other host, the servers are stopped and the evidence is fetched. The host is then marked as free.
     assert [call.verb for call in asked][-6:] == [
         *("stop host-metrics", "pull", "pull"),
         *("owned absent", "owned absent", "in_use free"),
@@ -489,7 +489,7 @@ def test_evidence_of_a_trial_by_hand_says_how_it_ended(tmp_path: Path) -> None:
     (folder := tmp_path / "failed").mkdir()
     trial = fake_trial(folder)
     trial.answers["schema"] = HostError("no quorum")
-    reason = "Make the tables, and read the conditions back: no quorum"
+    reason = "Create the tables, and read the conditions back: no quorum"
     assert tried(trial) == reason
     assert trial.json("state.json") == {"status": "failed", "reason": reason}
 
@@ -536,7 +536,7 @@ def test_memory_is_only_read_where_it_is_divided(tmp_path: Path) -> None:
 
 
 def in_turn(trial: FakeTrial) -> list[str]:
-    """Returns the calls that concern a load, or start and stop the servers, without folders."""
+    """Returns the calls that handle loads or start and stop servers, without the paths of folders."""
     words = ("kept_load", "clients", "set aside", "start cassandra", "stop cassandra")
     return [line.removeprefix("node1: ") for line in done(trial) if any(word in line for word in words)]
 
@@ -546,7 +546,7 @@ def test_a_load_that_is_kept_is_copied_instead_of_loading(tmp_path: Path) -> Non
     assert tried(trial) == ""
     assert in_turn(trial) == ["kept_load found", "kept_load placed", "start cassandra", "clients: run-1"]
     assert trial.json("kept.json") == {"load": "first", "note": ""}
-    # At the end of a trial, kept loads are not removed.
+    # The end of a trial does not remove kept loads.
     (*_, wiped) = (call for call in trial.calls if call.verb == "owned absent")
     assert wiped.arguments["folders"] == [["/data1", "dohyo/cassandra"]]
 
@@ -593,7 +593,7 @@ def test_servers_without_the_load_that_was_just_kept_are_refused(tmp_path: Path)
     trial.answers["kept_load found"] = NONE
     trial.answers["kept_load placed"] = {**NONE, "note": "the disk is full"}
     assert tried(trial) == (
-        "Check that the load is there: the load is gone: the disk is full; repeat the trial with --resume"
+        "Check that the load still exists: the load is gone: the disk is full; repeat the trial with --resume"
     )
 
 

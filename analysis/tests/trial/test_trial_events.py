@@ -1,4 +1,4 @@
-"""Output of a trial for users: events for the progress display, or lines on the screen if there is none."""
+"""Tests a trial's output: events for the progress display, or lines on the screen if there is no display."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""Evidence of a trial: its folder, the samples of hosts, and the conditions."""
+"""Tests the evidence of a trial: its folder, the samples of the hosts, and the conditions."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def test_the_folder_is_marked_and_emptied_before_anything_is_written(tmp_path: P
     assert (mark["state"], mark["kind"], mark["folders"]) == ("present", "evidence", [[str(tmp_path), ""]])
     assert mark["beside"] == ["trial.json", "state.json", "ansible.log", "events.jsonl"]
     assert clear["home"] == str(tmp_path)
-    # Names that the trial itself creates. Other files of the folder were written by dohyo.
+    # Names that the trial itself creates. dohyo wrote the other files in the folder.
     assert {*clear["inside"]} == {
         *("load", "load-server", "server", "hosts", "canary.json", "conditions.json", "settled.json", "kept.json"),
         *("counted.json", "probe-[0-9]*", "precondition-[0-9]*", "max-[0-9]*", "own-[0-9]*"),

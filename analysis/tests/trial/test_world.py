@@ -1,4 +1,4 @@
-"""Hosts of a trial, and the calls of its steps to them."""
+"""Tests the hosts of a trial, and the calls that its steps make to the hosts."""
 
 import stat
 from pathlib import Path

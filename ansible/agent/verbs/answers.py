@@ -1,9 +1,9 @@
 """Executes the controller's requests on a host, one after another.
 
-The controller sends this program with all modules of the agent over the connection (conducting/sent.py). So nothing has to be
-installed, and both sides have the same version. Messages are lines of JSON:
+The controller sends this program with all modules of the agent over the connection (conducting/sent.py). Nothing has to be
+installed therefore, and both sides have the same version. Messages are lines of JSON:
 
-In:   {"do": VERB, "arguments": {...}, "bound": bool}    bound: end the programs that the verb started with the connection
+In:   {"do": VERB, "arguments": {...}, "bound": bool}    bound: end the verb's programs if the connection ends
 Out:  {"is": "hello"}
       {"is": "answer", "answer": {...}}                  return value of the function `answer` in the verb's module
       {"is": "failure", "msg": "...", "answer": {...}}
@@ -19,7 +19,7 @@ import threading
 import program
 from failure import AgentError
 
-SILENCE = 60.0  # seconds without a message after which the controller counts as gone
+SILENCE = 60.0  # seconds without a message after which the connection to the controller counts as lost
 VERBS = (
     "canary", "detach", "files", "free_ports", "host_devices", "host_resources", "host_settings", "in_use", "kept_load", "observe",
     "owned", "process_limits", "program", "reachable", "transfer",
@@ -27,7 +27,7 @@ VERBS = (
 
 
 def perform(verb, arguments):
-    """Executes a verb and returns its answer; raises AgentError if the verb fails.
+    """Executes a verb and returns its answer. Raises AgentError if the verb fails.
 
     :param arguments: keyword arguments of the function `answer` of the verb's module
     """
@@ -45,12 +45,12 @@ def perform(verb, arguments):
 
 
 def reply(verb, arguments):
-    """Executes a verb, and prints its answer or the reason of its failure."""
+    """Executes a verb and prints its answer or the reason for its failure."""
     try:
         said = {"is": "answer", "answer": perform(verb, arguments)}
     except AgentError as error:
         said = {"is": "failure", "msg": str(error), "answer": error.answer}
-    except Exception as error:  # the controller must learn of every failure
+    except Exception as error:  # every failure must be reported to the controller
         said = {"is": "failure", "msg": f"{verb}: {type(error).__name__}: {error}", "answer": {}}
     say(said)
 
@@ -64,9 +64,9 @@ def say(message):
 def serve():
     """Executes requests until the end of the input.
 
-    A bound verb also ends if the controller is silent: while the controller waits, it sends an empty line every few seconds.
+    While the controller waits for an answer, it sends an empty line every few seconds. If none arrives, a bound verb ends.
     """
-    # Begin with a line break, because the login shell may have printed text without one.
+    # Begin with a line break, because the login shell may have printed text that does not end with one.
     sys.stdout.buffer.write(b"\n")
     say({"is": "hello"})
     work, bound, received = None, False, b""
@@ -75,14 +75,14 @@ def serve():
         if busy and not select.select([0], [], [], SILENCE)[0]:
             if work.is_alive():
                 break
-            continue  # the verb has just ended, and between requests the controller may be silent
+            continue  # the verb has just ended, and the controller may be silent between requests
         fresh = os.read(0, 65536)
         if not fresh:
             break
         *lines, received = (received + fresh).split(b"\n")
         for request in map(json.loads, filter(None, lines)):
             bound = request["bound"]
-            # A thread lets this loop notice the end of the input while the verb works. The controller sends one request at a time.
+            # The verb runs in a thread so that this loop notices the end of the input. The controller sends one request at a time.
             work = threading.Thread(target=reply, args=(request["do"], request["arguments"]), daemon=True)
             work.start()
     if work is not None and work.is_alive():

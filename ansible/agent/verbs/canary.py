@@ -1,9 +1,9 @@
-"""Measures hosts, and the network between them, while no server runs (docs/method.md).
+"""Measures hosts and the network between them while no server is running (docs/method.md).
 
 The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener, and ``end``
-ends it. ``network`` measures the paths from this host to the listeners on other hosts in about 3 s. Every figure is measured
-in several short slices, whose values are all returned. A figure that cannot be measured adds a problem to the answer and does
-not fail the step. Nothing stays on the host: the kernel ends a listener after its lifetime.
+stops it. ``network`` measures the paths from this host to the listeners on other hosts in about 3 s. Every figure is measured
+in several short slices, and the values of all slices are returned. If a figure cannot be measured, the answer reports a problem,
+but the step does not fail. Nothing is left on the host, because the kernel ends a listener after its lifetime.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from failure import AgentError
 from listeners import in_background
 from ours import existing
 
-# Slices per figure. With seven, chance hardly ever puts all slices of one canary above all of another (docs/method.md).
+# Slices per figure. With seven, all slices of one canary are hardly ever above all of another by chance (docs/method.md).
 SLICES = 7
-# Seconds for each figure of a host, including a first slice that does not count.
+# Seconds for the measurement of each figure of a host, including a first slice that does not count.
 FIGURE_SECONDS = 0.3
-# Factor by which a busy host may exceed these seconds, so that it still gets the five slices that show a drift.
+# Factor by which a busy host may exceed these seconds to complete at least the five slices that are needed to show a drift.
 MOST_TIMES = 4
 
 # CPU: OpenSSL computes the SHA-256 of these bytes without the interpreter's lock, so threads share only their input. One hash takes
-# 2 to 10 ms: after shorter ones, a hundred threads would queue for the lock.
+# 2 to 10 ms; if it took less, a hundred threads would wait for the lock.
 HASHED = bytes(range(256)) * 2**14
-# Memory: each of two buffers is CACHES times the largest cache, within these bounds, and at most 1/MEMORY_SHARE of the memory.
+# Memory: each of two buffers is CACHES times the largest cache, within these bounds, but at most 1/MEMORY_SHARE of the memory.
 CACHES = 2
 LEAST_BUFFER, MOST_BUFFER = 64 * 2**20, 256 * 2**20
 MEMORY_SHARE = 32
@@ -47,8 +47,8 @@ MEMORY_SHARE = 32
 FILE_NAME = ".dohyo-canary"
 FILE_BYTES, PIECE_BYTES, SMALL_BYTES = 64 * 2**20, 8 * 2**20, 4096
 
-# Network: seconds of a client for all of its servers; maximum seconds for one server; minimum number of servers, if there are that
-# many. A quarter of each turn is left to connect, and for small differences between clocks.
+# Network: seconds in which a client measures all its servers; maximum seconds per server; minimum number of servers, if that many
+# exist. A quarter of each turn is reserved for connecting and for small differences between clocks.
 NETWORK_SECONDS = 3.0
 TURN_SECONDS = 0.75
 LEAST_SERVERS = 4
@@ -59,15 +59,15 @@ LENGTH = struct.Struct("!Q")
 
 
 def figure(name: str, unit: str, slices: list[float], of: str | None = None) -> dict[str, Any]:
-    """Returns a figure whose slices have four significant digits."""
+    """Returns a figure. The values of its slices are rounded to four significant digits."""
     return {"name": name, "of": of, "unit": unit, "slices": [float(f"{value:.4g}") for value in slices]}
 
 
 def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], float] = time.perf_counter) -> list[float]:
-    """Returns the values of `SLICES` equal slices of that time, after a first slice that does not count.
+    """Divides a time into slices and returns the values of `SLICES` of them. A first slice does not count.
 
-    :param take: measures one slice: takes its seconds, which it may exceed, and returns its value
-    :returns: at least one value; fewer than `SLICES` if the slices take longer than `MOST_TIMES` the requested time
+    :param take: measures one slice: receives its seconds, which it may exceed, and returns its value
+    :returns: at least one value; fewer than `SLICES` if the slices take longer than `MOST_TIMES` times the requested time
     """
     late = clock() + MOST_TIMES * seconds
     found: list[float] = []
@@ -77,7 +77,7 @@ def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], f
 
 
 def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Calls `work` for that time, at least once; returns the amount of work per second.
+    """Calls `work` for that time, but at least once. Returns the amount of work per second.
 
     :param work: does one piece of work and returns its amount
     """
@@ -94,7 +94,7 @@ def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = t
 
 @contextmanager
 def on_one_processor() -> Iterator[None]:
-    """Pins the thread to one processor, so that its memory stays near: to the last one, as the first handles most interrupts."""
+    """Pins the thread to the last processor, so that its memory stays local. The first processor handles most interrupts."""
     usable = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(usable)})
     try:
@@ -104,13 +104,13 @@ def on_one_processor() -> Iterator[None]:
 
 
 def compute() -> int:
-    """Computes one hash, of the same bytes on every host; returns 1."""
+    """Computes the hash of bytes that are equal on all hosts. Returns 1."""
     hashlib.sha256(HASHED).digest()
     return 1
 
 
 def processors(seconds: float) -> list[dict[str, Any]]:
-    """Measures computations per second: of one thread, and of one thread for each usable processor."""
+    """Measures computations per second with one thread, and with one thread for each usable processor."""
     with on_one_processor():
         one = sliced(partial(rate, compute), seconds)
     threads = len(os.sched_getaffinity(0))
@@ -123,7 +123,7 @@ def processors(seconds: float) -> list[dict[str, Any]]:
 
 
 def largest_cache() -> int:
-    """Returns the size of the largest cache of the first processor in bytes; 0 if the kernel does not show it."""
+    """Returns the size of the first processor's largest cache in bytes, or 0 if the kernel does not report it."""
     sizes = [0]
     folder = "/sys/devices/system/cpu/cpu0/cache"
     for index in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -137,15 +137,15 @@ def largest_cache() -> int:
 
 
 def buffer_bytes() -> int:
-    """Returns the size of a buffer in bytes. It does not depend on free memory, so it is equal before all trials."""
+    """Returns the size of a buffer in bytes. The size does not depend on free memory, so it is the same before all trials."""
     wanted = min(max(LEAST_BUFFER, CACHES * largest_cache()), MOST_BUFFER)
     return min(wanted, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
 
 
 def memory(seconds: float, size: int) -> list[dict[str, Any]]:
-    """Measures bytes copied per second, by one thread, from one buffer of `size` bytes to another."""
+    """Measures how many bytes per second one thread copies from one buffer of `size` bytes to another."""
     with on_one_processor():
-        # Write every page first: untouched pages all map to one page of zeros, which would stay in a cache.
+        # Write every page first, because all untouched pages map to a single page of zeros, which would stay in a cache.
         source = memoryview(bytes(range(256)) * (size // 256))
         target = memoryview(bytearray(len(source)))
 
@@ -160,14 +160,14 @@ def memory(seconds: float, size: int) -> list[dict[str, Any]]:
 
 
 class Written:
-    """A file that is written repeatedly from beginning to end, in pieces; each piece is synced to disk."""
+    """Writes a file repeatedly from beginning to end, in pieces. Each piece is synced to disk."""
 
     def __init__(self, handle: int, piece: int, size: int) -> None:
         self._handle, self._size, self._at = handle, size, 0
         self._piece = os.urandom(piece)  # random bytes, which a disk cannot compress
 
     def write(self) -> int:
-        """Writes the next piece; returns its bytes. Raises OSError, for example if the disk is full."""
+        """Writes the next piece and returns its size in bytes. Raises OSError, for example if the disk is full."""
         done = os.pwrite(self._handle, self._piece, self._at)
         os.fsync(self._handle)
         self._at = (self._at + len(self._piece)) % self._size
@@ -175,13 +175,13 @@ class Written:
 
 
 class Read:
-    """A file that is read in small pieces at random places, from the disk instead of the page cache."""
+    """Reads small pieces at random positions of a file, from the disk instead of the page cache."""
 
     def __init__(self, path: str, size: int) -> None:
         try:
             self._handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
         except OSError as error:
-            if error.errno != errno.EINVAL:  # the file system does not support direct reads
+            if error.errno != errno.EINVAL:  # EINVAL: the file system does not support direct reads
                 raise
             self._handle = os.open(path, os.O_RDONLY)
         self._pieces, self._random = size // SMALL_BYTES, random.Random(size)  # noqa: S311 - no secret
@@ -189,7 +189,7 @@ class Read:
         self._piece = mmap.mmap(-1, SMALL_BYTES)
 
     def read(self) -> int:
-        """Reads a piece; returns 1. Raises OSError."""
+        """Reads one piece and returns 1. Raises OSError."""
         at = self._random.randrange(self._pieces) * SMALL_BYTES
         # If reads are not direct, drop the pages of earlier reads from the cache.
         os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -203,15 +203,15 @@ class Read:
 
 
 def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) -> list[dict[str, Any]]:
-    """Measures synced sequential writes in bytes per second, synced small writes per second, and random reads per second.
+    """Measures bytes per second of synced sequential writes, synced small writes per second, and random reads per second.
 
     :param seconds: time for each of the three figures
-    :param of: name of the disk in the figures; None if only one disk is measured
+    :param of: name of the disk in the figures, or None if only one disk is measured
     :param size: bytes of the file, a multiple of PIECE_BYTES
     :raises OSError: if the folder cannot be written to
     """
     path = os.path.join(existing(os.path.abspath(folder)), FILE_NAME)
-    # If a killed canary left the file, replace and remove it.
+    # A killed canary may have left the file, which is then replaced and removed.
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         large, small = Written(handle, PIECE_BYTES, size), Written(handle, SMALL_BYTES, size)
@@ -232,7 +232,7 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
 
 
 def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
-    """Returns all figures of this host. Several folders together take no more time than one."""
+    """Returns all figures of this host. The time for the disks is divided among the folders."""
     figures = processors(seconds) + memory(seconds, buffer_bytes())
     problems = []
     for folder in folders:
@@ -244,11 +244,11 @@ def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
 
 
 # ---- Network ----
-# The client sends each block after its length, and the listener replies with one byte. A length of 0 ends the listener.
+# The client sends the length of each block and the block, and the listener replies with one byte. A length of 0 ends the listener.
 
 
 def receive(connection: socket.socket, count: int) -> bytes:
-    """Returns the next `count` bytes; raises ConnectionError at the end of the connection."""
+    """Returns the next `count` bytes. Raises ConnectionError if the connection ends before."""
     found = b""
     while len(found) < count:
         fresh = connection.recv(count - len(found))
@@ -291,7 +291,7 @@ def take_blocks(connection: socket.socket, listener: socket.socket) -> None:
 
 
 def listen(address: str, lifetime: int) -> int:
-    """Starts a listener in a new process; returns its port. Raises OSError if the host does not have that address."""
+    """Starts a listener in a new process and returns its port. Raises OSError if the address is not one of this host's."""
     listener = socket.create_server((address, 0), backlog=1024)
     in_background(lifetime, partial(serve, listener))
     port: int = listener.getsockname()[1]
@@ -300,11 +300,11 @@ def listen(address: str, lifetime: int) -> int:
 
 
 def end(address: str, port: int) -> bool:
-    """Ends a listener; returns whether there was one."""
+    """Ends a listener. Returns whether it could be reached."""
     try:
         with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connection:
             connection.sendall(LENGTH.pack(0))
-            connection.recv(1)  # waits for the end of the listener
+            connection.recv(1)  # wait for the end of the listener
     except OSError:
         return False
     return True
@@ -323,7 +323,7 @@ def round_trip(connection: socket.socket, seconds: float) -> float:
 
 
 def throughput(connection: socket.socket, seconds: float) -> float:
-    """Returns the bytes per second that arrived at the listener, measured up to its reply to the last block."""
+    """Returns the bytes per second that the listener received. The time ends with the listener's reply to the last block."""
     begin = now = time.perf_counter()
     blocks = 0
     while now < begin + seconds or not blocks:
@@ -335,7 +335,7 @@ def throughput(connection: socket.socket, seconds: float) -> float:
 
 
 def pair(address: str, port: int, of: str, seconds: float) -> list[dict[str, Any]]:
-    """Returns the round-trip time and throughput of the path to one listener; raises OSError if it cannot be reached."""
+    """Returns the round-trip time and throughput of the path to one listener. Raises OSError if the listener cannot be reached."""
     with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         trips = sliced(partial(round_trip, connection), seconds / 2)
@@ -344,10 +344,10 @@ def pair(address: str, port: int, of: str, seconds: float) -> list[dict[str, Any
 
 
 def rotation(client: int, clients: int, servers: int) -> list[int]:
-    """Returns the indices of the servers that a client measures, in the order of its turns.
+    """Returns the indices of the servers that a client measures, one for each turn.
 
-    In a turn, no two clients measure the same server, unless there are more clients than servers. Every server is measured by at least
-    one client, and all by about the same number of clients.
+    In each turn, all clients measure different servers, unless there are more clients than servers. Every server is measured by at
+    least one client, and all servers by about the same number of clients.
     """
     count = min(servers, max(LEAST_SERVERS, -(-servers // clients)))
     first = client * servers // clients
@@ -357,10 +357,10 @@ def rotation(client: int, clients: int, servers: int) -> list[int]:
 def network(servers: dict[str, dict[str, Any]], client: int, clients: int, seconds: float = NETWORK_SECONDS) -> dict[str, Any]:
     """Returns the figures of the paths from this client to its share of the listeners.
 
-    Turns follow the wall clock, so all clients take the same turn at the same time without messages. If clocks differ, the values of
-    the slices spread more.
+    The wall clock determines the turns, so all clients take the same turn at the same time without messages. If clocks differ, the
+    values of the slices vary more.
 
-    :param seconds: time for all turns; servers that cannot be reached may double it
+    :param seconds: time for all turns; it may double if servers cannot be reached
     """
     names = list(servers)
     asked = rotation(client, clients, len(names))
@@ -373,7 +373,7 @@ def network(servers: dict[str, dict[str, Any]], client: int, clients: int, secon
         to = servers[name]
         late = time.time() - turn * length
         if late > seconds:
-            problems.append(f"the network to {name} was not measured: no time was left for it")
+            problems.append(f"the network to {name} was not measured: not enough time was left")
             continue
         time.sleep(max(0.0, -late))
         try:
@@ -397,11 +397,11 @@ def answer(
     """Executes one step.
 
     :param state: ``host``, ``listen``, ``network`` or ``end``
-    :param folders: for ``host``: folders, which need not exist, whose disks are measured
+    :param folders: for ``host``: folders whose disks are measured; the folders need not exist
     :param address: for ``listen`` and ``end``: address of this host
     :param lifetime: for ``listen``: seconds after which the kernel ends the listener
     :param port: for ``end``: port of the listener
-    :param servers: for ``network``: address and port of each listener by host, in the same order on all clients
+    :param servers: for ``network``: address and port of the listener on each host, in the same order on all clients
     :param client: for ``network``: number of this client, from 0
     :param clients: for ``network``: number of all clients
     :returns: for ``host`` and ``network``, ``measured``: ``figures``, each with ``name``, ``of`` (its folder or server, or null),

@@ -7,15 +7,15 @@ import shlex
 import program
 from failure import AgentError
 
-PATIENCE = 300  # maximum seconds for the removal from one system
+PATIENCE = 300  # maximum seconds for the removal of one system's objects
 
 
 def answer(home, roles, host):
-    """Runs the script `remove` that trials wrote into the folder of each system's role, and then removes that folder.
+    """Runs the script `remove` that trials wrote to the folder of each system's role, and then removes the folder.
 
     :param home: folder of the deployment on this host
     :param host: name of this host, for messages
-    :returns: `left`, one line for each script that failed, with the command to repeat; empty if all succeeded
+    :returns: ``left``, one line for each script that failed, with the command to repeat; empty if all scripts succeeded
     """
     left, around = [], os.path.join(home, "attached")
     for role in roles:
@@ -32,6 +32,6 @@ def answer(home, roles, host):
         for name in ("connection.properties", "made", "remove"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
-        with contextlib.suppress(OSError):  # the folder contains other files
+        with contextlib.suppress(OSError):  # the folder may contain other files
             os.rmdir(folder)
     return {"left": "\n".join(left)}

@@ -11,7 +11,7 @@ def sysfs_of(number: tuple[int, int]) -> str:
 
 
 def text(path: str) -> str:
-    """Returns the content of a file in /sys; empty if it does not exist."""
+    """Returns the content of a file in /sys, or an empty string if the file does not exist."""
     try:
         with open(path, encoding="ascii") as file:
             return file.read().strip()
@@ -20,7 +20,7 @@ def text(path: str) -> str:
 
 
 def kind_of(sysfs: str) -> str:
-    """Returns the kind of the disk with this folder in /sys: nvme, rotational or, by default, ssd."""
+    """Returns the kind of the disk that has this folder in /sys: nvme, rotational, or ssd (the default)."""
     if os.path.basename(sysfs).startswith("nvme"):
         return "nvme"
     return "rotational" if text(f"{sysfs}/queue/rotational") == "1" else "ssd"

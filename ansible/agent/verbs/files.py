@@ -1,6 +1,6 @@
-"""Makes folders and writes files in one call.
+"""Creates folders and writes files in one call.
 
-A file that already has the requested content is not written; any other is replaced atomically.
+A file that already has the requested content is not written. All other files are replaced atomically.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def answer(
     folders: Sequence[str] = (), folder_mode: str | None = None, folder_owner: str | None = None, folder_group: str | None = None,
     files: Sequence[dict[str, str]] = (), mode: str | None = None, dry: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Makes folders, then writes files.
+    """Creates folders, then writes files.
 
-    :param folders: paths, which are made in this order; missing parents get the user's default mode
+    :param folders: paths of the folders, which are created in this order; missing parents get the user's default mode
     :param folder_mode: mode of the folders in octal digits, such as ``"0755"``
-    :param folder_owner: owner of the folders, a name or a number, like ``folder_group``
-    :param files: each with ``path``, ``content`` and optionally ``owner``, a name or a number
+    :param folder_owner: owner of the folders, a name or a number (as for ``folder_group``)
+    :param files: ``path``, ``content`` and optionally ``owner`` (a name or a number) of each file
     :param mode: mode of the files, in octal digits
     :param dry: whether to report the changes without making them
     :returns: ``written`` (the paths of files whose content was different) and ``diff`` (their contents)
@@ -47,7 +47,7 @@ def expanded(path: str) -> str:
 
 
 def make_folder(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
-    """Makes a folder if it is missing, and sets its mode and owner; returns whether anything changed."""
+    """Creates a folder if it is missing, and sets its mode and owner. Returns whether anything changed."""
     missing = not os.path.isdir(path)
     if missing and dry:
         return True
@@ -56,7 +56,7 @@ def make_folder(path: str, mode: str | None, owner: str | None, group: str | Non
 
 
 def write_file(path: str, content: str, owner: str | None = None, *, mode: str | None, dry: bool) -> tuple[bool, dict[str, str]]:
-    """Writes a file if its content differs; returns whether anything changed, and the content before and after."""
+    """Writes a file if its content differs. Returns whether anything changed, and the contents before and after."""
     content = str(content)
     before = ""
     if os.path.exists(path):
@@ -73,9 +73,9 @@ def write_file(path: str, content: str, owner: str | None = None, *, mode: str |
 
 
 def replace(path: str, content: str, mode: str | None, owner: str | None) -> None:
-    """Writes a file under another name and renames it. So no reader sees half of it, or a secret before its mode is set.
+    """Writes a file under another name and renames it. No reader sees a part of it, or a secret before its mode is set.
 
-    A mode or an owner that is not given is kept from the replaced file.
+    If mode or owner is not given, the replaced file's is kept.
     """
     handle, new = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     try:
@@ -98,7 +98,7 @@ def replace(path: str, content: str, mode: str | None, owner: str | None) -> Non
 
 
 def set_attributes(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
-    """Sets mode, owner and group if they are given; returns whether anything changed."""
+    """Sets the mode, owner and group that are given. Returns whether anything changed."""
     there = os.lstat(path)
     uid = there.st_uid if owner is None else id_of(owner, "user")
     gid = there.st_gid if group is None else id_of(group, "group")
@@ -113,15 +113,15 @@ def set_attributes(path: str, mode: str | None, owner: str | None, group: str | 
 
 
 def number_of(mode: str | int) -> int:
-    """Returns a mode as a number; raises AgentError if it is not octal."""
+    """Returns a mode as a number. Raises AgentError if the mode is not octal."""
     try:
         return int(mode, 8) if isinstance(mode, str) else mode
     except ValueError:
-        raise AgentError(f"mode '{mode}': octal digits, such as 0644") from None
+        raise AgentError(f"mode '{mode}': must be octal digits, such as 0644") from None
 
 
 def id_of(name: str, kind: str) -> int:
-    """Returns the id of a user or group given by name or id; raises AgentError if it does not exist."""
+    """Returns the id of a user or group that is given by name or id. Raises AgentError if the name does not exist."""
     try:
         return int(name)
     except ValueError:

@@ -1,8 +1,8 @@
-"""Finds a free TCP port for every named purpose.
+"""Finds a free TCP port for each named purpose.
 
-With ``search``, the next free port replaces a port that is in use. The kernel must not choose the port: its range is that of
-outgoing connections. Such a connection could take the port before the server listens. Without ``search``, a port in use is an error
-that names the port and its process. With ``chosen``, the verb only reports which other programs listen on these ports now.
+With ``search``, a port that is in use is replaced by the next free one. The kernel must not choose the port, because it chooses from
+the range of outgoing connections. One of these could take the port before the server listens. Without ``search``, a port in use is
+an error that names the port and its process. With ``chosen``, the verb only reports other programs that listen on these ports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TRIES = 500
 
 
 def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[str, int], list[str]]:
-    """Returns a port for each purpose, and a sentence for each replaced port; raises AgentError if no port is free."""
+    """Returns a port for each purpose, and a sentence for each replaced port. Raises AgentError if no port is free."""
     ports: dict[str, int] = {}
     moved: list[str] = []
     for name, first in preferred.items():
@@ -27,7 +27,7 @@ def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[
         others = {port: other for other, port in ports.items()}
         port = next((p for p in range(first, last + 1) if p not in others and not can_listen(address, p)), None)
         if port is None and search:
-            raise AgentError(f"no free port for {name} on {address} from {first} to {last}: prefer another range")
+            raise AgentError(f"no free port for {name} on {address} from {first} to {last}: set another range")
         if port is None:
             who = others.get(first) or command_of(having(sockets(address, first)))
             raise AgentError(f"port {first} ({name}) on {address} is taken by {who}; end that, or set another port")
@@ -38,7 +38,7 @@ def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[
 
 
 def lost(chosen: dict[str, Any], secret: str) -> list[str]:
-    """Returns a sentence for each chosen port that another program took before the server listened on it."""
+    """Returns a sentence for each chosen port that another program took before the server did."""
     mark, notes = our_mark(secret), []
     for name, port in chosen.get("ports", {}).items():
         found = sockets(chosen["address"], port)
@@ -57,17 +57,17 @@ def answer(
 ) -> dict[str, Any]:
     """Chooses ports, or checks ports that were chosen earlier.
 
-    :param preferred: port by purpose
+    :param preferred: preferred port for each purpose
     :param address: address to listen on
     :param search: whether to replace a preferred port that is in use
-    :param chosen: an earlier answer of this verb, or an empty dict, instead of `preferred`
-    :param secret: with `chosen`: file with the secret that all of Dohyo's processes have in their environment
-    :returns: ``address``, ``ports`` by purpose, and ``moved``, a sentence for each purpose whose port was replaced; with `chosen`,
+    :param chosen: instead of `preferred`: an earlier answer of this verb, or an empty dict
+    :param secret: with `chosen`: file with the secret that the environment of all of Dohyo's processes contains
+    :returns: ``address``, ``ports`` for each purpose, and ``moved``, a sentence for each port that was replaced; with `chosen`,
               ``notes``, a sentence for each port on which another program listens instead of one of Dohyo's processes
     :raises AgentError: if a port is not free
     """
     if (preferred is None) == (chosen is None):
-        raise AgentError("free_ports: one of preferred and chosen is needed")
+        raise AgentError("free_ports: either preferred or chosen must be given")
     if chosen is not None:
         return {"notes": lost(chosen, os.path.expanduser(os.path.expandvars(secret)))}
     ports, moved = choose(address, {name: int(port) for name, port in preferred.items()}, search)

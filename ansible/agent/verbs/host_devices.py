@@ -1,10 +1,10 @@
 """Classifies block devices: empty, formatted by Dohyo, or in other use.
 
 Needs root, reads only the given devices, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of links, such as
-``/dev/disk/by-id/nvme-MODEL_*``. Several links to one device count once, and partitions are ignored. A device is ``empty`` if it is whole
-and not in use (mount, RAID, LVM, swap), and has no partition, file system or other signature that libblkid knows. It is ``ours`` if it
-has an XFS with Dohyo's label that is mounted only below ``root``. It is a ``member`` if it belongs to an md array of that name.
-Otherwise it is ``refused``, also if its mount point is not Dohyo's, or if it does not fit the requested layout.
+``/dev/disk/by-id/nvme-MODEL_*``; partitions that match are ignored. Several links to one device count once. A device is ``empty``
+if it is not in use (mount, RAID, LVM, swap) and has no partition, file system or other signature that libblkid recognises. It is
+``ours`` if it contains an XFS with Dohyo's label that is mounted only below ``root``. It is a ``member`` if it belongs to an md
+array of that name. Otherwise, or if its mount point is not Dohyo's or it does not fit the requested layout, it is ``refused``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from disks import kind_of, sysfs_of, text
 from failure import AgentError
 from ours import NotOursError, decoded, foreign_in, free_mb, path_of, shown
 
-# libblkid's TYPE of a device in an md array. Dohyo's arrays have version-1 metadata, which contain a name.
+# libblkid's TYPE of a device in an md array. Dohyo's arrays use version-1 metadata, which contains a name.
 MEMBER = "linux_raid_member"
 LAYOUTS = ("raid0", "jbod")
-# Mount point of the one volume that the layout raid0 makes.
+# Mount point of the single volume that the layout raid0 creates.
 ONE = "data"
-# PATH with the folders of administrative programs, which root's own PATH may lack.
+# PATH that includes the folders of administrative programs, which root's PATH may lack.
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
@@ -42,7 +42,7 @@ def table(file: str) -> list[list[str]]:
 
 
 def signatures(path: str) -> dict[str, str]:
-    """Returns the signatures that libblkid finds on the device, without its cache; raises ValueError if blkid fails."""
+    """Returns the signatures that libblkid finds on the device when it bypasses its cache. Raises ValueError if blkid fails."""
     probe = subprocess.run(["blkid", "-p", "-o", "export", path], capture_output=True, text=True, check=False)
     if probe.returncode == 2 and not probe.stderr.strip():
         return {}
@@ -54,7 +54,7 @@ def signatures(path: str) -> dict[str, str]:
 
 
 def number_of(path: str) -> tuple[int, int] | None:
-    """Returns the major and minor number of a block device; None for any other path."""
+    """Returns the major and minor number of a block device, or None if the path is not one."""
     try:
         status = os.stat(path)
     except OSError:
@@ -63,7 +63,7 @@ def number_of(path: str) -> tuple[int, int] | None:
 
 
 def resolved(names: Sequence[str]) -> list[str]:
-    """Returns each device once. A pattern without a match stays in the list, and counts as a missing device."""
+    """Returns each device once. A pattern without a match stays in the list and counts as a missing device."""
     found: dict[tuple[int, int] | str, str] = {}
     for name in names:
         if not glob.has_magic(name):
@@ -86,11 +86,11 @@ def is_partition(number: tuple[int, int]) -> bool:
 
 
 def lasting_name(path: str, folder: str = "/dev/disk/by-id") -> str:
-    """Returns udev's link to the disk, which stays the same when the kernel's name changes at a boot; empty without one."""
+    """Returns udev's link to the disk, which does not change if the kernel renames the disk at a boot, or "" without a link."""
     number = number_of(path)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     links = [link for link in (f"{folder}/{name}" for name in names) if number_of(link) == number]
-    # Prefer a link with model and serial number to one with a number of the protocol.
+    # Prefer links with the model and serial number to links with an identifier of the protocol.
     return min(
         links,
         key=lambda link: (bool(re.search(r"/(nvme-(eui|nvme)\.|nvme-uuid|wwn-)", link)), len(link), link),
@@ -104,22 +104,22 @@ def holders(sysfs: str) -> list[str]:
 
 
 def named(found: dict[str, str]) -> str:
-    """Returns the array's name from its superblock, without the host's name that mdadm may put before it."""
+    """Returns the name in the array's superblock, without the host name that mdadm may prepend."""
     return found.get("LABEL", "").rpartition(":")[2]
 
 
 def of_an_array(path: str, found: dict[str, str], label: str) -> str:
-    """Returns why Dohyo must not use this part of another array; empty if it may."""
+    """Returns why Dohyo must not use this member of an array, or an empty string if the array is Dohyo's."""
     if named(found) == label:
         return ""
     theirs = "another deployment's" if named(found).startswith("dohyo-") else "another program's"
     return f"{path}: it is part of {theirs} RAID ({found.get('LABEL', 'without a name')}); take it out of dohyo_devices"
 
 
-def foreign(  # noqa: PLR0911 - a reason each
+def foreign(  # noqa: PLR0911 - one return per reason
     path: str, sysfs: str, found: dict[str, str], places: list[str], label: str, root: str
 ) -> str:
-    """Returns why Dohyo must not use a device; empty if it may."""
+    """Returns why Dohyo must not use a device, or an empty string if it may."""
     whole = f"{path}: "
     if os.path.exists(f"{sysfs}/partition"):
         return f"{whole}it is a partition; name a whole device"
@@ -142,14 +142,14 @@ def foreign(  # noqa: PLR0911 - a reason each
 
 
 class Host:
-    """The devices of a host, and the volumes made of them."""
+    """Describes the devices of a host and the volumes on them."""
 
     def __init__(self, label: str, root: str, deployment: str, layout: str) -> None:
-        """Takes the parameters of the same names of `answer`."""
+        """Has the same parameters as `answer`."""
         self._label, self._root, self._deployment, self._layout = (label, root, deployment, layout)
 
     def device(self, path: str) -> tuple[dict[str, Any], dict[str, str]]:
-        """Returns the entry of a device, and its signatures."""
+        """Returns the entry of a device and the device's signatures."""
         entry: dict[str, Any] = {
             "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused",
             "discards": False, "problem": "",
@@ -158,7 +158,7 @@ class Host:
         if number is None:
             there = "is not a block device" if os.path.exists(path) else "is not there"
             hint = "ls -l /dev/disk/by-id shows the host's disks" if os.path.isdir("/dev/disk/by-id") else "lsblk shows the host's devices"
-            return {**entry, "problem": f"{path}: it {there}; {hint}, dohyo_devices names them"}, {}
+            return {**entry, "problem": f"{path}: it {there}; {hint} to name in dohyo_devices"}, {}
         sysfs = sysfs_of(number)
         entry.update(measured(sysfs))
         lasting = lasting_name(path) if re.fullmatch(r"/dev/nvme\d+n\d+", path) else ""
@@ -168,14 +168,14 @@ class Host:
         try:
             found = signatures(path)
         except (ValueError, OSError) as error:
-            return {**entry, "problem": f"{path}: what is on it cannot be seen: {error}"}, {}
+            return {**entry, "problem": f"{path}: its content cannot be identified: {error}"}, {}
         entry["problem"] = foreign(path, sysfs, found, [row[1] for row in mounts_of(path)], self._label, self._root)
         if not entry["problem"]:
             entry["state"] = "empty" if not found else "member" if found["TYPE"] == MEMBER else "ours"
         return entry, found
 
     def look(self, paths: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-        """Returns the answer for all devices."""
+        """Returns the entries of all devices and volumes."""
         looked = [self.device(path) for path in resolved(paths)]
         devices = [entry for entry, _ in looked]
         members: dict[str, list[dict[str, Any]]] = {}
@@ -189,13 +189,13 @@ class Host:
         for volume in volumes:
             problem = volume.pop("problem") or taken(volume)
             for member in [entry for entry in devices if problem and entry["path"] in volume["devices"]]:
-                # Report the problem of an array once, with its first device.
+                # Report the problem of an array only once, for its first device.
                 member.update(state="refused", problem=problem if member["path"] == volume["devices"][0] else "")
         refused = {entry["path"] for entry in devices if entry["state"] == "refused"}
         return {"devices": devices, "volumes": [each for each in volumes if refused.isdisjoint(each["devices"])]}
 
     def array(self, members: list[dict[str, Any]]) -> dict[str, Any]:
-        """Returns the entry of Dohyo's array that these devices belong to."""
+        """Returns the entry of the array of Dohyo's that these devices belong to."""
         paths = ", ".join(member["path"] for member in members)
         names = sorted({name for member in members for name in holders(f"/sys/class/block/{member['name']}")})
         if not names:
@@ -205,7 +205,7 @@ class Host:
         if count != str(len(members)) or state in ("", "clear", "inactive"):
             problem = (
                 f"{paths}: {path} is Dohyo's RAID0 of {count or '?'} devices ({state or 'not running'}), and"
-                f" dohyo_devices names {len(members)} existing ones; name all of them, also for destroy.yml"
+                f" dohyo_devices names {len(members)} existing ones; name all of them, even for destroy.yml"
             )
             return {**self.volume(path, members, {}, array=True), "problem": problem}
         try:
@@ -213,21 +213,21 @@ class Host:
         except (ValueError, OSError) as error:
             return {
                 **self.volume(path, members, {}, array=True),
-                "problem": f"{path}: what is on it cannot be seen: {error}",
+                "problem": f"{path}: its content cannot be identified: {error}",
             }
         volume = self.volume(path, members, found, array=True)
         if found and (found.get("TYPE"), found.get("LABEL")) != ("xfs", self._label):
             what = " ".join(filter(None, (found.get("TYPE") or "a signature", found.get("LABEL"))))
             volume["problem"] = (
-                f"{paths}: on {path}, the RAID0 that Dohyo made of them, is something else ({what});"
-                " take its devices out of dohyo_devices, or remove that if nothing needs it"
+                f"{paths}: {path}, the RAID0 that Dohyo made of them, contains something else ({what});"
+                " take its devices out of dohyo_devices, or remove the content if it is not needed"
             )
         elif any(not row[1].startswith(f"{self._root}/") for row in mounts_of(path)):
-            volume["problem"] = f"{paths}: {path} is mounted elsewhere than below {self._root}; unmount it"
+            volume["problem"] = f"{paths}: {path} is mounted outside {self._root}; unmount it"
         return volume
 
     def new(self, devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the volumes to make of empty devices. Without a layout, or for an array with a device in use, there are none."""
+        """Returns the volumes to create on empty devices. There are none without a layout, or if a device of an array is in use."""
         empty = [entry for entry in devices if entry["state"] == "empty"]
         if self._layout == "jbod" or (self._layout and len(devices) == 1):
             return [self.volume(entry["path"], [entry], {}) for entry in empty]
@@ -238,7 +238,7 @@ class Host:
     def volume(
         self, path: str, members: list[dict[str, Any]], found: dict[str, str], *, state: str = "", array: bool = False
     ) -> dict[str, Any]:
-        """Returns the entry of a volume, with its present or future mount point."""
+        """Returns the entry of a volume, including its current or future mount point."""
         array = array or bool(state)
         entry: dict[str, Any] = {
             "path": path, "name": members[0]["name"], "devices": [member["path"] for member in members], "array": array,
@@ -251,8 +251,8 @@ class Host:
         number = number_of(path)
         if array and number:
             entry.update(name=os.path.basename(sysfs_of(number)), discards=measured(sysfs_of(number))["discards"])
-        # Device names may change at a boot, so fstab has the UUID. Without udev, as in a container, a file system is not found by its
-        # UUID.
+        # Device names may change at a boot, so fstab contains the UUID. Without udev, as in a container, the UUID cannot be
+        # resolved to a file system.
         entry["source"] = f"UUID={entry['uuid']}" if os.path.isdir("/dev/disk/by-uuid") else path
         for row in table("/etc/fstab"):
             if row[0] == entry["source"] and row[1].startswith(f"{self._root}/"):
@@ -263,11 +263,11 @@ class Host:
         return entry
 
     def place(self, path: str) -> str:
-        """Returns the mount point of the volume on this device, or of the array whose first device it is."""
+        """Returns the mount point of the volume on this device, or of the array whose first member is this device."""
         return f"{self._root}/{os.path.basename(path) if self._layout == 'jbod' else ONE}"
 
     def refuse_misfits(self, devices: list[dict[str, Any]], volumes: list[dict[str, Any]]) -> None:
-        """Refuses Dohyo's devices if their layout is not the requested one, unless another problem is reported."""
+        """Refuses all devices if Dohyo's volumes do not have the requested layout, unless another problem is already reported."""
         if not self._layout or any(entry["problem"] for entry in [*devices, *volumes]):
             return
         together = self._layout == "raid0" and len(devices) > 1
@@ -281,7 +281,7 @@ class Host:
         if len(fit) == len(volumes) == (1 if together else len(devices)):
             return
         are = [
-            f"{' + '.join(each['devices'])} {'is a RAID0' if each['array'] else 'has a file system of its own'}"
+            f"{' + '.join(each['devices'])} {'is a RAID0' if each['array'] else 'has its own file system'}"
             f"{' on ' + each['mount_point'] if each['mounted'] else ''}"
             for each in volumes
         ]
@@ -295,21 +295,21 @@ class Host:
 
 
 def no_array() -> str:
-    """Returns why the host cannot make an array; empty if it can."""
+    """Returns why the host cannot create an array, or an empty string if it can."""
     makes = "host_disk_layout=raid0 makes one RAID0 of several devices"
-    other = "or set host_disk_layout=jbod, which mounts each of them by itself"
+    other = "or set host_disk_layout=jbod, which mounts each device separately"
     if not shutil.which("mdadm", path=PATH):
-        return f"{makes}, and mdadm is missing: install the package mdadm, {other}"
+        return f"{makes}, but mdadm is missing: install the package mdadm, {other}"
     probe = ["modprobe", "--dry-run", "--quiet", "raid0"]
     if os.path.exists("/proc/mdstat") or (
         shutil.which(probe[0], path=PATH) and not subprocess.run(probe, env={"PATH": PATH}, capture_output=True, check=False).returncode
     ):
         return ""
-    return f"{makes}, and this kernel has no module raid0: install it, {other}"
+    return f"{makes}, but this kernel lacks the module raid0: install it, {other}"
 
 
 def measured(sysfs: str) -> dict[str, Any]:
-    """Returns what the kernel reports about a device: kind, size, and whether it supports discards."""
+    """Returns what the kernel reports about a device: its kind, its size, and whether it supports discards."""
     return {
         "name": os.path.basename(sysfs),
         "kind": kind_of(sysfs),
@@ -319,32 +319,32 @@ def measured(sysfs: str) -> dict[str, Any]:
 
 
 def mounts_of(path: str) -> list[list[str]]:
-    """Returns the mounts of a device from /proc/self/mounts, without bind mounts of the device file into a container."""
+    """Returns the mounts of a device from /proc/self/mounts, except bind mounts of the device file in a container."""
     number = number_of(path)
     rows = [row for row in table("/proc/self/mounts") if row[0].startswith("/") and number_of(row[0]) == number]
     return [row for row in rows if number and row[1] != path]
 
 
 def taken(volume: dict[str, Any]) -> str:
-    """Returns why Dohyo must not use a volume's mount point; empty if it is free."""
+    """Returns why Dohyo must not use a volume's mount point, or an empty string if it may."""
     place, paths = volume["mount_point"], ", ".join(volume["devices"])
-    way_out = "that Dohyo did not make; move it, or take the device out of dohyo_devices"
+    way_out = "move that, or take the device out of dohyo_devices"
     # The UUID of a file system on a stopped array is unknown, so its line in /etc/fstab cannot be recognised.
     if volume["mounted"] or volume["state"] == "stopped":
         return ""
     for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
         if row[1] == place and row[0] != volume["source"]:
-            return f"{paths}: {row[0]} is to be mounted on {place}, {way_out}"
+            return f"{paths}: {row[0]} is mounted on {place}, or will be by /etc/fstab; {way_out}"
     if os.path.islink(place) or (os.path.lexists(place) and not os.path.isdir(place)) or (os.path.isdir(place) and os.listdir(place)):
-        return f"{paths}: {place}, where it would be mounted, contains something {way_out}"
+        return f"{paths}: the mount point {place} is not an empty folder; {way_out}"
     return ""
 
 
 def foreign_on(place: str, deployment: str) -> str:
-    """Returns the names of files that Dohyo did not make on one of its file systems; empty if there are none."""
+    """Returns the names of files on one of Dohyo's file systems that Dohyo did not create, or an empty string."""
     others = [name for name in sorted(os.listdir(place)) if name != "dohyo"]
     if others:
-        return f"{place} holds {', '.join(map(shown, others[:4]))}"
+        return f"{place} contains {', '.join(map(shown, others[:4]))}"
     try:
         data = path_of(place, "dohyo")
         names = sorted(os.listdir(data)) if os.path.isdir(data) else []
@@ -354,13 +354,13 @@ def foreign_on(place: str, deployment: str) -> str:
 
 
 def answer(devices: Sequence[str], label: str, root: str, deployment: str, layout: str = "") -> dict[str, Any]:
-    """Classifies devices, and describes the volumes on them.
+    """Classifies devices and describes the volumes on them.
 
-    :param devices: paths, and patterns of paths
+    :param devices: paths or patterns of paths
     :param label: label of Dohyo's file systems and arrays
     :param root: folder of Dohyo's mount points
-    :param deployment: deployment in the marks of the folders on Dohyo's file systems
-    :param layout: requested layout; empty accepts any layout, for its removal
+    :param deployment: deployment that the marks of folders on Dohyo's file systems must name
+    :param layout: requested layout; "" accepts every layout, so that it can be removed
     :returns: ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``, ``state``,
         ``discards`` (whether it supports discards) and ``problem`` (why it was refused); and ``volumes``, which have a file system or
         will get one. Each has ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array),

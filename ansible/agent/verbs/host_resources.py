@@ -1,4 +1,4 @@
-"""Reads the resources of a host for servers and clients, and lists every reason why it cannot run them.
+"""Reads the resources of a host, and lists every reason why the host cannot run servers or clients.
 
 This verb needs no root, changes nothing, and is much faster than gathering Ansible's facts.
 """
@@ -25,14 +25,14 @@ from ours import NotOursError, existing, free_mb, links_in, path_of, shown, why_
 
 
 def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
-    """Returns a version of the JDK in this folder, such as "17.0.15" or "1.8.0_504"; empty if it is unknown."""
+    """Returns the version of the JDK in a folder, such as "17.0.15" or "1.8.0_504", or an empty string if it is unknown."""
     if not os.access(os.path.join(java_home, "bin", "java"), os.X_OK):
         return ""
     release = os.path.join(java_home, "release")
     if os.path.exists(release):
         with open(release, encoding="utf-8", errors="replace") as lines:
             text = lines.read()
-    else:  # some packages lack the file `release`
+    else:  # some packages do not contain the file `release`
         command = [os.path.join(java_home, "bin", "java"), "-XshowSettings:properties", "-version"]
         text = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stderr
     match = re.search(rf"^{key}=\"([^\"]+)\"|java\.version = (\S+)", text, re.MULTILINE)
@@ -40,13 +40,13 @@ def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
 
 
 def major_of(version: str) -> int:
-    """Returns the major version, which is 8 for 1.8; 0 for an empty version."""
+    """Returns the major version, which is 8 for 1.8. For an empty version, returns 0."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match.group(1)) if match else 0
 
 
 def candidates(java_home: str, major: int) -> list[str]:
-    """Returns folders that may contain a JDK, the preferred ones first."""
+    """Returns folders that may contain a JDK, with the preferred ones first."""
     if java_home:
         return [java_home]
     found = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob(f"/usr/lib/jvm/*{major}*"))]
@@ -64,23 +64,23 @@ def memory_mb(field: str) -> int:
 
 
 def carrier(path: str) -> int:
-    """Returns the device number of the file system of this path, which need not exist."""
+    """Returns the device number of the file system that contains a path. The path need not exist."""
     return os.stat(existing(path)).st_dev
 
 
 def rooms_mb(paths: list[str]) -> list[int]:
-    """Returns the free space in MiB for each folder; folders on the same file system share its space equally."""
+    """Returns the free space for each folder in MiB. Folders on the same file system share its space equally."""
     carriers = [carrier(path) for path in paths]
     return [free_mb(path) // carriers.count(carrier(path)) for path in paths]
 
 
 def whole(sysfs: str) -> str:
-    """Returns the folder in /sys of the disk that a partition belongs to; for other devices, the given folder."""
+    """Returns the folder in /sys of the disk to which a partition belongs. For other devices, returns the given folder."""
     return os.path.dirname(sysfs) if os.path.exists(f"{sysfs}/partition") else sysfs
 
 
 def disk_kind(path: str) -> str:
-    """Returns the kind of disk of a file system: nvme, ssd or rotational; ssd if its disk is not visible, as in a container."""
+    """Returns the kind of disk below a file system: nvme, ssd or rotational. If the disk is hidden, as in a container: ssd."""
     device = carrier(path)
     sysfs = whole(sysfs_of((os.major(device), os.minor(device))))
     # An array or a logical volume counts as the kind of its first disk.
@@ -90,7 +90,7 @@ def disk_kind(path: str) -> str:
 
 
 def huge_pages() -> bool:
-    """Returns whether processes can get transparent huge pages; the kernel shows the chosen setting in brackets."""
+    """Returns whether processes can use transparent huge pages. The kernel shows the current setting in brackets."""
     try:
         with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as file:
             return "[never]" not in file.read()
@@ -119,15 +119,15 @@ def runs(unit: str) -> bool:
 
 
 def resolve(name: str) -> list[str]:
-    """Returns the addresses of a name; an empty list if it does not resolve."""
+    """Returns the addresses of a name, or an empty list if the name does not resolve."""
     try:
         return [str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
-    except (OSError, UnicodeError):  # UnicodeError for an impossible name, such as a..b
+    except (OSError, UnicodeError):  # an impossible name, such as a..b, raises UnicodeError
         return []
 
 
 def is_ours(pid: str, mark: bytes, deployment: str) -> bool:
-    """Returns whether the agent started this process, or it is a systemd unit of this deployment."""
+    """Returns whether this process was started by the agent or belongs to a systemd unit of this deployment."""
     try:
         with open(f"/proc/{pid}/cgroup", encoding="ascii", errors="replace") as cgroup:
             return f"/dohyo-{deployment}-" in cgroup.read() or carries(pid, mark)
@@ -141,18 +141,18 @@ def check_system(known: list[str], processors: list[str]) -> list[str]:
     problems = []
     if not {release.get("ID", ""), *release.get("ID_LIKE", "").split()} & set(known):
         problems.append(
-            f"the operating system is {release.get('PRETTY_NAME', platform.system())}; supported are"
-            f" {', '.join(known)}; to try it anyway, add its ID of /etc/os-release to host_systems"
+            f"the operating system is {release.get('PRETTY_NAME', platform.system())}, but only"
+            f" {', '.join(known)} are supported; to try it anyway, add its ID in /etc/os-release to host_systems"
         )
     if platform.machine() not in processors:
         problems.append(
-            f"the processor is {platform.machine()}; supported are {', '.join(processors)}; to try it anyway, add it to host_processors"
+            f"the processor is {platform.machine()}, not {' or '.join(processors)}; to try it anyway, add it to host_processors"
         )
     return problems
 
 
 def check_names(address: str, addresses: dict[str, str]) -> list[str]:
-    """Checks that all hosts' addresses resolve and differ, and that this host has the address given for it."""
+    """Checks that the addresses of all hosts resolve and differ, and that this host's address belongs to it."""
     problems = [
         f"dohyo_address of {host}, {other}, does not resolve here; add it to /etc/hosts or the name service"
         for host, other in sorted(addresses.items())
@@ -163,10 +163,10 @@ def check_names(address: str, addresses: dict[str, str]) -> list[str]:
         problems.append(f"its own name {socket.gethostname()} does not resolve; add it to /etc/hosts")
     twins = sorted(host for host, other in addresses.items() if other == address)
     if len(twins) > 1:
-        problems.append(f"{', '.join(twins)} have the same dohyo_address {address}; set each host's own in the inventory")
+        problems.append(f"{', '.join(twins)} have the same dohyo_address {address}; set a different one for each in the inventory")
     own = resolve(address)
     if own and all(":" in number for number in own):
-        problems.append(f"dohyo_address {address} is an IPv6 address, and servers and clients use IPv4; set an IPv4 address")
+        problems.append(f"dohyo_address {address} is an IPv6 address, but servers and clients use IPv4; set an IPv4 address")
     elif own and all(can_listen(numbers, 0) for numbers in own):
         problems.append(f"dohyo_address {address} is not an address of this host; to list them: ip address")
     return problems
@@ -179,26 +179,26 @@ def check_public(open_to_all: dict[str, str]) -> list[str]:
         systems.setdefault(address, []).append(system)
     found = []
     for address, names in systems.items():
-        # Test a link-local address without its zone, such as %eth0.
+        # Remove the zone of a link-local address, such as %eth0.
         numbers = [number for number in resolve(address) if is_public(number.partition("%")[0])] if address else []
         if numbers:
             shown_address = address if address in numbers else f"{address} ({', '.join(numbers)})"
             found.append(
                 f"{', '.join(names)} would listen without a password on {shown_address}, which the whole internet may"
-                " reach; set dohyo_address to an address of a private network, or switch passwords and TLS on where the"
-                " system has them (docs/secrets.md), or set dohyo_public=true if this is meant"
+                " reach; set dohyo_address to an address of a private network, or enable passwords and TLS if the system"
+                " supports them (docs/secrets.md), or set dohyo_public=true if this is intended"
             )
     return found
 
 
 def is_public(number: str) -> bool:
-    """Returns whether an address is global by IANA's registries, or is the wildcard address."""
+    """Returns whether an address is global according to IANA's registries or is the wildcard address."""
     address = ipaddress.ip_address(number)
     return address.is_global or address.is_unspecified
 
 
 def check_clock(wanted: str) -> list[str]:
-    """Checks that the clock is synchronised, by any service."""
+    """Checks that the clock is synchronised, no matter by which service."""
     if wanted != "synchronised":
         return []
     command = ["timedatectl", "show", "--property", "NTPSynchronized", "--value"]
@@ -209,13 +209,13 @@ def check_clock(wanted: str) -> list[str]:
     if synchronised == "yes":
         return []
     return [
-        "the clock is not synchronised; install and start chrony, or set host_clock=install to have deploy.yml do it;"
-        " host_clock=shared if all hosts are containers of one machine"
+        "the clock is not synchronised; install and start chrony, or set host_clock=install so that deploy.yml does it;"
+        " set host_clock=shared if all hosts are containers on one machine"
     ]
 
 
 def check_folders(home: str, folders: Sequence[list[str]], deployment: str, *, by_root: bool) -> list[str]:
-    """Checks that Dohyo may use the folders, and that its home is writable, or that root may make it."""
+    """Checks that Dohyo may use the folders, and that its home is writable or can be created by root."""
     problems = []
     for base, below in [[home, ""], *folders]:
         try:
@@ -225,7 +225,7 @@ def check_folders(home: str, folders: Sequence[list[str]], deployment: str, *, b
             problems.append(str(error))
     parent = existing(home)
     if not os.access(parent, os.W_OK | os.X_OK) and (parent == home or not by_root):
-        problems.append(f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder or make it beforehand")
+        problems.append(f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder, or create it first")
     return list(map(shown, problems))
 
 
@@ -233,13 +233,11 @@ def check_user(given_root: bool) -> list[str]:
     """Checks that the login user, who runs servers and clients, is not root."""
     if given_root or os.geteuid() != 0:
         return []
-    return [
-        "the login user is root, and servers and clients run as the login user; name an ordinary one that may become root (ansible_user)"
-    ]
+    return ["the login user is root, and servers and clients would run as root; set ansible_user to another user that may become root"]
 
 
 def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[str]:
-    """Checks that systemd units can start programs in Dohyo's home: SELinux does not permit that below /home."""
+    """Checks that systemd units can start programs in Dohyo's home. SELinux does not permit this below /home."""
     try:
         with open(enforce, encoding="ascii") as file:
             enforcing = file.read().strip() == "1"
@@ -247,25 +245,25 @@ def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[s
         return []
     if not enforcing or not (os.path.realpath(home) + "/").startswith("/home/"):
         return []
-    return [f"SELinux lets no systemd unit start programs in dohyo_home {home}; set dohyo_home to /opt/dohyo"]
+    return [f"SELinux does not let systemd units start programs in dohyo_home {home}; set dohyo_home to /opt/dohyo"]
 
 
 def check_memory(needs: dict[str, int]) -> list[str]:
     """Checks that the host has the memory that its systems need."""
     total = memory_mb("MemTotal")
     return [
-        f"{what} needs {mb} MiB of memory, and the host has {total}; set smaller heaps in the inventory"
+        f"{what} needs {mb} MiB of memory, but the host has {total}; set smaller heaps in the inventory"
         for what, mb in sorted(needs.items())
         if int(mb) > total
     ]
 
 
 def check_ports(address: str, ports: dict[str, int], home: str, deployment: str) -> list[str]:
-    """Checks that ports are free, or belong to servers that Dohyo started."""
+    """Checks that each port is free or used by a server that Dohyo started."""
     problems = []
     mark = our_mark(os.path.join(home, "run", "secret"))
     for what, port in sorted(ports.items(), key=lambda entry: int(entry[1])):
-        # Servers open some ports, such as JMX, on loopback.
+        # Servers open some ports, such as JMX, on the loopback address.
         for place in dict.fromkeys((address, "127.0.0.1")):
             if can_listen(place, int(port)) == errno.EADDRINUSE:
                 pids = having(sockets(place, int(port)))
@@ -294,20 +292,20 @@ def problems_of(
     root: bool = True,
     ports: dict[str, int] | None = None,
 ) -> list[str]:
-    """Returns all problems, one sentence each.
+    """Returns a sentence for each problem.
 
-    :param systems: supported operating systems, by ID or ID_LIKE of /etc/os-release
+    :param systems: supported operating systems: IDs that ID or ID_LIKE in /etc/os-release contains
     :param processors: supported processors, as uname prints them
     :param address: address of this host in the cluster's network
-    :param addresses: address of each host by name
+    :param addresses: address of each host, by the host's name
     :param clock: ``synchronised`` if the clock must be synchronised; otherwise it is not checked
     :param home: Dohyo's home folder on this host
-    :param deployment: deployment in the marks of Dohyo's folders
+    :param deployment: deployment that the marks of Dohyo's folders must name
     :param units: whether servers are systemd units; if so, root may make the home folder
     :param folders: further folders, as for the verb ``owned``
-    :param memory_mb: memory in MiB that the largest of the systems needs, by purpose
+    :param memory_mb: memory in MiB that is needed for each purpose
     :param root: whether the login user may be root
-    :param ports: ports by purpose, which must be free or belong to Dohyo's servers
+    :param ports: port for each purpose, which must be free or used by one of Dohyo's servers
     """
     home = expanded(home)
     names = check_names(address, addresses)
@@ -334,7 +332,7 @@ def shortages(
     spare_gb: float,
     playbook: str,
 ) -> list[str]:
-    """Returns why the host cannot run a server or client, one sentence for each reason.
+    """Returns a sentence for each reason why the host cannot run a server or client.
 
     :param answered: the resources, as :func:`answer` returns them
     :param path: folder for the data
@@ -342,22 +340,22 @@ def shortages(
     :param memory_mb: memory that the process needs, in MiB
     :param shared_mb: memory for a client on the same host, in MiB
     :param disk_mb: disk space that the process needs, in MiB
-    :param disk_by: variables that reduce the need for disk space, for messages
+    :param disk_by: variables that reduce the disk space that is needed, for messages
     :param spare_gb: disk space that must stay free, in GB
     :param playbook: beginning of a command that runs a playbook, for messages
     """
     problems = []
     if not answered["java_home"]:
         problems.append(
-            f"No JDK 17 on {host}: looked at {', '.join(answered['java_seen']) or 'the usual places'}. Install one (Debian, Ubuntu:"
+            f"No JDK 17 on {host}: searched {', '.join(answered['java_seen']) or 'the usual folders'}. Install one (Debian, Ubuntu:"
             " apt-get install openjdk-17-jdk-headless) or name its folder: -e dohyo_java_home=FOLDER"
         )
     if answered["missing"]:
         problems.append(f"{host} has no {', '.join(answered['missing'])}: type {playbook} deploy.yml first, with the same versions")
     if answered["disk_free_mb"] < int(disk_mb) + float(spare_gb) * 1000:
         problems.append(
-            f"{answered['disk_free_mb']} MiB are free at {path} on {host}; {disk_mb} MiB are needed and {spare_gb} GB must be left over."
-            f" Free some, load fewer records, or lower {' or '.join([*disk_by, 'dohyo_min_free_gb'])}"
+            f"{answered['disk_free_mb']} MiB are free at {path} on {host}; {disk_mb} MiB are needed and {spare_gb} GB must stay free."
+            f" Free some space, load fewer records, or lower {' or '.join([*disk_by, 'dohyo_min_free_gb'])}"
         )
     if answered["memory_available_mb"] < int(memory_mb) + int(shared_mb):
         problems.append(
@@ -374,21 +372,21 @@ def answer(
     java_also: Sequence[str] = (),
     data: Sequence[str] = (),
     needs: Sequence[str] = (),
-    open: dict[str, str] | None = None,  # noqa: A002 - as playbooks call it
+    open: dict[str, str] | None = None,  # noqa: A002 - name that playbooks use
     checks: dict[str, Any] | None = None,
     carries: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Reads the resources of the host, and checks them.
+    """Reads and checks the resources of the host.
 
-    :param path: path, which need not exist, on the file system whose free space and kind of disk are returned
-    :param java_home: the only folder in which to look for a JDK; empty for the usual folders
+    :param path: path on the file system whose free space and kind of disk are returned; it need not exist
+    :param java_home: the only folder in which a JDK is searched; if empty, the usual folders are searched
     :param java_major: required version of the JDK
     :param java_also: further folders, which are searched last
-    :param data: folders, which need not exist, whose free space is returned
+    :param data: folders whose free space is returned; they need not exist
     :param needs: paths that should exist
     :param open: addresses on which servers without passwords will listen, by server name; empty addresses are ignored
-    :param checks: arguments of :func:`problems_of`, which is called only with them
-    :param carries: further arguments of :func:`shortages`, which is called only with them
+    :param checks: arguments of :func:`problems_of`; if None, it is not called
+    :param carries: further arguments of :func:`shortages`; if None, it is not called
     :returns: ``java_home`` (empty without a JDK of that version), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1"),
         ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (missing paths of `needs`); ``disk_free_mb``,
         ``rooms_mb`` (free for each folder of `data`), ``disk_kind`` (of `path`: nvme, ssd, rotational), ``memory_mb`` (total),
@@ -403,7 +401,7 @@ def answer(
     path = os.path.abspath(path)
     answered: dict[str, Any] = {
         "java_home": java_home,
-        # JDK 8 has no JAVA_RUNTIME_VERSION.
+        # JDK 8 does not set JAVA_RUNTIME_VERSION.
         "java_build": (version_of(java_home, "JAVA_RUNTIME_VERSION") or seen[java_home]) if java_home else "",
         "java_seen": [f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
         "missing": [needed for needed in map(expanded, needs) if not os.path.exists(needed)],

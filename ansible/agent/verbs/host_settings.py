@@ -1,8 +1,8 @@
-"""Sets kernel values and restores them. ansible.posix.sysctl does not save former values and does not support /sys.
+"""Sets kernel values and restores them. ansible.posix.sysctl neither saves former values nor supports /sys.
 
-Each value is read back after it was set. If the kernel or a container denies a value, the verb reports that and does not fail. The
-former value is saved on the host before the change. ``restored`` writes all former values back and removes the file that has them.
-``set`` also restores settings that are no longer requested.
+Each value is read back after it was set. If the kernel or a container rejects a value, the verb reports this and does not fail. The
+former value is saved on the host before the change. ``restored`` writes all former values back, and removes the file that contains
+them. ``set`` also restores settings that are no longer requested.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from failure import AgentError
 
 
 def read(file: str) -> str:
-    """Returns the value in a file; for a choice such as "always [madvise] never", the chosen word. Raises OSError."""
+    """Returns the value in a file. For a choice such as "always [madvise] never", returns the chosen word. Raises OSError."""
     with open(file, encoding="ascii") as lines:
         text = " ".join(lines.read().split())
     if "[" in text:
@@ -27,13 +27,13 @@ def read(file: str) -> str:
 
 
 def write(file: str, value: str) -> str:
-    """Writes a value; returns why that was not possible, or an empty string."""
+    """Writes a value. Returns why this was not possible, or an empty string."""
     try:
         with open(file, "w", encoding="ascii") as output:
             output.write(value)
     except OSError as error:
         return str(error.strerror)
-    return "" if read(file) == value else "the kernel keeps its own value"
+    return "" if read(file) == value else "the kernel did not accept the value"
 
 
 # Names of the limits in /proc/PID/limits.
@@ -41,7 +41,7 @@ LIMITS = {"open files": "Max open files", "processes": "Max processes"}
 
 
 def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the hard limits that a systemd unit gets by default."""
+    """Returns the default hard limits of systemd units."""
     command = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "cat", "/proc/self/limits"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
     hard = {name: line[len(title) :].split()[1] for name, title in LIMITS.items() for line in lines if line.startswith(title)}
@@ -52,7 +52,7 @@ def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def as_wanted(setting: dict[str, Any]) -> bool:
-    """Returns whether the value is the wanted one or, for a limit, at least as high."""
+    """Returns whether a setting has the wanted value. A limit may also be higher."""
     now, wanted = setting["now"], setting["wanted"]
     if setting["name"] in LIMITS:
         return now == "unlimited" or int(now) >= int(wanted)
@@ -60,7 +60,7 @@ def as_wanted(setting: dict[str, Any]) -> bool:
 
 
 class Kept:
-    """Former values by path, in a JSON file that is written at every change."""
+    """Stores the former value of each path in a JSON file, which is written at every change."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -70,12 +70,12 @@ class Kept:
                 self.values = json.load(file)
 
     def remember(self, file: str, value: str) -> None:
-        """Records a value unless the file has one already: the first value is the one that the host had before Dohyo."""
+        """Records a value unless one is recorded already, because the first value is from before Dohyo's changes."""
         self.values.setdefault(file, value)
         self.save()
 
     def save(self) -> None:
-        """Writes the JSON file atomically; removes it if there are no values."""
+        """Writes the JSON file atomically, or removes it if there are no values."""
         if not self.values:
             if os.path.exists(self._path):
                 os.remove(self._path)
@@ -87,14 +87,14 @@ class Kept:
 
 
 def put_back(kept: Kept, files: list[str], dry: bool) -> list[str]:
-    """Restores the former values of these files; returns what could not be restored."""
+    """Restores the former values of these files. Returns a sentence for each value that could not be restored."""
     problems = []
     for file in [] if dry else files:
         before = kept.values[file]
         # Skip the file of a device that no longer exists.
         problem = write(file, before) if os.path.exists(file) and read(file) != before else ""
         if problem:
-            problems.append(f"{file} was {before} and cannot be put back: {problem}")
+            problems.append(f"{file} was {before} and cannot be restored: {problem}")
         else:
             del kept.values[file]
             kept.save()
@@ -102,7 +102,7 @@ def put_back(kept: Kept, files: list[str], dry: bool) -> list[str]:
 
 
 def container() -> str:
-    """Returns the kind of container, as systemd names it; empty outside of containers."""
+    """Returns the kind of container, as systemd names it, or an empty string outside containers."""
     try:
         with open("/run/systemd/container", encoding="ascii") as file:
             return file.read().strip()
@@ -113,7 +113,7 @@ def container() -> str:
 def wanted_settings(
     settings: Sequence[dict[str, Any]], disks: Sequence[dict[str, Any]], queue: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Returns name, file and value of all requested settings."""
+    """Returns the name, file and value of each requested setting."""
     wanted = [{"file": f"/proc/sys/{setting['name'].replace('.', '/')}", **setting} for setting in settings]
     for disk in disks:
         for name, values in sorted(queue.items()):
@@ -123,9 +123,9 @@ def wanted_settings(
 
 
 def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> tuple[list[dict[str, Any]], list[str]]:
-    """Reads every setting, and sets it if `state` requests that.
+    """Reads every setting, and sets it if `state` is ``set``.
 
-    Returns an entry for each file, and the names of settings that this kernel does not have.
+    Returns an entry for each file, and the names of settings that this kernel does not support.
     """
     found: list[dict[str, Any]] = []
     absent: list[str] = []
@@ -153,7 +153,7 @@ def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> t
 
 
 def set_value(file: str, wanted: str, kept: Kept, dry: bool) -> tuple[str, str]:
-    """Sets one value; returns the value afterwards, and why it differs from the wanted one."""
+    """Sets one value. Returns the resulting value, and why it differs from the wanted one."""
     before = read(file)
     if not os.access(file, os.W_OK):
         return before, "the file is read-only"
@@ -181,15 +181,15 @@ def answer(
     """Sets, reads or restores kernel values.
 
     :param state: ``set``, ``read`` or ``restored``
-    :param kept: path of the file on the host with the former values
-    :param settings: each with name and value; also with a file or a pattern of files, unless the name is a sysctl
-    :param disks: block devices to which `queue` applies, each with name and kind
-    :param queue: settings in /sys/block/NAME/queue by kind of device
+    :param kept: path of the file on the host that contains the former values
+    :param settings: name and value of each setting, and a file or a pattern of files unless the name is a sysctl
+    :param disks: name and kind of each block device to which `queue` applies
+    :param queue: settings in /sys/block/NAME/queue for each kind of device
     :param limits: for ``read``: minimum limits that a systemd unit must be able to have
-    :param dry: whether to report the changes without making them
+    :param dry: whether to report changes without making them
     :returns: ``settings`` (for each file its name, path, the values wanted, before and now, and the problem), ``differences`` (a phrase
-        for every name whose value is not the wanted one), ``absent`` (names that this kernel does not have), ``container`` (the kind of
-        container, empty outside of one), ``changed`` and ``diff``
+        for every name whose value is not the wanted one), ``absent`` (names that this kernel does not support), ``container``
+        (the kind of container, empty outside of one), ``changed`` and ``diff``
     :raises AgentError: for a value that cannot be restored
     """
     if state not in ("set", "read", "restored"):

@@ -1,7 +1,7 @@
-"""Records on a host that a trial is under way there, so that a second trial is refused.
+"""Records on a host that a trial is using it, so that a second trial is refused.
 
-Every playbook that starts servers writes a note, a file in ``folder``, which all users share. Notes from before the last boot do not
-count. The host cannot tell whether the playbook still runs; the filter ``others`` decides that on the controller.
+Every playbook that starts servers writes a note, which is a file in ``folder``, a folder that all users share. Notes from before
+the last boot are ignored. Whether a playbook is still running can only be checked on the controller, by the filter ``others``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def boot() -> str:
 
 
 def read(path: str) -> dict[str, Any]:
-    """Returns the note in a file; empty for any other file, and for a note from before the last boot."""
+    """Returns the note in a file. The result is empty for other files and for notes from before the last boot."""
     note = read_object(path)
     types = {"boot": str, "since": float, "pid": int, "start": int, "deployment": str}
     if not all(isinstance(note.get(key), kind) for key, kind in types.items()):
@@ -52,25 +52,25 @@ def answer(
     state: str,
     deployment: str,
     controller: dict[str, Any] | None = None,
-    folder: str = "/tmp",  # noqa: S108 - never through a link, and in one step
+    folder: str = "/tmp",  # noqa: S108 - links are not followed, and writes are atomic
     dry: bool = False,
     group: str = "",
 ) -> dict[str, Any]:
-    """Writes or removes the note that a trial is under way.
+    """Writes or removes the note that a trial is using the host.
 
-    :param state: ``seen`` only reads. ``taken`` writes the note, ``kept`` also records in it that servers stay up. ``withdrawn``
-        removes the note, ``free`` also the deployment's notes of kept servers, ``ended`` all notes of the deployment
+    :param state: ``seen`` only reads. ``taken`` writes the note; ``kept`` also records that servers keep running. ``withdrawn``
+        removes the note; ``free`` also the deployment's notes of kept servers; ``ended`` all notes of the deployment
     :param deployment: deployment of the trial
     :param controller: the controller of the playbook, from the lookup ``controller``
     :param folder: folder of the notes
-    :param dry: whether only to read
+    :param dry: whether to read without writing or removing
     :param group: group of trials that may take turns on the host
-    :returns: ``uses``, all notes since the last boot, oldest first; ``own`` is true for the note of this call
+    :returns: ``uses``, all notes since the last boot, the oldest first; ``own`` is true for the note of this call
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     if not re.fullmatch(f"none|{DEPLOYMENT}", deployment):
-        raise AgentError(f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
+        raise AgentError(f"deployment {deployment!r}: must be twelve digits from 0 to f, as in .dohyo")
     folder = os.path.expanduser(os.path.expandvars(folder))
     who = controller or {}
     own = os.path.join(folder, NAME % (deployment, who.get("pid", 0)))
@@ -80,7 +80,7 @@ def answer(
     elif state in ("withdrawn", "free", "ended") and not dry:
         for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
             if state == "ended" or path == own or (state == "free" and read(path).get("kept")):
-                # In the shared folder, another user may have made a folder of this name, or a file that only its owner can remove.
+                # Another user may have created a folder with this name, or a file that only that user can remove.
                 with contextlib.suppress(IsADirectoryError, PermissionError):
                     os.unlink(path)
     found = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))

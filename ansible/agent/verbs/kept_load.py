@@ -1,8 +1,8 @@
 """Keeps the data of a load on a host, so that later trials with the same load start from a copy.
 
-The data is in the folder ``dohyo/kept`` of every data folder, which has Dohyo's mark. A file beside the data, written last, records its
-size; without that file, keeping was interrupted and the data is removed. Data is copied, not hard-linked, because servers change files
-in place (pages, indexes, logs). If the file system supports it, a copy shares its blocks with the original until they change.
+The data is in ``dohyo/kept`` in every data folder, which carries Dohyo's mark. A file beside the data records its size and is
+written last; without it, keeping was interrupted, and the data is removed. Data is copied, not hard-linked, because servers change
+files in place (pages, indexes, logs). If the file system supports it, copy and original share blocks until they change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STATES = ("found", "room", "kept", "placed")
 
 
 def amount(folder: str) -> dict[str, int]:
-    """Returns the number of files in a folder, and their total bytes, without Dohyo's mark."""
+    """Returns the number of files in a folder and their total bytes. Dohyo's mark is not counted."""
     files, size = 0, 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -46,8 +46,8 @@ def amount(folder: str) -> dict[str, int]:
 def forget(folder: str) -> None:
     """Removes the files in a folder from the page cache.
 
-    cgroup version 2 charges cached pages to the process that read them first. Otherwise, what
-    `cp` has read would not be charged to servers.
+    cgroup version 2 charges cached pages to the process that read them first. Pages that `cp` has
+    read would not be charged to the servers.
     """
     for place, _, names in os.walk(folder):
         for path in (os.path.join(place, name) for name in names):
@@ -60,7 +60,7 @@ def forget(folder: str) -> None:
 
 
 class Disk:
-    """One of the data folders, with the kept loads on its disk."""
+    """Manages one of the data folders and the kept loads on its disk."""
 
     def __init__(self, base: str, given: dict[str, Any]) -> None:
         self.own = path_of(base, f"dohyo/{given['role']}")
@@ -75,11 +75,11 @@ class Disk:
 
     @property
     def whole(self) -> dict[str, Any]:
-        """Recorded facts of the kept load; empty if there is none, or if keeping it was interrupted."""
+        """Recorded facts of the kept load. They are empty if the load is missing or keeping it was interrupted."""
         return read_object(f"{self.load}.json") if os.path.isdir(self.load) else {}
 
     def begin(self) -> None:
-        """Marks the folder of kept loads, and removes unusable loads."""
+        """Marks the folder of kept loads and removes unusable loads."""
         if read_mark(self.kept).get("experiment") != self.given["experiment"]:
             self.remove("*")
         mark = new_mark(self.given["deployment"], self.given["controller"])
@@ -90,7 +90,7 @@ class Disk:
                 self.remove(name)
 
     def make_room(self) -> bool:
-        """Removes other kept loads, and at last the trial's own, until the disk has the free space that the trial needs.
+        """Removes kept loads, the trial's own load last, until the disk has the free space that the trial needs.
 
         Returns whether anything was removed.
         """
@@ -102,15 +102,15 @@ class Disk:
         return gone
 
     def remove(self, pattern: str) -> None:
-        """Removes the kept loads whose names match a pattern, with the files beside them."""
+        """Removes the kept loads whose names match a pattern, including the files beside them."""
         remove_inside(self.kept, pattern, self.given["deployment"])
 
     def has_room(self) -> bool:
-        """Returns whether a second copy fits on the disk, and as much again for data that servers add to it."""
+        """Returns whether a second copy fits on the disk and leaves as much space again for data that servers add."""
         return free_mb(self.own) >= 2 * amount(self.own)["bytes"] // 2**20 + self.given["need_mb"]
 
     def keep(self) -> None:
-        """Moves the data to the kept loads. It counts as kept only after `certify`."""
+        """Moves the data to the kept loads. The load counts as kept only after `certify`."""
         self.remove(f"{self.name}*")
         if foreign := foreign_in(self.own, self.given["deployment"]):
             raise NotOursError("; ".join(foreign))
@@ -124,20 +124,20 @@ class Disk:
             json.dump({"trial": self.given["trial"], **amount(self.load)}, file)
 
     def give_back(self) -> None:
-        """Replaces a failed copy by the kept load itself."""
+        """Replaces a failed copy with the kept load itself."""
         remove_inside(self.own, "*", self.given["deployment"])
         for name in os.listdir(self.load):
             os.rename(os.path.join(self.load, name), os.path.join(self.own, name))
 
     def place(self) -> str:
-        """Copies the load into the data folder; returns why that failed, or an empty string."""
+        """Copies the load to the data folder. Returns why this failed, or an empty string."""
         known = self.whole
         problem = ""
         try:
             program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own])
         except AgentError as error:
             problem = str(error).partition("\n")[0]
-        # Write the copy to disk now, because later writes would disturb the trial.
+        # Write the copy to disk now, because writing it later would disturb the trial.
         with suppress(AgentError):
             program.answer(["sync", "-f", self.own])
         if self.given["budget_mb"]:
@@ -146,12 +146,12 @@ class Disk:
             return problem
         there = amount(self.own)
         if any(there[key] != known.get(key) for key in there):
-            return f"{self.load} has {there}, and not what was kept"
+            return f"{self.load} was copied incompletely: {there}"
         return ""
 
 
 def carry_out(given: dict[str, Any]) -> dict[str, Any]:
-    """Carries out the step, and returns the answer."""
+    """Carries out the step and returns the answer."""
     disks = [Disk(base, given) for base in given["data"]]
     note = ""
     if given["state"] == "found":
@@ -159,10 +159,10 @@ def carry_out(given: dict[str, Any]) -> dict[str, Any]:
             disk.begin()
         gone = [disk.make_room() for disk in disks]
         if any(gone):
-            note = "loaded again: there was no room for the load that was kept"
+            note = "loaded again: the kept load was removed, because the disk lacked space"
     elif given["state"] == "room":
         if not all(disk.has_room() for disk in disks):
-            note = f"its load was not kept: there is no room for a second copy at {given['data'][0]}"
+            note = f"its load was not kept: not enough space for a second copy on {given['data'][0]}"
             return {"found": False, "trial": "", "note": note}
         return {"found": True, "trial": "", "note": ""}
     elif given["state"] == "kept":
@@ -178,8 +178,8 @@ def carry_out(given: dict[str, Any]) -> dict[str, Any]:
             disk.remove(f"{disk.name}*")
         if own:
             return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
-        note = f"loaded again: the copy is not whole: {shown(problems[0])}"
-    # The parts on all disks must be from the load of one trial.
+        note = f"loaded again: copying the kept load failed:  {shown(problems[0])}"
+    # The parts on all disks must come from the same trial's load.
     by = {str(disk.whole.get("trial", "")) for disk in disks}
     found = all(disk.whole for disk in disks) and len(by) == 1
     return {
@@ -196,18 +196,18 @@ def answer(
     """Finds, keeps or copies a load.
 
     :param state: ``found`` removes incomplete loads, loads of other experiments and, unless ``need_mb`` are free, further loads.
-        ``room`` returns whether a second copy of the data folders fits. ``kept`` moves the data folders of stopped servers away as the
-        load. ``placed`` copies the load into the empty data folders; if that fails, the trial that made the load gets the load itself
+        ``room`` returns whether a second copy of the data folders fits. ``kept`` keeps the data of stopped servers as the load.
+        ``placed`` copies it to the empty data folders; if that fails, the trial that made the load receives the load itself
     :param data: the user's data folders
     :param role: system of the data, which is in dohyo/ROLE of each data folder
-    :param load: id of the load within the role
+    :param load: id of the load, unique within the role
     :param experiment: folder of the experiment; experiments do not share loads
-    :param deployment: deployment of the mark
-    :param trial: id of the calling trial, which with ``kept`` is the trial that made the load
+    :param deployment: deployment that the folders' marks name
+    :param trial: id of the calling trial; for ``kept``, this trial made the load
     :param controller: the controller that marks the folders, from the lookup ``controller``
     :param need_mb: MiB that must be free on each disk
-    :param budget_mb: for ``placed``: memory limit of the servers in MiB, for which the copy is removed from the page cache;
-        0 without a limit
+    :param budget_mb: for ``placed``: memory limit of the servers in MiB, or 0 without a limit; with a limit, the copy is removed
+        from the page cache
     :returns: ``found``, whether the load exists; ``trial``, the trial that made it; and ``note``, why the load does not exist
     """
     if state not in STATES:

@@ -1,4 +1,4 @@
-"""Finds the process that listens on a port of this host, and whether Dohyo started it.
+"""Finds the process that listens on a port of this host, and checks whether Dohyo started it.
 
 Also starts processes that listen in the background.
 """
@@ -17,8 +17,8 @@ ANY_ADDRESS = "00000000"
 
 
 def sockets(address: str, port: int) -> set[str]:
-    """Returns the sockets that listen on a port of an address, named like the links in /proc/PID/fd."""
-    # The kernel prints an IPv4 address as one number in this machine's byte order, and also at the end of an IPv6 address.
+    """Returns the sockets that listen on an address and port. They are named as the links in /proc/PID/fd."""
+    # The kernel prints an IPv4 address as a number in this machine's byte order. In tcp6, the number is the end of the address.
     number = socket.inet_aton(socket.gethostbyname(address))[::-1].hex().upper()
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -33,7 +33,7 @@ def sockets(address: str, port: int) -> set[str]:
 
 
 def can_listen(address: str, port: int) -> int:
-    """Tries to listen on a port; returns 0 or the error number. Ports of connections that just ended are free, as for servers."""
+    """Tries to listen on a port. Returns 0 or the error number. Ports of connections that just ended are free, as for servers."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -46,7 +46,7 @@ def can_listen(address: str, port: int) -> int:
 
 
 def having(found: set[str]) -> list[str]:
-    """Returns the pids of the processes that have one of these sockets, without those that this user cannot see."""
+    """Returns the pids of the processes that have opened one of these sockets, as far as this user can see them."""
     pids = []
     for link in glob.iglob("/proc/[0-9]*/fd/*"):
         try:
@@ -58,7 +58,7 @@ def having(found: set[str]) -> list[str]:
 
 
 def our_mark(secret: str) -> bytes:
-    """Returns the beginning of the environment variable that marks Dohyo's processes; no process has it without a secret."""
+    """Returns the beginning of the environment variable that marks Dohyo's processes. Without a secret, no process matches."""
     try:
         with open(secret, encoding="ascii") as file:
             return f"DOHYO_SERVICE={file.read().strip()}:".encode()
@@ -67,7 +67,7 @@ def our_mark(secret: str) -> bytes:
 
 
 def carries(pid: str, mark: bytes) -> bool:
-    """Returns whether a process has the mark in its environment, so that Dohyo started it."""
+    """Returns whether the environment of a process contains the mark, which means that Dohyo started the process."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environ:
             return any(word.startswith(mark) for word in environ.read().split(b"\0"))
@@ -76,7 +76,7 @@ def carries(pid: str, mark: bytes) -> bool:
 
 
 def command_of(pids: list[str]) -> str:
-    """Returns the name and pid of the first of these processes."""
+    """Returns the name and pid of the first process."""
     if not pids:
         return "a process of another user"
     try:
@@ -87,7 +87,7 @@ def command_of(pids: list[str]) -> str:
 
 
 def in_background(lifetime: int, work: Callable[[], None]) -> int:
-    """Starts a process that calls `work` in the background; returns its pid. The kernel ends it after `lifetime` seconds."""
+    """Starts a background process that calls `work`, and returns its pid. The kernel ends it after `lifetime` seconds."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -95,7 +95,7 @@ def in_background(lifetime: int, work: Callable[[], None]) -> int:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(lifetime)
             nothing = os.open(os.devnull, os.O_RDWR)
-            for stream in range(3):  # close them: the caller waits for the end of these streams
+            for stream in range(3):  # the caller waits until these streams are closed
                 os.dup2(nothing, stream)
             work()
         finally:

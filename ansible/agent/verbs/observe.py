@@ -1,7 +1,7 @@
 """Samples a host without a deployment, such as a host of an attached system (docs/attach.md).
 
-The sampler's folder belongs to the login user and one deployment. The sampler also ends by itself: soon after it finds that the
-controller is gone, otherwise after `seconds`.
+The sampler's folder belongs to the login user and one deployment. The sampler also ends by itself: after `seconds`, or soon after
+the controller has ended if the controller runs on the same machine.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ PATIENCE = 10  # seconds that a sampler may take to end
 
 
 def answer(state, deployment, seconds=0, controller=""):
-    """Begins or ends sampling the host.
+    """Starts or ends sampling the host.
 
-    :param state: `begin`, `end`, or `leave`, which removes the files of a sampler that has ended
+    :param state: ``begin``, ``end``, or ``leave``, which removes the files of a sampler that has ended
     :param seconds: seconds after which the sampler ends by itself
     :param controller: process that runs the playbook, in the format of sampler.py
-    :returns: `samples`, path of the samples
+    :returns: ``samples``, the path of the file with the samples
     """
     folder = os.path.expanduser(f"~/.dohyo-metrics-{deployment}")
     if state == "leave":
@@ -48,7 +48,7 @@ def begin(folder, seconds, controller):
 
 
 def end(folder):
-    """Ends the sampler if it runs, and waits until it has written its last sample."""
+    """Ends the sampler if it is running, and waits until it has written its last sample."""
     known = proc.read_pid(os.path.join(folder, "pid"))
     if known and proc.is_alive(*known):
         proc.send(signal.SIGTERM, [known[0]])

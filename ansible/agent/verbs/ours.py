@@ -1,11 +1,11 @@
-"""Marks Dohyo's folders on a host, and recognises them. All Python code that removes files on a host uses this module.
+"""Marks and recognises Dohyo's folders on a host. All Python code that removes files on a host uses this module.
 
-A folder's name proves nothing: a site's own database may use the same name. So each folder that deploy.yml or a trial makes, or takes
-over empty, gets a mark, the file ``.dohyo``, which names its deployment. A folder that is not empty and has no mark, or the mark of
-another deployment, is never written to and never removed. Symbolic links below the user's folder are never followed, and mount points
-are never crossed.
+A folder's name is not enough, because a site's own database may use the same name. Therefore, each folder that deploy.yml or a
+trial creates or takes over empty receives a mark: the file ``.dohyo``, which names its deployment. A folder that is not empty and
+has no mark, or the mark of another deployment, is never written to and never removed. Symbolic links below the user's folder are
+never followed, and mount points are never crossed.
 
-A marked folder may also contain other files. MADE lists the files that Dohyo makes. A folder with other files, at any depth, stays.
+A marked folder may also contain other files. MADE lists the files that Dohyo creates. A folder with others, at any depth, stays.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from collections.abc import Collection
 from typing import Any
 
 MARK = ".dohyo"
-# Command that runs a playbook from the folder ansible/ of a checkout, for messages.
+# Command that runs a playbook from a checkout's folder ansible/, for messages.
 PLAYBOOK = "../.venv/bin/ansible-playbook"
-# Pattern of a deployment's id, which a checkout gets with its first deployment.
+# Pattern of a deployment's id, which the first deployment from a checkout creates.
 DEPLOYMENT = "[0-9a-f]{12}"
-# Maximum size of a mark or a note in bytes; real ones have a few hundred.
+# Maximum size of a mark or a note in bytes. Usual sizes are a few hundred bytes.
 _LONGEST = 64 * 1024
-# Prefix of a file's name until the file is complete. Such a file stays if the agent is killed while it writes.
+# Prefix of a file's name until the file is complete. If the agent is killed while it writes, the file remains.
 UNFINISHED = ".dohyo-new."
-# Name of the manifest in a folder of copied files, which has a line of `sha256sum` for each of them.
+# Name of the manifest in a folder of copied files. It contains a line of `sha256sum` for each file.
 MANIFEST = ".sha256"
-# Paths of the files that Dohyo makes in a marked folder, by kind of folder. The parts of a path may be patterns. ROLE stands for each
-# system that the mark names; _STANDS_FOR has the other words in capitals. A path that ends with `/` is only a folder. With `/**` it is
-# a folder with any files of Dohyo's programs, and with `/=` a folder whose MANIFEST lists Dohyo's files. The folders above a path are
-# Dohyo's as well. All other files belong to others and stay, with their folders. The last three files of bin/ are of older versions.
+# Paths that Dohyo creates in a marked folder, for each kind of folder. Parts of a path may be patterns. ROLE stands for each system
+# that the mark names; _STANDS_FOR lists the other words in capitals. A path that ends with `/` is an empty folder. With `/**`, it is a
+# folder with any files of Dohyo's programs; with `/=`, a folder whose MANIFEST lists Dohyo's files. The folders above these paths are
+# also Dohyo's. All other files are foreign and stay, with their folders. The last three files of bin/ are from older versions.
 MADE = {
     "home": """
         trial-under-way  trial-under-way.ROLE  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
@@ -72,9 +72,9 @@ MADE = {
         counted.json  load/**  load-server/**  server/**  hosts/**  *-COUNT/**
     """,
 }
-# Patterns for the words in capitals in MADE.
+# Patterns that the words in capitals in MADE stand for.
 _STANDS_FOR = {
-    # Archives with other names, such as a user's own build, are not copied into these folders.
+    # Archives with other names, such as a user's own build, are not copied to these folders.
     "ARCHIVE": ("*.tgz", "*.tar.*", "*.deb", "*.rpm", "tmp????????"),
     "DIGEST": ("[0-9a-f]" * 16,),
     "SHA256": ("[0-9a-f]" * 64,),
@@ -82,21 +82,21 @@ _STANDS_FOR = {
     "COUNT": ("[0-9]", "[0-9][0-9]", "[0-9][0-9][0-9]"),
 }
 _SHOWN_ENTRIES = 4
-# Typical names in data folders, and the program that each belongs to.
+# Typical names in data folders, each with the program that uses it.
 _TELLTALES = [
     ("ibdata1", "MySQL or MariaDB"), ("aria_log_control", "MariaDB"), ("*.ibd", "MySQL or MariaDB"),
     ("PG_VERSION", "PostgreSQL"), ("commitlog", "Cassandra"), ("hbase.version", "HBase"),
     ("zookeeper", "ZooKeeper"), ("WiredTiger", "MongoDB"),
-    ("*.rdb", "Redis"), ("lost+found", "a file system of its own"),
+    ("*.rdb", "Redis"), ("lost+found", "a separate file system"),
 ]  # fmt: skip
 
 
 class NotOursError(Exception):
-    """Raised for a path that is not Dohyo's; the text has the path, its likely content, and what to do."""
+    """Raised for a path that is not Dohyo's. The text states the path, its likely content, and what to do."""
 
 
 def read_object(path: str) -> dict[str, Any]:
-    """Returns the JSON object in a small file, which any user may have written; empty for links, pipes and other content."""
+    """Returns the JSON object in a small file that any user may have written. For links, pipes and other content, it is empty."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -113,26 +113,26 @@ def read_object(path: str) -> dict[str, Any]:
 
 
 def new_mark(deployment: str, controller: dict[str, Any]) -> dict[str, Any]:
-    """Returns a mark with the current time; `controller` is the value of the lookup of that name."""
+    """Returns a mark with the current time. `controller` is the result of the lookup of the same name."""
     who = {key: controller.get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
     systems = list(controller.get("systems") or [])
     return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "systems": systems, **who}
 
 
 def existing(path: str) -> str:
-    """Returns this path, or the nearest folder above it that exists."""
+    """Returns the path itself if it exists, otherwise the nearest existing folder above it."""
     while not os.path.exists(path):
         path = os.path.dirname(path)
     return path
 
 
 def free_mb(path: str) -> int:
-    """Returns the free space in MiB of the file system of this path, which need not exist."""
+    """Returns the free space in MiB on the file system that contains a path. The path need not exist."""
     return shutil.disk_usage(existing(path)).free // 2**20
 
 
 def read_mark(folder: str) -> dict[str, Any]:
-    """Returns the mark of a folder; empty if the file is missing or is not a mark."""
+    """Returns the mark of a folder. It is empty if the file is missing or is not a mark."""
     mark = read_object(os.path.join(folder, MARK))
     return mark if re.fullmatch(DEPLOYMENT, str(mark.get("deployment"))) else {}
 
@@ -144,7 +144,7 @@ def whose(mark: dict[str, Any]) -> str:
 
 
 def contents(folder: str) -> str:
-    """Returns a phrase that describes the likely content of a folder."""
+    """Returns a phrase that describes what a folder probably contains."""
     names = sorted(os.listdir(folder))
     inner = [f"{name}/{below}" for name in names[:50] for below in _names(os.path.join(folder, name))[:50]]
     for pattern, what in _TELLTALES:
@@ -176,13 +176,13 @@ def _names(folder: str) -> list[str]:
 
 
 def path_of(base: str, below: str = "") -> str:
-    """Returns the path of the folder ``below`` the user's folder ``base``, whose own path may contain links.
+    """Returns the path of the folder ``below`` in the user's folder ``base``. The path of ``base`` may contain links.
 
-    Raises NotOursError for a path that leads out of ``base``, and for a link below it.
+    Raises NotOursError if the path leads out of ``base`` or contains a link below it.
     """
     if not os.path.isabs(base) or "\0" in base + below:
-        raise NotOursError(f"the folder {base!r} has no absolute path; name one that begins with /")
-    # Ansible's modules would expand the variable, and use another folder.
+        raise NotOursError(f"the folder {base!r} does not have an absolute path; name one that begins with /")
+    # Ansible's modules would expand the variable and use another folder.
     if re.search(r"\$[A-Za-z_{]", base):
         raise NotOursError(f"the folder {base!r} has a variable in its path, which Ansible may expand; name one without")
     path = os.path.realpath(base)
@@ -198,14 +198,14 @@ def path_of(base: str, below: str = "") -> str:
 
 
 def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
-    """Returns why a folder must not be changed; empty if it is the deployment's, empty, or does not exist.
+    """Returns why a folder must not be changed, or "" if it belongs to the deployment, is empty, or does not exist.
 
-    An empty ``deployment`` accepts any deployment. Files named in ``beside`` may be in a folder before it is marked.
+    An empty ``deployment`` accepts any deployment. An unmarked folder may contain the files named in ``beside``.
     """
     if not os.path.lexists(folder):
         return ""
     if not os.path.isdir(folder):
-        return f"{folder} is not a folder; remove it, or name another place"
+        return f"{folder} is not a folder; remove it, or name another folder"
     try:
         mark, entries = read_mark(folder), set(os.listdir(folder)) - set(beside)
     except OSError as error:
@@ -219,7 +219,7 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
         return (
             f"{folder} is not empty and does not carry Dohyo's mark: it contains {contents(folder)}; name another folder, or move that away"
         )
-    # Check only these kinds for copies: in a moved checkout, the marks of other folders have the old place.
+    # Check only these kinds for copies, because in a moved checkout, the marks of other folders contain the old path.
     original = _original(folder, mark) if _kind(mark) in ("data", "kept") else ""
     return _copy_of(folder, original) if original else ""
 
@@ -243,14 +243,14 @@ def claim(
     *,
     dry: bool = False,
 ) -> bool:
-    """Makes a folder with its parents, or takes over an empty folder, and marks it; returns whether anything changed.
+    """Creates a folder with its parents, or takes over an empty folder, and marks it. Returns whether anything changed.
 
-    Raises NotOursError like :func:`check`, and OSError if the folder cannot be made.
+    Raises NotOursError like :func:`check`, and OSError if the folder cannot be created.
     """
-    # Read the mark before the check, so that a mark that another process writes in between does not count.
+    # Read the mark before the check, so that a mark that another process writes in between is ignored.
     there = read_mark(folder)
     check(folder, deployment, beside)
-    # The mark records the topmost folder made here, which is removed together with the marked one. Older folders stay.
+    # The mark records the topmost folder created here, which is removed with the marked one. Folders that existed before stay.
     wanted = {
         **mark,
         "made": there.get("made", "") if there else _made_with(folder, deployment),
@@ -272,7 +272,7 @@ def claim(
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(json.dumps(wanted, indent=1, sort_keys=True) + "\n")
-                # Sync the mark: after a crash of the host, an empty mark would leave the data without an owner.
+                # Sync the mark, because if a crash of the host left an empty mark, the data would not be recognised as Dohyo's.
                 file.flush()
                 os.fsync(file.fileno())
             if there:
@@ -299,7 +299,7 @@ def _place(folder: str) -> dict[str, Any]:
 
 
 def _made_with(folder: str, deployment: str) -> str:
-    """Returns the topmost folder made for this folder, or for a marked folder beside it; it is removed with the last of them."""
+    """Returns the topmost folder created for this folder or for a marked folder beside it. It is removed with the last of them."""
     around = os.path.dirname(folder)
     for name in _names(around):
         mark = read_mark(os.path.join(around, name))
@@ -317,18 +317,18 @@ def _first_missing(folder: str) -> str:
 
 
 def _kind(mark: dict[str, Any]) -> str:
-    """Returns the kind of the marked folder, a key of MADE; marks of older versions lack it."""
+    """Returns the kind of a marked folder, which is a key of MADE. Marks of older versions do not state it."""
     return str(mark.get("kind") or ("data" if mark.get("experiment") or mark.get("makes") else "home"))
 
 
 def _original(folder: str, mark: dict[str, Any]) -> str:
-    """Returns the folder that a mark was made for if the mark was copied here; empty for the original and for a moved folder."""
+    """Returns the folder that a copied mark was created for. For the original and for a moved folder, returns an empty string."""
     made_for = str(mark.get("folder", ""))
     return "" if made_for in ("", printable(folder)) or mark.get("inode") == os.lstat(folder).st_ino else made_for
 
 
 class Rules:
-    """Rules that tell which files in a marked folder Dohyo made."""
+    """Decides which files in a marked folder were created by Dohyo."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
         # Marks of older versions do not name the systems.
@@ -341,7 +341,7 @@ class Rules:
         self._listed: dict[str, set[str] | None] = {}
 
     def __contains__(self, names: tuple[str, ...]) -> bool:
-        """Returns whether Dohyo made the path with these names below the folder."""
+        """Returns whether Dohyo created the path that consists of these names below the folder."""
         folder = stat.S_ISDIR(os.lstat(os.path.join(self._owner, *names)).st_mode)
         unfinished = re.fullmatch(re.escape(UNFINISHED) + r"\w{8}", "".join(names[-1:]))
         if unfinished or re.fullmatch(re.escape(MARK) + r"(\.\d+)?", "/".join(names)):
@@ -362,7 +362,7 @@ class Rules:
         return False
 
     def leads(self, names: tuple[str, ...]) -> bool:
-        """Returns whether these names are a folder in which Dohyo makes files, or lead to one."""
+        """Returns whether these names are the path of a folder in which Dohyo creates files, or of a folder above one."""
         return any(len(names) < len(word) and all(map(fnmatch.fnmatchcase, names, word)) for word in self._made)
 
     def _lists(self, names: tuple[str, ...], depth: int) -> bool:
@@ -375,9 +375,9 @@ class Rules:
 
 
 def listed(folder: str) -> set[str] | None:
-    """Returns the paths that a folder's manifest lists, with their folders and the manifest itself; None without a manifest.
+    """Returns the paths that a folder's manifest lists, their folders, and the manifest itself, or None without a manifest.
 
-    If the manifest is not a regular file, the result is empty. Raises OSError if it cannot be read.
+    If the manifest is not a regular file, the result is empty. Raises OSError if the manifest cannot be read.
     """
     path = os.path.join(folder, MANIFEST)
     if not os.path.lexists(path):
@@ -395,12 +395,12 @@ def listed(folder: str) -> set[str] | None:
 
 
 class Contents:
-    """Content of a marked folder, sorted into Dohyo's paths and foreign ones."""
+    """Sorts the content of a marked folder into Dohyo's paths and foreign paths."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
-        self.ours: list[str] = []  # paths without foreign files below them; a folder's mark comes last
-        self.foreign: list[str] = []  # foreign paths, each with the reason
-        # Manifests of folders with foreign files. They are needed to recognise Dohyo's files as long as the folder's mark stays.
+        self.ours: list[str] = []  # paths with no foreign files below them; the mark of a folder comes last
+        self.foreign: list[str] = []  # sentences about foreign paths, each with the reason
+        # Manifests of folders with foreign files. While a folder's mark stays, its manifest is needed to recognise Dohyo's files.
         self.manifests: list[str] = []
         self.keeps_mark = False
         self._owner = owner
@@ -409,7 +409,7 @@ class Contents:
         self._mounts = set(mounts())
 
     def sort(self, path: str, names: tuple[str, ...], rules: Rules | None = None) -> None:
-        """Sorts a path and everything below it; ``names`` are the parts of the path below the marked folder of the rules."""
+        """Sorts a path and everything below it. ``names`` are the parts of the path below the rules' marked folder."""
         rules = rules or self._rules
         ours, foreign = len(self.ours), len(self.foreign)
         try:
@@ -430,7 +430,7 @@ class Contents:
             self.ours[ours:] = [path]
 
     def refuse_mounts_above(self, path: str, owner: str) -> bool:
-        """Returns whether the path is in a file system mounted below the owner; adds its mount point to `foreign`."""
+        """Returns whether the path is on a file system mounted below the owner. If so, adds its mount point to `foreign`."""
         while (path := os.path.dirname(path)).startswith(owner + "/"):
             if path in self._mounts:
                 self.foreign.append(f"{path} is a mount point that Dohyo did not make; unmount it first")
@@ -442,7 +442,7 @@ class Contents:
         if not reason and path != self._owner and (original := _original(path, mark)):
             reason = _copy_of(path, original)
         if not reason and (reason := unexpected(path)):
-            # Dohyo made this folder, but it stays. Keep the mark of the folder around it, which has the id needed to remove it later.
+            # Dohyo created this folder, but it stays. Keep the mark of the enclosing folder, whose id is needed to remove it later.
             self.keeps_mark = True
         if reason:
             self.foreign.append(reason)
@@ -461,7 +461,7 @@ class Contents:
                     self.sort(os.path.join(path, name), (*names, name), rules)
 
     def _sort_unknown(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
-        """Sorts a path that the rules do not list: it may lead to a marked data folder, where the user has put it."""
+        """Sorts a path that the rules do not list. The user may have placed a marked data folder below it."""
         folder = stat.S_ISDIR(os.lstat(path).st_mode)
         made = [str(mark.get("made", "")) for mark in self._marks_below(path)] if folder else []
         if not any(first and (path + "/").startswith(first + "/") for first in made):
@@ -478,10 +478,10 @@ class Contents:
 
 
 def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str] | None = None) -> list[str]:
-    """Removes a marked folder; returns the removed paths. A folder that existed before Dohyo marked it is only emptied.
+    """Removes a marked folder and returns the removed paths. A folder that existed before Dohyo marked it is only emptied.
 
-    Adds foreign files to the list ``foreign`` and keeps them, with their folders. Without that list, a foreign file raises NotOursError,
-    and nothing is removed. A folder without the deployment's mark raises it, too. Raises OSError if removing is impossible.
+    Foreign files are kept with their folders and added to the list ``foreign``. Without that list, a foreign file raises
+    NotOursError, and nothing is removed. So does a folder without the deployment's mark. Raises OSError if removing is impossible.
     """
     check(folder, deployment)
     mark = read_mark(folder)
@@ -517,9 +517,9 @@ def remove_inside(
     dry: bool = False,
     foreign: list[str] | None = None,
 ) -> list[str]:
-    """Removes the matches of a pattern, such as ``run/mysql-*``, in a marked folder; returns the removed paths.
+    """Removes the paths in a marked folder that match a pattern, such as ``run/mysql-*``. Returns the removed paths.
 
-    Only the last part is a pattern. Raises like :func:`remove`, also if the owner is not empty and has no mark.
+    Only the last part may be a pattern. Raises like :func:`remove`, and also if the owner is not empty and has no mark.
     """
     parent, _, last = pattern.rpartition("/")
     if last in ("", ".", ".."):
@@ -538,17 +538,17 @@ def remove_inside(
 
 
 def remove_path(path: str) -> None:
-    """Removes a path in a folder with any deployment's mark. Raises like :func:`remove`."""
+    """Removes a path in a folder that carries the mark of any deployment. Raises like :func:`remove`."""
     if os.path.lexists(path):
         owner = _owner_of(path)
         if owner:
             _remove_in(owner, [path], None)
             return
-        raise NotOursError(f"{path} is in no folder that carries Dohyo's mark; remove it yourself if nothing needs it")
+        raise NotOursError(f"{path} is not in a folder that carries Dohyo's mark; if it is not needed, remove it yourself")
 
 
 def refuse_links(path: str) -> None:
-    """Raises NotOursError if the path, or a folder between it and the marked folder around it, is a link."""
+    """Raises NotOursError if the path or a folder between it and the enclosing marked folder is a link."""
     around = path
     while around != "/":
         around = os.path.dirname(around)
@@ -558,7 +558,7 @@ def refuse_links(path: str) -> None:
 
 
 def _owner_of(path: str) -> str:
-    """Returns the nearest marked folder around a path; empty without one, and if a link is in between."""
+    """Returns the nearest marked folder above a path, or an empty string if there is none or a link is in between."""
     while path != "/" and not os.path.islink(path):
         path = os.path.dirname(path)
         if read_mark(path):
@@ -585,7 +585,7 @@ def _accept(contents: Contents, foreign: list[str] | None) -> None:
 
 
 def foreign_in(folder: str, deployment: str) -> list[str]:
-    """Returns the foreign files in a marked folder, or why it is not Dohyo's; empty if it is empty or does not exist."""
+    """Returns the foreign files in a marked folder, or why the folder is not Dohyo's. An empty or missing folder has none."""
     found: list[str] = []
     try:
         remove(folder, deployment, dry=True, foreign=found)
@@ -595,7 +595,7 @@ def foreign_in(folder: str, deployment: str) -> list[str]:
 
 
 def unlisted(folder: str) -> list[str]:
-    """Returns why a folder of copied files must not be replaced: a line for each file that its manifest does not list."""
+    """Returns why a folder of copied files must not be replaced. The result has a line for each file that the manifest omits."""
     known = listed(folder) or set()
     return [
         f"{os.path.join(place, name)} was not made by Dohyo; move it away"
@@ -606,9 +606,9 @@ def unlisted(folder: str) -> list[str]:
 
 
 def unexpected(folder: str) -> str:
-    """Returns why a data folder must not be removed: kept servers contain data that no trial made.
+    """Returns why a data folder must not be removed, which is the case if users added data to servers that were kept.
 
-    The mark's `makes` has patterns of the folders that a trial makes, by their parent's path; if that ends with a slash, also of files.
+    The mark's `makes` maps paths to patterns of the folders, and after a final slash also files, that a trial creates there.
     """
     for below, patterns in dict(read_mark(folder).get("makes") or {}).items():
         place = path_of(folder, below.rstrip("/"))
@@ -623,7 +623,7 @@ def unexpected(folder: str) -> str:
 
 
 def links_in(folder: str, *, deep: bool = True) -> str:
-    """Returns why nothing may be written into a marked folder: an entry is a link, which would lead elsewhere."""
+    """Returns why a marked folder must not be written to, which is the case if an entry is a link."""
     mark = read_mark(folder)
     rules = Rules(folder, mark)
     waiting: list[tuple[str, ...]] = [()] if mark else []
@@ -638,12 +638,12 @@ def links_in(folder: str, *, deep: bool = True) -> str:
 
 
 def _last(name: str) -> tuple[int, str]:
-    """Returns a sort key that puts marks and manifests last, so that an interrupted removal can be continued."""
+    """Returns a sort key that places marks and manifests last, so that an interrupted removal can be continued."""
     return ((MANIFEST, MARK).index(name) + 1 if name in (MANIFEST, MARK) else 0, name)
 
 
 def _delete_all(paths: list[str], foreign: list[str] | None) -> bool:
-    """Removes the paths, but a mark only if all paths before it are gone; returns whether all are gone."""
+    """Removes the paths, but a mark or manifest only if nothing before it failed. Returns whether all paths were removed."""
     failures: list[OSError] = []
     for path in paths:
         if failures and os.path.basename(path) in (MARK, MANIFEST):
@@ -662,7 +662,7 @@ def _delete_all(paths: list[str], foreign: list[str] | None) -> bool:
 
 
 def _report(failures: list[OSError], foreign: list[str] | None) -> None:
-    """Adds the paths that could not be removed to `foreign`; without that list, raises the first failure."""
+    """Adds the paths that could not be removed to `foreign`. If that is None, raises the first failure."""
     if failures and foreign is None:
         raise failures[0]
     if foreign is not None:
@@ -670,7 +670,7 @@ def _report(failures: list[OSError], foreign: list[str] | None) -> None:
 
 
 def _opened(folder: str) -> int:
-    """Returns a descriptor of a folder. Follows no links, as one may have been made since the check."""
+    """Returns a descriptor of a folder. Does not follow links, because one may have been created since the check."""
     at = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     for name in filter(None, folder.split("/")):
         try:
@@ -682,7 +682,7 @@ def _opened(folder: str) -> int:
 
 
 def _delete(path: str, parent: int, failures: list[OSError]) -> None:
-    """Removes a file, a link (not its target), or a folder with its content; ``parent`` is a descriptor of the folder around it."""
+    """Removes a file, a link (not its target), or a folder with its content. ``parent`` is a descriptor of the parent folder."""
     name, before = os.path.basename(path), len(failures)
     try:
         if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
@@ -691,7 +691,7 @@ def _delete(path: str, parent: int, failures: list[OSError]) -> None:
         folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
         try:
             if os.fstat(folder).st_dev != os.fstat(parent).st_dev:
-                raise OSError(errno.EBUSY, "something is mounted there")
+                raise OSError(errno.EBUSY, "a file system is mounted on it")
             for below in sorted(os.listdir(folder), key=_last):
                 if len(failures) == before or below not in (MARK, MANIFEST):
                     _delete(os.path.join(path, below), folder, failures)
@@ -700,7 +700,7 @@ def _delete(path: str, parent: int, failures: list[OSError]) -> None:
         if len(failures) == before:
             os.rmdir(name, dir_fd=parent)
     except OSError as error:
-        if error.errno != errno.ENOENT:  # another process has removed it
+        if error.errno != errno.ENOENT:  # another process may have removed it
             failures.append(OSError(error.errno, error.strerror, path))
 
 

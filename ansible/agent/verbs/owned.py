@@ -1,7 +1,7 @@
-"""Checks, marks or removes Dohyo's folders on a host; no other verb removes folders.
+"""Checks, marks or removes Dohyo's folders on a host. No other verb removes folders.
 
-Dohyo's folders have a mark (ours.py). A folder that is not empty and has no mark, or the mark of another deployment, is refused. The
-message has its path, its likely content, and what to do. A folder with files that Dohyo did not make is not removed either.
+Dohyo's folders carry a mark (ours.py). A folder that is not empty and has no mark, or another deployment's, is refused. The message
+states its path, its likely content, and what to do. A folder with files that Dohyo did not create is not removed either.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STATES = ("checked", "present", "absent", "fresh")
 
 
 def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
-    """Returns the paths of the folders; for a pattern, of existing ones. Adds paths that lead out of their base to `problems`."""
+    """Returns the paths of the folders, where a pattern yields existing ones. Reports paths that leave their base in `problems`."""
     found: list[str] = []
     waiting = [(base, below) for base, below in pairs]
     for base, below in waiting:
@@ -51,7 +51,7 @@ def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
 
 
 class Folders:
-    """The folders of a request, and the steps that it may need."""
+    """Implements the steps of a request for its folders."""
 
     def __init__(self, given: dict[str, Any], dry: bool) -> None:
         self._given = given
@@ -64,7 +64,7 @@ class Folders:
         self._folders = folders_of(given["folders"], self.problems)
 
     def check(self) -> None:
-        """Finds folders that are not Dohyo's; raises NotOursError for them unless the state permits them."""
+        """Finds folders that are not Dohyo's, and raises NotOursError for them unless the state permits them."""
         for folder in [*self._folders, *filter(None, [self._home])]:
             self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
             if self._given["state"] != "absent":
@@ -73,7 +73,7 @@ class Folders:
             raise NotOursError("; ".join(self.problems))
 
     def remove(self) -> None:
-        """Removes Dohyo's files; without ``leave``, removes nothing from a folder that also contains foreign files."""
+        """Removes Dohyo's files. Without ``leave``, removes nothing if a folder also contains foreign files."""
         if self._dry or not self._given["leave"]:
             self._remove(dry=True)
         if not self._dry:
@@ -90,7 +90,7 @@ class Folders:
             self.removed += remove_inside(self._home, pattern, self.deployment, dry=dry, foreign=foreign)
 
     def claim(self) -> None:
-        """Makes and marks the folders."""
+        """Creates and marks the folders."""
         own = read_mark(self._folders[0]).get("deployment") if self._folders else ""
         self.deployment = self.deployment or own or secrets.token_hex(6)
         mark = new_mark(self.deployment, self._given["controller"])
@@ -111,30 +111,30 @@ def answer(
 ) -> dict[str, Any]:  # fmt: skip
     """Checks, marks or removes Dohyo's folders.
 
-    :param state: ``checked`` reports problems. ``present`` makes the folders, or takes over empty ones, and marks them. ``absent``
-        removes the folders and their content, and ``inside``. ``fresh``: absent, then present
-    :param deployment: deployment of the mark. If empty, ``present`` uses the one in the folder's mark or a new one; others accept any
-    :param folders: pairs of the user's folder and the path below it, which may be empty or have * as its last part
+    :param state: ``checked`` reports problems. ``present`` creates the folders, or takes over empty ones, and marks them.
+        ``absent`` removes the folders with their content, and the paths ``inside``. ``fresh`` does both: absent, then present
+    :param deployment: deployment of the mark. If empty, ``present`` uses that of the mark or a new one; other states accept any
+    :param folders: pairs of the user's folder and a path below it, which may be empty or end with *
     :param home: a marked folder that stays
     :param inside: paths to remove in ``home``; the last part of each may be a pattern
-    :param beside: names of files that may be in a folder before it is marked
-    :param makes: patterns of the folders that a trial makes, by their parent's path below each folder; if that ends with a slash, also
-        of files. Anything else is a user's data, and prevents the removal
-    :param kind: key of MADE (ours.py) for the folders; empty: ``data`` with an experiment, otherwise ``home``
-    :param leave: whether to keep foreign files, report them in ``problems``, and remove the rest, instead of failing
+    :param beside: names of files that an unmarked folder may contain
+    :param makes: maps paths below each folder to patterns of the folders that a trial creates there; if a path ends with a slash,
+        also of files. Everything else is a user's data and prevents the removal
+    :param kind: key of MADE (ours.py) for the folders; if empty, ``data`` with an experiment, otherwise ``home``
+    :param leave: whether to keep foreign files, report them in ``problems`` and remove the rest, or to fail
     :param controller: the controller that marks the folders, from the lookup ``controller``
     :param experiment: folder of the evidence of the trial that uses the folders
-    :param owner: user who becomes the owner of the mark and of new folders if this process is root; empty: root stays the owner
-    :param dry: whether to report the changes without making them
-    :returns: ``problems`` (foreign paths, with the reasons), ``removed`` (paths that were removed, or would be) and ``deployment``
-    :raises AgentError: for a foreign path; the text says what to do
+    :param owner: user who becomes the owner of the mark and of new folders if this process is root; if empty, root stays the owner
+    :param dry: whether to report changes without making them
+    :returns: ``problems`` (foreign paths with reasons), ``removed`` (paths that were or would be removed) and ``deployment``
+    :raises AgentError: for a foreign path; the message says what to do
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     if kind not in ("", *MADE):
         raise AgentError(f"kind '{kind}': must be one of {', '.join(MADE)}")
     if not re.fullmatch(f"|none|{DEPLOYMENT}", deployment):
-        raise AgentError(f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
+        raise AgentError(f"deployment {deployment!r}: must be twelve digits from 0 to f, as in .dohyo")
     given = {
         "state": state, "deployment": deployment, "folders": folders, "home": home, "inside": inside, "beside": beside,
         "makes": makes or {}, "kind": kind, "leave": leave, "controller": controller or {}, "experiment": experiment, "owner": owner,

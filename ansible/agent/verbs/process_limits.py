@@ -19,13 +19,13 @@ def pids_of(run: str, name: str) -> list[str]:
 
 
 def cgroup_of(pid: str) -> str:
-    """Returns the path of the process's cgroup in the hierarchy of version 2; empty without that hierarchy."""
+    """Returns the path of the process's cgroup in the hierarchy of version 2, or an empty string without that hierarchy."""
     with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as lines:
         return next((line.rstrip("\n")[3:] for line in lines if line.startswith("0::")), "")
 
 
 def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
-    """Returns the lowest memory limit, in bytes, of the cgroups that contain all processes; without one, None and the reason.
+    """Returns the lowest memory limit, in bytes, of the cgroups that contain all processes, or None and the reason.
 
     :param paths: cgroups of the processes, from :func:`cgroup_of`
     """
@@ -51,7 +51,7 @@ def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
 
 
 def listed(numbers: set[int]) -> str:
-    """Returns numbers as the kernel writes them: 0-3,8."""
+    """Returns numbers in the kernel's format, such as 0-3,8."""
     ranges: list[list[int]] = []
     for number in sorted(numbers):
         if ranges and ranges[-1][1] == number - 1:
@@ -62,7 +62,7 @@ def listed(numbers: set[int]) -> str:
 
 
 def cpus_of(pids: list[str]) -> str:
-    """Returns the processors on which any thread of the processes may run; empty if these are all processors of the host."""
+    """Returns the processors on which the threads of these processes may run, or "" if these are all processors of the host."""
     found: set[int] = set()
     for pid in pids:
         for task in glob.glob(f"/proc/{pid}/task/*"):
@@ -80,8 +80,8 @@ def answer(run: str, name: str) -> dict[str, Any]:
 
     :param run: folder `run` in Dohyo's home
     :param name: NAME of the processes that were started as NAME or NAME-PART
-    :returns: ``memory_mb``, the limit in MiB of the cgroups that contain all processes; null without a limit, with the reason in
-        ``why``; ``cpus``, the processors on which their threads may run, such as 0-3,8, empty for all; ``processes``, their number
+    :returns: ``memory_mb``, the limit in MiB of the cgroups that contain all processes, or null without a limit; ``why``, the
+        reason for null; ``cpus``, the processors on which threads may run, such as 0-3,8 (empty: all); ``processes``, their number
     """
     pids = pids_of(os.path.expanduser(os.path.expandvars(run)), name)
     memory, why = limit_of([cgroup_of(pid) for pid in pids])

@@ -8,20 +8,20 @@ import threading
 from failure import AgentError
 
 PATIENCE = 10  # seconds between TERM and KILL
-# Running programs. `end_all` ends them; after it, no program starts.
+# Running programs. `end_all` ends them and prevents further starts.
 _running = set()
 _lock = threading.Lock()
 _gone = False
 
 
 def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None, environment=None):
-    """Runs a program without a shell; returns its output as `stdout` and `stderr`, and its exit code as `rc`.
+    """Runs a program without a shell. Returns its output as `stdout` and `stderr`, and its exit code as `rc`.
 
-    :param creates: path; if it exists, the program does not run
-    :param removes: path; if it does not exist, the program does not run
+    :param creates: path; if it exists, the program is not run
+    :param removes: path; if it does not exist, the program is not run
     :param timeout: seconds after which the program is ended with all processes of its session
     :param environment: environment variables that are added to those of this process
-    :raises AgentError: with the program's output, if its exit code is not 0
+    :raises AgentError: if the program's exit code is not 0; contains the program's output
     """
     if (creates and os.path.exists(creates)) or (removes and not os.path.exists(removes)):
         return {"rc": 0, "stdout": "", "stderr": "", "changed": False}
@@ -46,10 +46,10 @@ def text(output):
 
 
 def begin(command, folder, environment):
-    """Starts a program in a new session; raises AgentError if that fails, or after `end_all`."""
+    """Starts a program in a new session. Raises AgentError if this fails or `end_all` was called."""
     with _lock:
         if _gone:
-            raise AgentError("the controller is gone")
+            raise AgentError("the connection to the controller was lost")
         try:
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=environment,
@@ -62,16 +62,16 @@ def begin(command, folder, environment):
 
 
 def end(process):
-    """Ends a program with all processes of its session; returns its output."""
+    """Ends a program with all processes of its session, and returns its output."""
     kill(process)
     try:
         return process.communicate(timeout=1)
-    except subprocess.TimeoutExpired as error:  # a descendant in another session keeps the pipes open
+    except subprocess.TimeoutExpired as error:  # a descendant in another session may keep the pipes open
         return error.stdout or b"", error.stderr or b""
 
 
 def kill(process):
-    """Sends TERM to a program and all processes of its session, and KILL after PATIENCE."""
+    """Sends TERM to a program and all processes of its session, and KILL after PATIENCE seconds."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -84,7 +84,7 @@ def kill(process):
 
 
 def end_all():
-    """Ends all running programs, and prevents further starts."""
+    """Ends all running programs and prevents further starts."""
     global _gone  # noqa: PLW0603 - the state of this process
     with _lock:
         _gone = True

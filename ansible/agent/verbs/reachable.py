@@ -1,6 +1,6 @@
 """Tests whether hosts can reach each other on the ports that servers will use.
 
-``listen`` starts a process that listens for up to two minutes on the free ports, and on one port that the kernel chooses.
+``listen`` starts a process that listens on the free ports, and on a port that the kernel chooses, for up to two minutes.
 ``try`` connects to the ports of other hosts.
 """
 
@@ -19,7 +19,7 @@ from listeners import in_background
 
 # Seconds after which the kernel ends the listening process.
 LIFETIME = 120
-# Seconds to wait for a connection, so that the kernel can repeat its first packet, which it does after 1 s.
+# Seconds to wait for a connection. The kernel repeats a lost first packet after 1 s.
 PATIENCE = 3
 # Maximum number of simultaneous connections.
 TOGETHER = 200
@@ -28,7 +28,7 @@ CANARY = "one that the kernel chooses, as for the canary"
 
 
 def listener(address: str, port: int) -> socket.socket:
-    """Returns a listening socket; raises OSError if that is impossible."""
+    """Returns a listening socket. Raises OSError if the host cannot listen on the address and port."""
     family, kind, protocol, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
     found = socket.socket(family, kind, protocol)
     try:
@@ -56,7 +56,7 @@ def accept_all(sockets: list[socket.socket]) -> None:
 
 
 def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
-    """Starts a process that listens on free ports; returns its pid, and all ports on which a process listens now."""
+    """Starts a process that listens on free ports. Returns its pid, and all ports on which any process now listens."""
     sockets, found, seen = [], {}, set()
     for name, port in {**ports, CANARY: 0}.items():
         if port not in seen:
@@ -71,10 +71,10 @@ def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
 
 
 async def obstacle(address: str, port: int) -> str:
-    """Returns why a port cannot be reached; empty if it can."""
+    """Returns why a port cannot be reached, or an empty string if it can."""
     try:
         _, writer = await asyncio.wait_for(asyncio.open_connection(address, port), PATIENCE)
-    except (asyncio.TimeoutError, TimeoutError):  # both are one class only since Python 3.11
+    except (asyncio.TimeoutError, TimeoutError):  # before Python 3.11, these are two classes
         return f"no answer within {PATIENCE} s"
     except OSError as error:
         return os.strerror(error.errno) if error.errno else str(error)
@@ -83,7 +83,7 @@ async def obstacle(address: str, port: int) -> str:
 
 
 def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried: int) -> str:
-    """Returns a sentence that names the ports of another host that this host cannot reach, and the reasons."""
+    """Returns a sentence with the ports of another host that this host cannot reach, and the reasons."""
     names = [f"{port} ({name})" for name, (port, _) in failed.items()]
     some = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     which = f"any of {tried} ports" if len(names) == tried > 1 else f"port{'s' * (len(names) > 1)} {some}"
@@ -95,7 +95,7 @@ def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried:
 
 
 async def attempt(targets: dict[str, dict[str, Any]]) -> list[str]:
-    """Connects to all ports of all targets; returns a sentence for each target with ports that cannot be reached."""
+    """Connects to all ports of all targets. Returns a sentence for each target with ports that cannot be reached."""
     gate = asyncio.Semaphore(TOGETHER)
     failed: dict[str, dict[str, tuple[int, str]]] = {}
 
@@ -119,10 +119,10 @@ def answer(
 
     :param state: ``listen`` or ``try``
     :param address: for ``listen``: address to listen on
-    :param ports: for ``listen``: port by purpose
-    :param targets: for ``try``: the answers of ``listen``, by host
-    :returns: for ``listen``: ``pid`` of the process to end afterwards, ``address``, and ``ports`` by purpose, without ports on which
-        listening is not permitted; for ``try``: ``problems``, a sentence for each host that cannot be reached
+    :param ports: for ``listen``: port for each purpose
+    :param targets: for ``try``: the answer of ``listen`` for each host
+    :returns: for ``listen``: ``pid`` of the process to end afterwards, ``address``, and ``ports`` for each purpose, except ports on
+        which listening is not permitted; for ``try``: ``problems``, a sentence for each host that cannot be reached
     :raises AgentError: for an invalid address or port
     """
     if state not in ("listen", "try"):

@@ -1,4 +1,4 @@
-"""Packs and unpacks folders on a host; the controller's side is in plugins/action/transfer_folder.py and conducting/hosts.py."""
+"""Packs and unpacks folders on a host. plugins/action/transfer_folder.py and conducting/hosts.py are the controller's side."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import zipfile
 from failure import AgentError
 from ours import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
 
-PART = 4 * 2**20  # bytes of a part
-archives = []  # the archive that `pack` made last, until `read` has reached its end
+PART = 4 * 2**20  # size of a part in bytes
+archives = []  # the last archive that `packed` created, until `read` has reached its end
 
 
 def read_manifest(folder: str) -> str:
-    """Returns the manifest of the files that were last unpacked to this folder; empty without one, or if a file is missing."""
+    """Returns the manifest of the files that were last unpacked to this folder, or "" if one of them is missing."""
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
             manifest = file.read()
@@ -27,12 +27,12 @@ def read_manifest(folder: str) -> str:
 
 
 def digest_of(manifest: str) -> str:
-    """Returns the SHA-256 of a manifest; empty for an empty manifest."""
+    """Returns the SHA-256 of a manifest. For an empty manifest, the result is empty."""
     return hashlib.sha256(manifest.encode()).hexdigest() if manifest else ""
 
 
 def verify(folder: str, digest: str) -> None:
-    """Reads every file back; raises ValueError if one differs from the packed file."""
+    """Reads all files back. Raises ValueError if one differs from the packed file."""
     manifest = read_manifest(folder)
     if digest_of(manifest) != digest:
         raise ValueError(f"{folder} does not contain the files that were packed on the control machine")
@@ -47,14 +47,14 @@ def verify(folder: str, digest: str) -> None:
 
 
 def unpack(archive: str, folder: str, digest: str) -> int:
-    """Replaces the folder by the archive's contents; returns the number of files.
+    """Replaces the content of a folder with the files of an archive. Returns the number of files.
 
     Raises ValueError if a file is damaged, and NotOursError if the folder contains a file that was not in the last archive.
     """
     refuse_links(folder)
     if foreign := unlisted(folder):
         raise NotOursError("; ".join(foreign))
-    # Use names that users hardly choose for their own copies.
+    # Use names that users are unlikely to choose for their own copies.
     new, old = f"{folder}.dohyo-new", f"{folder}.dohyo-old"
     for leftover in (new, old):
         remove_path(leftover)
@@ -72,9 +72,9 @@ def unpack(archive: str, folder: str, digest: str) -> int:
 
 
 def pack(folder, archive):
-    """Writes a file, or every regular file below a folder, into an archive; returns the number of files.
+    """Writes a file, or all regular files below a folder, to an archive. Returns the number of files.
 
-    :param archive: path, or open file
+    :param archive: path or open file
     """
     count, walked = 0, os.walk(folder)
     if not os.path.isdir(folder):
@@ -91,10 +91,10 @@ def pack(folder, archive):
 
 
 def packed(folder):
-    """Packs a folder or a file into an unnamed file, from which :func:`read` reads."""
+    """Packs a folder or a file into an unnamed archive, which :func:`read` returns in parts."""
     if archives:
         archives.pop().close()
-    # Put the archive on the disk of the packed files, because /tmp may be small.
+    # Create the archive on the disk of the packed files, because /tmp may be small.
     place = folder if os.path.isdir(folder) else os.path.dirname(folder)
     archive = tempfile.TemporaryFile(dir=place if os.access(place, os.W_OK) else None)  # noqa: SIM115 - read later
     archives.append(archive)
@@ -102,9 +102,9 @@ def packed(folder):
 
 
 def read(at):
-    """Returns the part of the unnamed archive that begins at byte `at`, in Base64."""
+    """Returns the part of the unnamed archive that begins at byte `at`, encoded in Base64."""
     if not archives:
-        raise AgentError("the packed archive is gone: the connection was lost")
+        raise AgentError("the packed archive no longer exists: the connection was lost")
     archives[0].seek(at)
     part = archives[0].read(PART)
     if len(part) < PART:
@@ -115,9 +115,9 @@ def read(at):
 def answer(step, folder="", archive="", digest="", at=0):
     """Executes one step of a transfer; the controller executes the others (plugins/action/transfer_folder.py).
 
-    :param step: look: returns the folder's ``manifest`` and its ``digest``. unpack: replaces the folder by the contents of an archive
-        with that digest. pack: packs the folder, into ``archive`` or, if that is empty, an unnamed one. read: returns a ``part`` of the
-        unnamed archive.
+    :param step: look: returns the folder's ``manifest`` and its ``digest``. unpack: replaces the folder's content with the archive
+        that has that digest. pack: packs the folder into ``archive`` or, if this is empty, into an unnamed archive. read: returns a
+        ``part`` of the unnamed archive.
     """
     folder, archive = (os.path.expanduser(path) for path in (folder, archive))
     if step == "look":
@@ -132,4 +132,4 @@ def answer(step, folder="", archive="", digest="", at=0):
         return {"files": pack(folder, archive)} if archive else packed(folder)
     if step == "read":
         return read(at)
-    raise AgentError(f"step '{step}': look, unpack, pack or read")
+    raise AgentError(f"step '{step}': must be look, unpack, pack or read")

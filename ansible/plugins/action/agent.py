@@ -5,7 +5,7 @@
       state: checked      arguments of its function ``answer``
 
 The plugin sends the agent with the request, so the host needs no installation. In check mode, the verb receives
-``dry: true``; verbs without that argument are skipped unless they change nothing.
+``dry: true``; verbs that do not accept it are skipped, unless they change nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ansible.plugins.action import ActionBase
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from conducting import sent
 
-# Verbs with the argument `dry`, which run in check mode.
+# Verbs that run in check mode because they accept the argument `dry`.
 DRY = ("owned", "files", "in_use", "host_settings")
-# Verbs that change nothing, and so run in check mode.
+# Verbs that run in check mode because they change nothing.
 LOOKING = ("free_ports", "host_devices", "host_resources", "process_limits", "reachable")
 
 
@@ -42,19 +42,19 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         elif self._task.check_mode and verb not in LOOKING:
             # Return empty output, because later tasks may read it.
             said = lines_of({"rc": 0, "stdout": "", "stderr": ""})
-            return {"skipped": True, "changed": False, "msg": "it would have run if not in check mode", **said}
+            return {"skipped": True, "changed": False, "msg": "it was not run because of check mode", **said}
         return ask(self, verb, arguments, task_vars or {})
 
 
 def ask(action: ActionBase, verb: str, arguments: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-    """Returns the answer of the host's agent as an Ansible result; a failure has ``failed`` and ``msg``."""
+    """Returns the answer of the host's agent as an Ansible result, with ``failed`` and ``msg`` after a failure."""
     # A task delegated to this machine has the variables of another host, so they do not name this machine's Python.
     is_here = action._connection.transport == "local"
     python = sys.executable if is_here else str(action._templar.template(task_vars.get("dohyo_python", "python3")))
     command = f"{action._compute_environment_string()} {sent.command(python)}".strip()
     given = sent.program() + sent.request(verb, arguments, bound=False)
     if action._task.become and not action._connection.is_pipelining_enabled():
-        # su and doas ask for a password on a terminal, so the request cannot go over standard input.
+        # su and doas read the password from a terminal, so the request cannot be sent over standard input.
         file = action._connection._shell.join_path(action._make_tmp_path(), "request")
         action._transfer_data(file, given)
         try:
@@ -73,5 +73,5 @@ def ask(action: ActionBase, verb: str, arguments: dict[str, Any], task_vars: dic
 
 
 def lines_of(answer: dict[str, Any]) -> dict[str, Any]:
-    """Returns an answer with ``stdout_lines`` and ``stderr_lines`` added, like Ansible's own modules."""
+    """Returns an answer with ``stdout_lines`` and ``stderr_lines`` added, as Ansible's own modules return them."""
     return {**answer, **{f"{name}_lines": answer[name].splitlines() for name in ("stdout", "stderr") if name in answer}}

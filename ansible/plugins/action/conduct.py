@@ -11,9 +11,9 @@
           jdk                 finds the JDK of a system's servers
       system: cassandra       the system, for ``available`` and ``jdk``
 
-The plugin opens connections as the inventory says, also to the agents of the clients (docs/clients.md). It runs once
-for all hosts. If a step fails, the task does not, because it would fail only on the first host. It returns
-``failures``, each host's problem, for a task that fails on all of them; ``facts`` by host, for ``check``,
+The plugin opens connections as the inventory says, including those to the clients' agents (docs/clients.md). It runs
+once for all hosts. If a step fails, the task itself succeeds, because it would fail only on the first host. It returns
+``failures``, the problem of each host, for a later task that fails on all hosts; ``facts`` by host, for ``check``,
 ``available`` and ``jdk``; and ``reason``, why the trial failed.
 """
 
@@ -84,7 +84,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             }
         )
         if self._task.check_mode and given["do"] not in LOOKING:
-            return {"skipped": True, "changed": False, "msg": "it would have run if not in check mode"}
+            return {"skipped": True, "changed": False, "msg": "it was not run because of check mode"}
         die_with_parent()
         variables = task_vars or {}
         forget_passwords(self, variables)
@@ -105,7 +105,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             else:
                 ask_attached(world)
         except StepError as error:
-            # Without an answer of all hosts, the next task would fail on the others without a reason.
+            # Give every host a reason; otherwise the next task would fail without one on the hosts that have no answer.
             others = dict.fromkeys(world.hosts, str(error)) if given["do"] in LOOKING else {}
             answer["failures"] = others | error.by_host
         except Exception as error:  # a failed task would fail only on the first host
@@ -133,7 +133,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         )
 
     def _decrypted(self, file: str) -> str:
-        """Returns the text of a file on this machine, and decrypts it if Ansible Vault has encrypted it."""
+        """Returns the text of a file on this machine, decrypted if it was encrypted with Ansible Vault."""
         try:
             real = self._loader.get_real_file(os.path.expanduser(file), decrypt=True)
             return Path(real).read_text(encoding="utf-8")
@@ -142,7 +142,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
 
 def await_turn() -> None:
-    """Waits for the end of the previous trial, during which run.sh started this playbook.
+    """Waits until the previous trial has ended; run.sh starts this playbook before that.
 
     :raises AnsibleActionFail: if run.sh ends first
     """
@@ -152,7 +152,7 @@ def await_turn() -> None:
 
 
 def look(world: World, what: str, system: str) -> dict[str, dict[str, Any]]:
-    """Looks on the hosts for what a system's servers or a client need; returns the facts by host."""
+    """Checks what a system's servers or a client need on the hosts, and returns the facts by host."""
     if what == "check":
         check_clients(world, str(world.first.values["client_binding"]))
     elif what == "available":
@@ -173,7 +173,7 @@ def unforeseen(error: Exception) -> str:
 
 
 class Events:
-    """Appends events to the file of the progress display; without that file, prints phases and notes like Ansible."""
+    """Appends events to the file of the progress display; if there is none, prints phases and notes like Ansible."""
 
     def __init__(self) -> None:
         self._path = os.environ.get("DOHYO_EVENTS", "")
@@ -227,16 +227,16 @@ class Drive:
 
 
 class Mirror:
-    """Copies of the clients' growing logs on the controller, for live progress, and in case a host is lost."""
+    """Copies the clients' growing logs to the controller, for live progress and in case a host is lost."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, host: str, log: str, text: str) -> None:
-        """Appends new text of a log."""
+        """Appends a log's new text to its copy."""
         folder = self._folder / host
         folder.mkdir(parents=True, exist_ok=True)
-        # Use only the last part of the name, which another machine sent: it must not lead out of the folder.
+        # Use only the last part of the name, which another machine sent: it must not point outside the folder.
         path = folder / Path(log).name
         try:
             with path.open("ab") as file:

@@ -32,7 +32,7 @@ from ours import MANIFEST
 def files_of(folder: Path) -> list[Path]:
     """Returns all files below the folder, in a fixed order.
 
-    :raises AnsibleActionFail: for a link out of the folder, such as a JDK's archive may contain
+    :raises AnsibleActionFail: for a link that points outside the folder; a JDK's archive may contain such links
     """
     found = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     whole = folder.resolve()
@@ -45,7 +45,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def manifest_of(folder: Path) -> str:
-    """Returns the folder's manifest, which has a line with the SHA-256 of every file."""
+    """Returns the folder's manifest, which contains one line with the SHA-256 of each file."""
     lines = []
     for path in files_of(folder):
         with path.open("rb") as file:
@@ -75,7 +75,7 @@ def state_of(folder: Path) -> str:
 
 
 class Archives:
-    """The archive of a folder, made once for all hosts. A lock is needed because each host's task is a process."""
+    """The archive of a folder, made once for all hosts. It needs a lock, as each host's task is a separate process."""
 
     def __init__(self, home: Path, folder: Path) -> None:
         self._folder = folder
@@ -129,8 +129,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _push(self, src: str, dest: str, task_vars: dict[str, Any]) -> dict[str, Any]:
         source = Path(src)
         if not source.is_dir():
-            if self._task.check_mode:  # an earlier task would have made the folder
-                return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which is not there yet\n"}]}
+            if self._task.check_mode:  # an earlier task would have created the folder
+                return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which does not exist yet\n"}]}
             raise AnsibleActionFail(f"{src}: no such folder on the control machine")
         control = self._templar.template(task_vars["dohyo_control"])
         if not self._task.check_mode and source.resolve().is_relative_to(Path(control).resolve()):

@@ -5,7 +5,7 @@
 {"time": …, "event": "system", "system": str, "unavailable": str}
     A task named "System …" has ended. `unavailable` says why that system is not available; empty if it is.
 {"time": …, "event": "needs", "system": str, "needs": [{…}]}
-    A task named "Needs of …" has ended. `needs` has the needs on each host, in the order of the hosts (tasks/plan.yml).
+    A task named "Needs of …" has ended. `needs` lists each host's needs, in the order of the hosts (tasks/plan.yml).
 {"time": …, "event": "note", "text": str}
     A task has a message for the user.
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
@@ -64,7 +64,7 @@ def import_once() -> None:
 
 
 def message_of(result: dict[str, Any]) -> str:
-    """Returns the reason of a failure: the output of the failed program, if there is any, or Ansible's message."""
+    """Returns the reason for a failure: the failed program's output if there is any, otherwise Ansible's message."""
     message = str(result.get("msg", "")).strip()
     if message.startswith("non-zero return code"):
         message = str(result.get("stderr") or result.get("stdout") or message).strip()
@@ -86,7 +86,7 @@ def is_rescued(task: Any) -> bool:
 
 
 def parts_of(result: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """Returns the task, host and return values of a result; their names were others before ansible-core 2.19."""
+    """Returns the task, host and return values of a result; before ansible-core 2.19, they had other names."""
     if hasattr(result, "task"):
         return result.task, result.host, result.result
     return result._task, result._host, result._result
@@ -120,7 +120,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._write("task", task=task.get_name(), action=task.action, began=self._began)
             self._began = None
 
-    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 - Ansible calls it so
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 - set by Ansible
         """Records when a task begins."""
         self._began = time.time()
 
@@ -138,13 +138,13 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._write("note", text=str(text))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """Writes that a task failed."""
+        """Writes an event for a failed task."""
         task, host, answer = parts_of(result)
         self._took(task)
         self._failed(task, host, message_of(answer), ignored=ignore_errors or is_rescued(task))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        """Writes that a host does not answer, which no rescue section handles."""
+        """Writes an event for a host that does not answer; no rescue section handles this failure."""
         task, host, answer = parts_of(result)
         reason = message_of(answer).partition("\n")[0]
         self._failed(task, host, f"the host does not answer: {reason}", ignored=bool(task.ignore_unreachable))
@@ -152,6 +152,6 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
     def _failed(self, task: Any, host: Any, message: str, *, ignored: bool) -> None:
         self._write("failed", task=task.name, host=host.get_name(), message=message, ignored=ignored)
 
-    def v2_playbook_on_stats(self, stats: Any) -> None:  # noqa: ARG002 - Ansible gives it by this name
-        """Writes that the playbook has ended."""
+    def v2_playbook_on_stats(self, stats: Any) -> None:  # noqa: ARG002 - named by Ansible
+        """Writes an event for the end of the playbook."""
         self._write("end")

@@ -1,4 +1,4 @@
-"""Connects to the hosts' agents, with processes, pipes and the controller's clock."""
+"""Connects to the hosts' agents; uses processes, pipes and the controller's clock."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .conductor import Conductor
 from .power import Commands, Switch
 
 TICK_SECONDS = 0.05
-# Seconds that a process may take to end after its output; other hosts wait meanwhile.
+# Seconds that a process may take to end after its output has ended; the other hosts wait during this time.
 GONE_SECONDS = 0.5
 # Seconds that an agent may take to end after the phase.
 LAST_SECONDS = 1.0
-# Epoch of a clock that never steps: the difference between wall-clock and monotonic time.
+# Epoch of a clock that is never stepped: the difference between wall-clock and monotonic time.
 _EPOCH = time.time() - time.monotonic()
 
 
 def clock() -> float:
-    """Returns the seconds since 1970 by a clock of the controller that never steps."""
+    """Returns the seconds since 1970, read from a clock of the controller that is never stepped."""
     return _EPOCH + time.monotonic()
 
 
@@ -61,7 +61,7 @@ class Conversation(Connection):
 
 
 class Connections:
-    """The connections to the agents, one for each host; each may be opened again."""
+    """The connections to the agents, one for each host. A connection may be opened more than once."""
 
     def __init__(self, ways: Mapping[str, Way]) -> None:
         self._ways = ways
@@ -69,7 +69,7 @@ class Connections:
         self._open: dict[str, Conversation] = {}
 
     def open(self, host: str) -> None:
-        """Starts the agent of a host."""
+        """Starts the agent on a host."""
         if host in self._open:
             self.end(self._open[host])
             self._open.pop(host).close(0)
@@ -77,7 +77,7 @@ class Connections:
         self._selector.register(connection.output, selectors.EVENT_READ, connection)
 
     def send(self, host: str, message: dict[str, Any]) -> None:
-        """Sends a message to the agent of a host."""
+        """Sends a message to the agent on a host."""
         self._open[host].send(message)
 
     def heard(self) -> Iterator[Conversation]:

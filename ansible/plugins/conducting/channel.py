@@ -1,4 +1,4 @@
-"""Connects to a host's agent by pipes, over which both sides send lines; a subclass adds requests and answers."""
+"""Connects to a host's agent through pipes, over which both sides send lines; a subclass adds requests and answers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Way:
     """How to run a command on a host, locally or over ssh.
 
     :ivar environment: environment variables that are added to those of this process
-    :ivar rise: how the command becomes root; None if it stays the login user's
+    :ivar rise: how the command becomes root; None if it runs as the login user
     """
 
     command: Sequence[str | bytes]
@@ -61,7 +61,7 @@ class Way:
 
 
 class Connection:
-    """The process of an agent, or of the ssh that leads to it, and its pipes.
+    """The local process of an agent, or of the ssh client connected to it, and the pipes of this process.
 
     :ivar input, output: descriptors of the pipes
     """
@@ -82,11 +82,11 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the agent still runs."""
+        """Whether the agent is still running."""
         return self._process.poll() is None
 
     def lines(self) -> list[bytes] | None:
-        """Reads once; returns the complete lines, or None at the end."""
+        """Reads once; returns the complete lines, or None at the end of the output."""
         fresh = os.read(self.output, 1 << 20)
         if not fresh:
             return None
@@ -134,9 +134,9 @@ class Connection:
 
 
 class Channel(Connection):
-    """A connection for one request after another. Programs that a request started end with the connection.
+    """A connection that serves one request after another. Programs that a request started end with the connection.
 
-    :raises HostError: if the host cannot be reached, or root is refused
+    :raises HostError: if the host cannot be reached, or the command cannot become root
     """
 
     def __init__(self, way: Way) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reading:
-    """The clock offset that one round trip shows.
+    """The clock offset computed from one round trip.
 
     :ivar offset: the host's clock minus the controller's, in seconds, if both directions took equally long
     :ivar error: maximum error of the offset, in seconds: half of the round trip, if one direction took no time
@@ -19,7 +19,7 @@ class Reading:
 
 
 class HostClock:
-    """The best of the latest round trips. The shortest one has the smallest maximum error."""
+    """The latest round trips. The best of them is the shortest, which has the smallest maximum error."""
 
     KEPT = 200
 
@@ -28,7 +28,7 @@ class HostClock:
         self.count = 0
 
     def add(self, sent: float, host_time: float, received: float) -> None:
-        """Adds one round trip. Times are in seconds; ``sent`` and ``received`` are by the controller's clock."""
+        """Adds one round trip. Times are in seconds; ``sent`` and ``received`` are read from the controller's clock."""
         self._readings.append(Reading(host_time - (sent + received) / 2, (received - sent) / 2))
         self.count += 1
 

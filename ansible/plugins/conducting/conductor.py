@@ -1,6 +1,6 @@
-"""Decides what the clients of one load or run do when. Its input is messages and times, its output is messages.
+"""Decides what the clients of one load or run do, and when. Its input is messages and times; its output is messages.
 
-All times are in seconds by the controller's clock, which never steps (agents.py). Times of hosts are converted to it.
+Times are in seconds of the controller's clock, which is never stepped (agents.py). Hosts' times are converted to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Message = dict[str, Any]
 READINGS = 20
 GOOD_ENOUGH_SECONDS = 0.0005
 MOST_READINGS = 200
-# Seconds between two pings, which also tell an agent that its controller still runs.
+# Seconds between two pings, which also show an agent that its controller is still running.
 PING_SECONDS = 1.0
 # Seconds without an answer to a ping after which a host counts as vanished.
 SILENCE_SECONDS = 10.0
@@ -33,9 +33,9 @@ FINISH_SECONDS = 5.0
 ALONE_SECONDS = 0.2
 # Seconds between two attempts to connect to a host that boots.
 RECONNECT_SECONDS = 1.0
-# Maximum seconds between the end of a server process and the fault that caused it, in either order.
+# Maximum seconds between the end of a server process and the fault that caused it; either may be first.
 TOGETHER_SECONDS = 1.0
-# Minimum seconds between the decision to end the warm-up and the window: hosts are busy, and clients check every 50 ms.
+# Minimum seconds from the decision to end the warm-up to the window: hosts are busy; clients check every 50 ms.
 NOTICE_SECONDS = 1.0
 
 
@@ -44,14 +44,14 @@ class Plan:
     """Plan of one load or run. Times are in seconds.
 
     :ivar agents: first message to each agent, by host: ``tool``, ``client`` (None without one), ``servers``
-    :ivar start_delay: time from "all are ready" to the common start of several clients, so that all learn it in time
+    :ivar start_delay: time from "all are ready" to the common start of several clients, so that all know it in time
     :ivar launch_interval: time between the launches of two clients
     :ivar warmup: time from the common start to the measured window
     :ivar steady: whether the window may begin before `warmup` is over, once rate and JIT compilers are steady
     :ivar duration: length of the measured window; None if clients end after a number of operations
     :ivar bound: time after the common start by which a client must have ended
     :ivar patience: time without an answer to a ping after which a host counts as vanished
-    :ivar silence: time without new lines in a client's logs, in the measured window, after which the client hangs
+    :ivar silence: time without new lines in a client's logs, in the window, after which the client counts as hung
     :ivar faults: faults in the order of their times, each with ``kind``, ``target``, ``at``, ``hosts``, …; all but
         ``power`` are prepared on the hosts
     :ivar undo: time after the window for undoing faults and for the servers to become ready
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass
 class Client:
-    """The client of one host.
+    """The client on one host.
 
     :ivar state: waiting, launched, ready, running, and finally ended, failed, vanished or stopped
     :ivar started: actual start time
@@ -96,7 +96,7 @@ class Client:
 
     @property
     def is_active(self) -> bool:
-        """Whether the client may have a running process."""
+        """Whether the client's process may be running."""
         return self.state in ("launched", "ready", "running")
 
     @property
@@ -109,7 +109,7 @@ class Client:
 class Node:
     """The servers on one host.
 
-    :ivar state: ran, ended (at least one process ended, and not by a fault) or vanished
+    :ivar state: ran, ended (at least one process ended, and no fault caused that) or vanished
     :ivar at: time at which this state was noticed
     :ivar down: time at which a fault took the servers down; None while they are up
     """
@@ -131,7 +131,7 @@ class Host:
     :ivar switched: time at which the host was last switched off or on
     :ivar attempt: time of the next attempt to connect to it
     :ivar was_off: whether the host was off in this run
-    :ivar awaits_start: whether its servers have not been started since it was off
+    :ivar awaits_start: whether its servers have yet to be started since it was off
     """
 
     name: str
@@ -139,8 +139,8 @@ class Host:
     node: Node | None
     heard: float
     clock: HostClock = field(default_factory=HostClock)
-    reading: Reading | None = None  # clock offset at the agreement on the start
-    compilers: list[tuple[float, float]] = field(default_factory=list)  # times, and processor seconds so far
+    reading: Reading | None = None  # clock offset when the start was agreed on
+    compilers: list[tuple[float, float]] = field(default_factory=list)  # times, and processor seconds used until then
     greeted: bool = False
     lost: bool = False
     finished: bool = False
@@ -156,7 +156,7 @@ class Host:
 
 
 class Conductor:
-    """Decisions of a phase. Until `over`, call `heard`, `lost` and, often, `tick`; send what `take_outbox` returns."""
+    """Conducts a phase. Until `over`, call `heard`, `lost` and, often, `tick`; send what `take_outbox` returns."""
 
     def __init__(self, plan: Plan, now: float) -> None:
         self.plan = plan
@@ -167,20 +167,20 @@ class Conductor:
         for name, begin in plan.agents.items():
             self.hosts[name].has_faults = bool(begin.get("faults"))
         self.agreed: float | None = None
-        self.measure: float | None = None  # begin of the window
-        self.steady: bool | None = None  # whether the rate was steady at that time; None if not requested or unknown
-        self.compiling: float | None = None  # maximum over the hosts of processors in use by JIT compilers then
+        self.measure: float | None = None  # start of the window
+        self.steady: bool | None = None  # whether the rate was steady then; None if not requested or unknown
+        self.compiling: float | None = None  # processors that JIT compilers used then, on the busiest host
         self.failure = ""
         self.events: list[tuple[float, str, str]] = []  # time, host, description
         self.over = False
         self._outbox: list[tuple[str, Message]] = []
         self._began = now
-        self._deadline: float | None = None  # deadline for stopping, or for the agents' last messages
+        self._deadline: float | None = None  # for stopping, or for the agents' last messages
         self._finishing = False
         self._next_launch = now
         self._progress = Progress(self._clients())
-        self._judged = 0  # seconds of the progress that were checked for steadiness
-        self._switched: set[int] = set()  # numbers of the power faults that have begun
+        self._judged = 0  # number of seconds already checked for steadiness
+        self._switched: set[int] = set()  # indexes of the power faults that have begun
         self._undone = not any(host.has_faults for host in self.hosts.values())
         for name, begin in plan.agents.items():
             self._send(name, "begin", **begin)
@@ -238,7 +238,7 @@ class Conductor:
             host.node.state, host.node.at, host.node.reason = "vanished", host.heard, what
         if host.client is not None and not host.client.is_over:
             host.client.state, host.client.at, host.client.reason = "vanished", host.heard, what
-        # A host with only servers may vanish in a run: how the others continue without it is a result.
+        # A host with only servers may vanish during a run: how the other hosts continue without it is a result.
         if host.client is not None or self.agreed is None:
             self.fail(what, now)
 
@@ -257,7 +257,7 @@ class Conductor:
                 if host.node is not None:
                     host.node.down = None
         elif error and host.power == "starting":
-            host.power, host.switched = "booting", -self.plan.boot  # do not wait for its boot
+            host.power, host.switched = "booting", -self.plan.boot  # so that nothing waits for its boot
             self.lost(name, f"{what} failed: {error}", ended)
         elif host.power == "starting":
             self.events.append((began, name, f"fault: {what}"))
@@ -371,9 +371,7 @@ class Conductor:
             if now > self.agreed + self.plan.bound:
                 self.fail(f"the client on {host.name} still runs {now - self.agreed:.0f} s after the start", now)
             elif now - client.grew > self.plan.silence:
-                self.fail(
-                    f"the client on {host.name} hangs: it has reported nothing since{self._when(client.grew)}", now
-                )
+                self.fail(f"the client on {host.name} hangs: it has sent no report since{self._when(client.grew)}", now)
 
     def _switch(self, now: float) -> None:
         """Switches hosts off and on at the planned times, and all hosts on at the end of the window."""
@@ -394,7 +392,7 @@ class Conductor:
         if host.power == "on":
             self._turn(host, "off", now)
         else:
-            words = {"began": None, "done": None, "what": None, "error": "it had not answered since it was switched on"}
+            words = {"began": None, "done": None, "what": None, "error": "no answer since it was switched on"}
             self._note_fault(host, {"n": number, "kind": "power", **words})
 
     def _turn(self, host: Host, power: str, now: float) -> None:
@@ -415,7 +413,7 @@ class Conductor:
             self._send(host.name, "begin", **self.plan.agents[host.name])
 
     def _last_power(self, name: str) -> int:
-        """Returns the number of the last fault that switched a host off."""
+        """Returns the index in the plan of the last fault that switched the host off."""
         faults = self.plan.faults
         return max(n for n in self._switched if faults[n]["kind"] == "power" and name in faults[n]["hosts"])
 
@@ -432,7 +430,7 @@ class Conductor:
                     self._send(host.name, "readback")
 
     def _conclude(self, now: float) -> None:
-        """Requests the agents' last messages when all clients have ended; ends when they have arrived, or are late."""
+        """Requests the agents' last messages when all clients have ended; ends when all have arrived or are late."""
         clients = self._clients().values()
         if not self._finishing and all(client.is_over for client in clients) and (self._undone or self.failure):
             self._finishing = True
@@ -524,7 +522,7 @@ class Conductor:
 
     def _server_ended(self, host: Host, message: Message) -> None:
         if host.awaits_start:
-            return  # the process has ended with its host
+            return  # the process ended when its host was switched off
         at = message["at"] - self._offset(host)
         words = message["words"]
         self.events.append((at, host.name, words))

@@ -1,4 +1,4 @@
-"""Opens connections to the hosts of a trial, like Ansible, and executes requests with the agents there."""
+"""Opens connections to the hosts of a trial as Ansible does, and sends requests to the agents there."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from dohyo.bad_input import BadInputError
 from dohyo.systems.option import plain
 from dohyo.trial.world import HostError
 
-# Maximum number of simultaneous connections, as `forks` in ansible.cfg.
+# Maximum number of simultaneous connections; equal to `forks` in ansible.cfg.
 MOST_AT_ONCE = 50
-# Seconds for ssh to end a shared connection.
+# Maximum seconds that ssh may take to end a shared connection.
 SHARED_SECONDS = 30
 # Constant of prctl(2) that requests a signal when the parent ends.
 PR_SET_PDEATHSIG = 1
-# Variables that are never resolved: ansible-core 2.19 would treat paths of the command line as templates.
+# Variables that are never resolved: ansible-core 2.19 would treat paths from the command line as templates.
 AS_THEY_ARE = ("hostvars", "inventory_dir", "inventory_file", "playbook_dir", "ansible_inventory_sources")
 
 # Lock around Ansible's code that resolves variables and configures plugins, which is not thread-safe.
@@ -43,7 +43,7 @@ RESOLVING = threading.RLock()
 class Values(Mapping[str, Any]):
     """The variables of a host. Reading a variable resolves its templates and returns a plain value."""
 
-    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all of them
+    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all variables
 
     def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
         self._variables = variables
@@ -68,7 +68,7 @@ class Values(Mapping[str, Any]):
 class Others(Mapping[str, Any]):
     """The variables of all hosts, by host name. They include facts that steps have set on the trial's hosts."""
 
-    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all of them
+    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all variables
 
     def __init__(self, hostvars: Mapping[str, Any], hosts: Mapping[str, AnsibleHost]) -> None:
         self._hostvars = hostvars
@@ -143,7 +143,7 @@ class AnsibleHost:
             raise HostError(f"{folder} cannot be written: {error.strerror}") from error
 
     def reset(self) -> None:
-        """Closes all connections to the host after it was off, including the one that Ansible shares."""
+        """Closes all connections to a host that was off, including the one that Ansible shares."""
         self.close()
         way = self.way("")
         if not way.is_local:
@@ -160,8 +160,8 @@ class AnsibleHost:
 def die_with_parent() -> None:
     """Makes the kernel kill this process when its parent ends.
 
-    Ansible runs each action in a new session, so the end of the playbook does not end it. Without this call, a trial
-    could continue and start servers after stop.yml.
+    Ansible runs each action in a new session, so an action can outlive its playbook. Without this call, a trial could
+    continue and start servers after stop.yml.
     """
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -185,10 +185,10 @@ def _tried(call: Callable[[], Any]) -> Any:
         return call()
     except HostError as error:
         return error
-    except Exception as error:  # an error of one host must not end the step on others
+    except Exception as error:  # an error on one host must not end the step on other hosts
         return HostError(said_of(error))
 
 
 def said_of(error: Exception) -> str:
-    """Returns the message of an error, with the error's type unless the message is written for users."""
+    """Returns an error's message, preceded by the error's type unless the message is written for users."""
     return str(error) if isinstance(error, BadInputError | AnsibleError) else f"{type(error).__name__}: {error}"

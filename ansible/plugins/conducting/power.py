@@ -1,8 +1,8 @@
 """Runs the inventory's commands that switch a host off and on, on the controller (docs/faults.md).
 
-Both commands run in a separate program, so that the host is switched on however Ansible's processes end. The program
-reads one JSON line with the words of both commands. It runs the first, waits for the end of its input, and runs the
-second until it succeeds. For each command it writes a JSON line: the reason of its failure, or null.
+Both commands run in a separate program, so that the host is switched on no matter how Ansible's processes end. The
+program reads both commands from one JSON line, as lists of words. It runs the first, waits for the end of its input,
+and runs the second until it succeeds. For each command it writes a JSON line: the reason for its failure, or null.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-# Maximum seconds of a command, and seconds between two attempts to switch on, as the host's controller may be busy.
+# Maximum seconds for a command, and seconds between two attempts to switch on: the host's controller may be busy.
 COMMAND_SECONDS = 120.0
 AGAIN_SECONDS = 5.0
 # Maximum number of characters of a command's output in a message.
@@ -43,7 +43,7 @@ class Switch:
         self._said: list[str | None] = []  # why each command failed, or None
 
     def turn(self, on: bool) -> None:
-        """Switches the host off; or on, after the command that switches it off has ended."""
+        """Switches the host off or on; the command that switches it on waits for the end of the other one."""
         if on and self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         elif not on:
@@ -59,7 +59,7 @@ class Switch:
         self._began.append(self._clock())
 
     def ended(self) -> Iterator[tuple[bool, float, float, str | None]]:
-        """Yields each command that ended since the last call: whether it switched on, begin, end, and why it failed."""
+        """Yields each command that ended since the last call: whether it switched on, start, end, failure or None."""
         if self._process is None:
             return
         with suppress(BlockingIOError):
@@ -68,11 +68,11 @@ class Switch:
                 yield len(self._said) > 1, self._began[len(self._said) - 1], self._clock(), self._said[-1]
 
     def restore(self) -> str | None:
-        """Waits until the host is switched on, if it is off; returns why that failed, or None."""
+        """Waits until the host is switched on, if it was off; returns why that failed, or None."""
         if self._process is None or self._process.stdin is None:
             return None
         self._process.stdin.close()
-        # The time is enough for the rest of the first command, the attempts of the second, and its last attempt.
+        # This is long enough for the rest of the first command, all attempts of the second, and its last attempt.
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(3 * COMMAND_SECONDS)
         with suppress(BlockingIOError):
@@ -86,7 +86,7 @@ class Switch:
 
 
 def main() -> None:
-    """Runs both commands, and prints their outcomes as long as there is a reader."""
+    """Runs both commands and prints their outcomes; ignores that the reader may have ended."""
     off, on = json.loads(sys.stdin.readline())
     say(run("dohyo_power_off", off))
     sys.stdin.read()
@@ -100,7 +100,7 @@ def say(failure: str | None) -> None:
 
 
 def switched_on(words: Sequence[str]) -> str | None:
-    """Runs a command until it succeeds, for a limited time; returns why its last run failed, or None."""
+    """Repeats a command for a limited time until it succeeds; returns why its last run failed, or None."""
     until = time.monotonic() + COMMAND_SECONDS
     while (failure := run("dohyo_power_on", words)) is not None and time.monotonic() < until:
         time.sleep(AGAIN_SECONDS)
@@ -108,7 +108,7 @@ def switched_on(words: Sequence[str]) -> str | None:
 
 
 def run(name: str, words: Sequence[str]) -> str | None:
-    """Runs a command; returns why it failed, with the last line of its output, or None."""
+    """Runs a command; returns None, or why it failed with the last line of its output."""
     # Write the output to a file, because programs that the command leaves in the background would keep a pipe open.
     with tempfile.TemporaryFile() as output:
         try:

@@ -1,4 +1,4 @@
-"""Makes the result of a phase: clients.json, the messages for the user, and whether the phase is valid."""
+"""Reports the result of a phase: clients.json, the messages for the user, and whether the phase is valid."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
         return None if at is None or window is None else round(at - window, 3)
 
     def entry(kind: str, target: str, at: float | None, done: dict[str, Any]) -> dict[str, Any]:
-        """Returns the entry of one fault, with its effect on each host."""
+        """Returns the entry for one fault, with its effect on each host."""
 
         begins = {name: round(each["at"] - window, 3) for name, each in done.items() if each["at"] and window}
-        # Compute the end from the begin, with the duration by the host's clock.
+        # Compute the end from the start, and take the duration from the host's clock.
         ends = {
             name: round(begins[name] + each["done"] - each["began"], 3)
             for name, each in done.items()
@@ -129,7 +129,7 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
 
 def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float, *, measured: bool) -> str:
     """Returns why the phase is invalid; empty if it is valid."""
-    # With faults, the end of servers is a result.
+    # In a run with faults, the end of a server is a result.
     good = {"ran", "ended"} if conductor.plan.faults else {"ran"}
     broken = [row["reason"] for row in result["nodes"].values() if row["state"] not in good]
     if conductor.failure or broken:
@@ -152,7 +152,7 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
 
 
 def sentences(phase: str, result: dict[str, Any]) -> list[str]:
-    """Returns the messages for the user: the failure or, for several clients, the start and end skew."""
+    """Returns the messages for the user: a failure, or the start and end skew if there are several clients."""
     rows = result["clients"].values()
     if result["failure"]:
         return [f"{phase}: {result['failure']}"]
@@ -166,5 +166,5 @@ def sentences(phase: str, result: dict[str, Any]) -> list[str]:
 
 
 def milliseconds(seconds: float | None) -> float | None:
-    """Returns seconds in ms, to the µs; None stays None."""
+    """Converts seconds to ms, rounded to the µs; None stays None."""
     return None if seconds is None else round(seconds * 1e3, 3)

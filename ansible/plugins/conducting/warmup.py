@@ -1,4 +1,4 @@
-"""Tells when a warm-up is over, by the rate of all clients together and the work of JIT compilers."""
+"""Decides when a warm-up is over, from the total rate of all clients and the processor time of the JIT compilers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from itertools import pairwise
 from math import sqrt
 from statistics import fmean, linear_regression
 
-# Log of a client with warmup=steady: a line per second with the seconds since the start and the operations so far.
+# Log of a client with warmup=steady: one line per second with the seconds since the start and the total operations.
 LOG = "warmup.txt"
 # Minimum seconds of a warm-up.
 LEAST = 5
-# Maximum difference between the rates of the second and the first half of the checked seconds, as a share of the mean.
+# Maximum difference between the rates in the first and the second half of the checked seconds, as a share of the mean.
 MOST_CHANGE = 0.05
-# Maximum slope of the rate per second plus its standard error, as a share of the mean.
+# Maximum slope of the rate, per second, plus the slope's standard error; as a share of the mean.
 MOST_SLOPE = 0.02
-# Maximum number of processors that JIT compilers of a host may use, as a mean over the last `LEAST` seconds.
+# Maximum number of processors that the JIT compilers on a host may use, as a mean over the last `LEAST` seconds.
 MOST_COMPILING = 0.1
 
 
 def is_steady(rates: Sequence[float]) -> bool:
-    """Returns whether a rate is steady at the end. docs/method.md#warm-up has the rule and its sources.
+    """Returns whether a rate is steady at the end; docs/method.md#warm-up explains the rule and names its sources.
 
     :param rates: operations per second, one value for each second since the first operation
     """
@@ -38,9 +38,9 @@ def is_steady(rates: Sequence[float]) -> bool:
 
 
 def compiling(samples: Sequence[tuple[float, float]]) -> float:
-    """Returns the mean number of processors that JIT compilers used in the last `LEAST` seconds, or in all if fewer.
+    """Returns the mean number of processors that JIT compilers used in the last `LEAST` seconds, or in fewer.
 
-    :param samples: successive times in seconds, each with the processor seconds used so far
+    :param samples: successive times in seconds, each with the processor seconds used until then
     """
     if len(samples) < 2:
         return 0.0
@@ -53,12 +53,12 @@ class Progress:
     """Operations that the clients reported during the warm-up."""
 
     def __init__(self, clients: Iterable[str]) -> None:
-        # By client: operations at the end of each whole second; last line of the log.
+        # For each client: the operations at the end of each whole second, and the last line of its log.
         self._done: dict[str, list[float]] = {name: [0.0] for name in clients}
         self._last: dict[str, tuple[float, float]] = dict.fromkeys(self._done, (0.0, 0.0))
 
     def add(self, client: str, text: str) -> None:
-        """Adds further complete lines of a client's log."""
+        """Adds more complete lines from a client's log."""
         done = self._done[client]
         for line in text.splitlines():
             before, less = self._last[client]
@@ -73,6 +73,6 @@ class Progress:
         return min(map(len, self._done.values()), default=1) - 1
 
     def rates(self) -> list[float]:
-        """Returns the operations of all clients together, for each second that all have reported."""
+        """Returns the total operations of all clients, for each second that all of them have reported."""
         total = [sum(at) for at in zip(*self._done.values(), strict=False)]
         return [after - before for before, after in pairwise(total)]

@@ -13,10 +13,10 @@ from dohyo.trial.in_use import others
 
 
 def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: list[Any]) -> list[str]:
-    """Returns a sentence for each system for whose data a host has too little free space.
+    """Returns one sentence for each system whose data does not fit into the free space of a host.
 
     :param needs_mb: MiB of the data on this host, by system
-    :param disks: number of folders of ``dohyo_data``, from the first on, that hold a system's data
+    :param disks: by system, how many folders of ``dohyo_data``, counted from the first, hold its data
     :param rooms_mb: free MiB in each of these folders
     """
     rooms = [int(room) for room in rooms_mb]
@@ -44,7 +44,7 @@ def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float,
 def price_from(
     kind: str, given: Mapping[str, Any], asked: Mapping[str, Any], known: Mapping[str, Any], listed: Mapping[str, Any]
 ) -> str:
-    """Returns the source of an instance type's price, which aws.yml shows."""
+    """Returns the source of an instance type's price, as aws.yml shows it."""
     if kind in given:
         return "aws_price or aws_client_price"
     if kind in asked:
@@ -53,15 +53,15 @@ def price_from(
 
 
 def answered(state: Mapping[str, Any], role: str, answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the facts of all systems on a host, with the answers added to the facts of one system.
+    """Returns the facts about all systems on a host, with the answers added to the facts about one system.
 
-    :param role: role of the system that the answers are about
+    :param role: role of that system
     """
     return {**state, role: {**state.get(role, {}), **answers}}
 
 
 class FilterModule:
-    """The filters, for Ansible."""
+    """The class through which Ansible finds the filters."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Returns the filters by name."""

@@ -1,4 +1,4 @@
-"""Ansible lookup: describes the control machine, for marks in folders and for notes that hosts are in use."""
+"""Ansible lookup: describes the control machine, for Dohyo's marks in folders and its records of hosts in use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def playbook() -> int:
 
 
 def machine_id() -> str:
-    """Returns the id of this machine, which is the same after every boot; empty if it has none."""
+    """Returns the id of this machine, which is the same after every boot; empty if the machine has none."""
     try:
         return Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except OSError:
@@ -60,7 +60,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
     """The lookup ``controller``."""
 
     def run(self, terms: Any, variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:  # noqa: ARG002
-        """Returns one dictionary, in a list."""
+        """Returns the description as one dictionary in a list."""
         pid = playbook()
         try:
             user = getpass.getuser()

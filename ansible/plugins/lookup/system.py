@@ -85,7 +85,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
                 return [member(context, path.removeprefix("context."))]
             names = [*all_systems()] if every else [system or str(values["system_name"])]
             if every and path == "name":
-                return names  # fast path for the tags of every task, without the host's variables
+                return names  # a fast path for the tags of each task, which needs no variables of the host
             return [ask(name, context, lambda each: member(each, path)) for name in names]
         except BadInputError as error:
             raise AnsibleError(str(error)) from error

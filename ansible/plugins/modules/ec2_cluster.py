@@ -1,18 +1,18 @@
 """Ansible module: creates or removes EC2 instances with boto3.
 
 The collection amazon.aws also needs boto3, and PyPI has it only in the package ``ansible``, with 21,000 other files.
-This module handles key pair, cluster placement group, security group and instances, all with the tag ``dohyo:project``.
-It never uses or changes resources without this tag. In check mode it creates nothing. Credentials and endpoint are
-those of boto3 (environment, ~/.aws).
+This module manages the key pair, the cluster placement group, the security group and the instances. All have the tag
+``dohyo:project``. It never uses or changes resources without this tag. In check mode it creates nothing. Credentials
+and endpoint are those of boto3 (environment, ~/.aws).
 
-Instances end by themselves. ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
+Instances end automatically. ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
 and EC2 terminates an instance that shuts itself down.
 
 Returns ``todo``, the changes made or, in check mode, planned; ``launched``, the number of started instances by type;
-``ran``, the hours of existing instances by type; and ``notes``. With ``present`` also ``image``, the id of the image
-and, except in check mode, ``until`` (end of the last instance), ``hosts``, and ``known_hosts``, lines for ssh. Each
-host has name, group, type, id, address and private_address. With ``absent`` also ``left``, resources with the
-project's name or tag that still exist.
+``ran``, the hours of existing instances by type; and ``notes``. For ``present``, it also returns ``image``, the id of
+the image, and, except in check mode, ``until`` (end of the last instance), ``hosts``, and ``known_hosts``, lines for
+ssh. Each host has name, group, type, id, address and private_address. For ``absent``, it also returns ``left``, the
+resources with the project's name or tag that still exist.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ except ImportError:
     boto3 = None
 
 TAG = "dohyo:project"
-# Tags for the time at which the instance ends, in seconds since 1970, and for its group, database or client.
+# Tags with the time at which the instance ends, in seconds since 1970, and with its group, database or client.
 UNTIL = "dohyo:until"
 GROUP = "dohyo:group"
 DEFAULT_HOURS = 8
@@ -48,7 +48,7 @@ NO_ROOM = {
     "InsufficientCapacity",
     "Unsupported",
 }
-# Codes of the quotas on virtual processors of running on-demand instances, by the first letters of the type.
+# Codes of the quotas for virtual processors of running on-demand instances, by the first letters of the instance type.
 QUOTAS = {
     **dict.fromkeys("acdhimrtz", "L-1216C47A"),
     **dict.fromkeys(("g", "vt"), "L-DB2E81BA"),
@@ -63,7 +63,7 @@ HOST_KEY = re.compile(r"\b(ssh-ed25519|ecdsa-sha2-nistp\d+|ssh-rsa) (AAAA[0-9A-Z
 
 
 class RefusedError(Exception):
-    """Raised for a state that prevents the request; the message has the state and what to do."""
+    """Raised if the present state prevents the request; the message describes this state and says what to do."""
 
 
 class Cluster:
@@ -89,7 +89,7 @@ class Cluster:
         return found
 
     def named(self, call: Callable[..., dict[str, Any]], result: str, name: str) -> list[dict[str, Any]]:
-        """Returns the resources of one kind with the project's name but not its tag, which Dohyo did not create."""
+        """Returns the resources of one kind that have the project's name but not its tag; Dohyo did not create them."""
         found = call(Filters=[{"Name": name, "Values": [self.project]}])[result]
         return [thing for thing in found if tags_of(thing).get(TAG) != self.project]
 
@@ -108,7 +108,7 @@ class Cluster:
         return sorted(found, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
-        """Returns the other kinds of resources in the order of removal: the call that lists them, and their fields."""
+        """Returns the other kinds of resources, in order of removal, with the call that lists each, and its fields."""
         ec2 = self.ec2
         return {
             "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),
@@ -140,7 +140,7 @@ class Cluster:
         for instance in instances:
             if instance["State"]["Name"] in {"stopping", "stopped"}:
                 raise RefusedError(
-                    f"{instance['InstanceId']} is {instance['State']['Name']}, and its disks' data are lost:"
+                    f"{instance['InstanceId']} is {instance['State']['Name']}, and the data on its disks is lost:"
                     " start it or terminate it yourself, or remove all with aws_state=absent"
                 )
         for kind, (call, result, key, name) in self.kinds().items():
@@ -168,7 +168,7 @@ class Cluster:
             self.place(missing, subnets, group, until)
         if instances and self.options["hours"]:
             self.do(
-                f"let all end {self.options['hours']:g} hours from now",
+                f"set the end of all instances to {self.options['hours']:g} hours from now",
                 self.ec2.create_tags,
                 Resources=[instance["InstanceId"] for instance in instances],
                 Tags=[{"Key": UNTIL, "Value": str(until)}],
@@ -177,12 +177,12 @@ class Cluster:
             self.settle()
 
     def tags(self, *resources: str) -> list[dict[str, Any]]:
-        """Returns tag specifications, so that a resource has its tags from its creation on."""
+        """Returns tag specifications, with which a resource already has its tags when it is created."""
         tags = [{"Key": TAG, "Value": self.project}, {"Key": "Name", "Value": self.project}]
         return [{"ResourceType": resource, "Tags": tags} for resource in resources]
 
     def key_pair(self) -> None:
-        """Imports the public key, or checks that EC2 already has the same; the private key stays local."""
+        """Imports the public key, or checks that EC2 already has the same key; the private key stays local."""
         asked = self.options["public_key"].split()[:2]
         found = self.tagged(self.ec2.describe_key_pairs, "KeyPairs", IncludePublicKey=True)
         if not found:
@@ -207,7 +207,7 @@ class Cluster:
         }
 
     def choose_image(self, instances: list[dict[str, Any]]) -> None:
-        """Chooses the image of existing instances or of the inventory; without them, the newest image."""
+        """Chooses the image of existing instances, otherwise the inventory's, otherwise the newest."""
         self.image = instances[0]["ImageId"] if instances else self.options["image"]
         if self.image:
             if (
@@ -249,7 +249,7 @@ class Cluster:
                 self.notes.append(f"the quota {code} was not checked: {error}")
                 continue
             if quota is None:
-                self.notes.append("a quota was not checked: the quota of this family of instance types is not known")
+                self.notes.append("a quota was not checked: the quota for this family of instance types is unknown")
                 continue
             used = self.processors_in_use(code)
             if used + needed > quota["Value"]:
@@ -293,7 +293,7 @@ class Cluster:
         if not found:
             raise RefusedError(
                 f"no default subnet in {self.options['region']} is in a zone that has {' and '.join(sorted(kinds))}"
-                f" ({', '.join(zones) or 'none has'}): name a subnet with aws_subnet, or take another aws_region"
+                f" ({', '.join(zones) or 'none has'}): name a subnet with aws_subnet, or use another aws_region"
             )
         return sorted(found, key=lambda subnet: str(subnet["AvailabilityZone"]))
 
@@ -322,7 +322,7 @@ class Cluster:
             "IpRanges": [{"CidrIp": self.options["controller"]}],
         }
         asked = {
-            ("-1", group): ("everything from its members", members),
+            ("-1", group): ("all traffic from its members", members),
             ("tcp 22-22", self.options["controller"]): (f"SSH from {self.options['controller']}", controller),
         }
         found = {}
@@ -332,7 +332,7 @@ class Cluster:
         for rule, (words, permission) in asked.items():
             if rule not in found:
                 self.do(
-                    f"let in {words}",
+                    f"allow {words}",
                     self.ec2.authorize_security_group_ingress,
                     GroupId=group,
                     IpPermissions=[permission],
@@ -340,7 +340,7 @@ class Cluster:
         for rule, details in found.items():
             if rule not in asked:
                 self.do(
-                    f"no longer let in {' from '.join(rule)}",
+                    f"no longer allow {' from '.join(rule)}",
                     self.ec2.revoke_security_group_ingress,
                     GroupId=group,
                     SecurityGroupRuleIds=[details["SecurityGroupRuleId"]],
@@ -367,7 +367,7 @@ class Cluster:
             else:
                 return
         raise RefusedError(
-            f"no zone has room for all instances ({'; '.join(full)}): try again later, or take fewer of them, another"
+            f"no zone has room for all instances ({'; '.join(full)}): try again later, or use fewer of them, another"
             " aws_type, aws_client_type or aws_region, or another aws_subnet if one is given"
         )
 
@@ -411,13 +411,13 @@ class Cluster:
         return [instance["InstanceId"] for instance in made.get("Instances", [])]
 
     def until(self, instances: list[dict[str, Any]]) -> int:
-        """Returns the end of the instances: after the requested hours, or together with existing instances."""
+        """Returns the time at which the instances end: after the requested hours, or together with existing ones."""
         known = max((int(tags_of(instance).get(UNTIL, 0)) for instance in instances), default=0)
         hours = self.options["hours"] or (0 if known else DEFAULT_HOURS)
         return int(time.time() + 3600 * hours) if hours else known
 
     def settle(self) -> None:
-        """Gives every instance a numbered name, and waits until all run."""
+        """Gives every instance a numbered name, and waits until all of them are running."""
         instances = self.instances(ALIVE)
         for group in self.groups():
             members = [instance for instance in instances if group_of(instance) == group]
@@ -459,7 +459,7 @@ class Cluster:
         ]
 
     def ran(self) -> dict[str, float]:
-        """Returns the total hours since the start of existing instances, by type."""
+        """Returns the total hours for which existing instances have run, by type."""
         hours: dict[str, float] = {}
         for instance in self.instances(ALIVE):
             kind = instance["InstanceType"]
@@ -472,7 +472,7 @@ class Cluster:
         return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(last)) if last else "never"
 
     def known_hosts(self, hosts: list[dict[str, str]]) -> list[str]:
-        """Returns the hosts' SSH keys, which cloud-init printed on the console at the first boot.
+        """Returns the hosts' SSH keys, which cloud-init printed to the console at the first boot.
 
         The console's output comes through EC2's API, so it is as trustworthy as the account; a network scan is not. If
         the keys of an instance are known, they are not read again, because later output replaces the first.
@@ -501,7 +501,7 @@ class Cluster:
     # ---- absent -----------------------------------------------------------------------------------------------------
 
     def absent(self) -> list[str]:
-        """Removes resources with the tag; returns those that could not be removed, or have the name but not the tag."""
+        """Removes resources with the tag; returns resources that could not be removed, or that have only the name."""
         instances = self.instances([*ALIVE, "shutting-down"])
         going = [instance["InstanceId"] for instance in instances if instance["State"]["Name"] != "shutting-down"]
         if going:
@@ -520,13 +520,13 @@ class Cluster:
                 try:
                     self.do(f"remove {kind} {thing[key]}", delete, **arguments)
                 except ClientError as error:
-                    left.append(f"{kind} {thing[key]}, tagged, was not removed: {error}")
+                    left.append(f"{kind} {thing[key]} has the tag and was not removed: {error}")
             left += [
                 f"{kind} {thing[key]} is called {self.project} and has no tag {TAG}={self.project}"
                 for thing in self.named(call, result, name)
             ]
         volumes = [] if self.check else self.tagged(self.ec2.describe_volumes, "Volumes")
-        left += [f"volume {volume['VolumeId']}, tagged, is {volume['State']}" for volume in volumes]
+        left += [f"volume {volume['VolumeId']} has the tag and is {volume['State']}" for volume in volumes]
         return left
 
 
@@ -546,7 +546,7 @@ def family_of(kind: str) -> str:
 
 
 def number_of(instance: dict[str, Any]) -> int:
-    """Returns the number in the instance's name; a very large one if it has no name yet."""
+    """Returns the number in the instance's name, or a very large number if the instance has no name yet."""
     number = re.search(r"-(\d+)$", tags_of(instance).get("Name", "").removeprefix(tags_of(instance).get(TAG, "")))
     return int(number[1]) if number else 1 << 30
 
@@ -571,12 +571,12 @@ def main() -> None:
             "type": {"type": "str"},
             "clients": {"type": "int", "default": 0},  # number of hosts for clients
             "client_type": {"type": "str", "default": ""},
-            "hours": {"type": "float", "default": 0},  # until all end; 0: with existing instances, or 8
+            "hours": {"type": "float", "default": 0},  # until all end; 0: when existing instances end, or 8 h
             "user_data": {"type": "str", "default": ""},  # script; @UNTIL@ stands for the end
             "image": {"type": "str", "default": ""},  # id from the cluster's inventory, if there is one
             "image_owner": {"type": "str"},  # account that published the image
             "image_name": {"type": "str"},  # pattern; the newest image that matches is used
-            "public_key": {"type": "str", "no_log": False},  # SSH key for login, as in its file
+            "public_key": {"type": "str", "no_log": False},  # public SSH key for login, as in its file
             "controller": {"type": "str"},  # ADDRESS/BITS from which SSH is allowed
             "subnet": {"type": "str", "default": ""},  # id; empty: a default subnet in a zone with the type
             "disk_gb": {"type": "int", "default": 30},  # system disk; databases use the instance's own disks

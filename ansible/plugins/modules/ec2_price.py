@@ -1,7 +1,7 @@
-"""Ansible module: requests prices of EC2 instances from AWS's Price List API, which no other module supports.
+"""Ansible module: requests the prices of EC2 instances from AWS's Price List API, which no other module supports.
 
-The prices are on-demand prices for Linux on shared hardware. Returns ``usd_per_hour``, known prices by instance type,
-and ``reasons`` for types without a price. The module does not fail if the API does not answer or has no price.
+They are on-demand prices for Linux on shared hardware. Returns ``usd_per_hour``, known prices by instance type,
+and ``reasons`` for types without a price. The module does not fail if the API does not respond or lacks a price.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ try:
 except ImportError:
     boto3 = None
 
-# Region of the API's endpoint, which has the prices of all regions.
+# Region of the API's endpoint, which returns the prices of all regions.
 API_REGION = "us-east-1"
 
 
@@ -41,7 +41,7 @@ def ask(region: str, instance_type: str) -> float:
             for dimension in term["priceDimensions"].values():
                 if dimension["unit"] == "Hrs" and float(dimension["pricePerUnit"]["USD"]) > 0:
                     return float(dimension["pricePerUnit"]["USD"])
-    raise LookupError(f"the AWS Price List API has no price of {instance_type} in {region}")
+    raise LookupError(f"the AWS Price List API has no price for {instance_type} in {region}")
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from ansible.plugins.vars import BaseVarsPlugin
 
 try:
     from ansible.template import trust_as_template
-except ImportError:  # before ansible-core 2.19, every text may be a template
+except ImportError:  # before ansible-core 2.19, every string may be a template
     trust_as_template = str
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
@@ -26,9 +26,9 @@ DOCUMENTATION = r"""
 name: systems
 short_description: Systems under test by name
 description:
-  - C(systems) has, by system, the values that are equal on all hosts. C(role) is the name of the system's folder.
-    C(verbs) has the task file of the role C(system) for each of C(VERBS). C(systems/NAME/tasks/VERB.yml) replaces the
-    file of the role. For an attached system, the role's C(attached/VERB.yml) replaces both.
+  - C(systems) contains, by system, the values that are equal on all hosts. C(role) is the name of the system's folder.
+    C(verbs) contains the task file of the role C(system) for each of C(VERBS). C(systems/NAME/tasks/VERB.yml) replaces
+    this file. For an attached system, the role's C(attached/VERB.yml) replaces both.
   - The lookup C(system) returns values that depend on the host.
 """
 
@@ -40,7 +40,7 @@ VERBS = ("needs", "install")
 
 
 def _file(system: System, verb: str) -> str:
-    """Returns the task file of a verb, relative to the role's folder `tasks`, which has a link to the systems."""
+    """Returns the task file for a verb, relative to the role's folder `tasks`, which contains a link to the systems."""
     own = f"systems/{system.role}/tasks/{verb}.yml"
     file = own if (ANSIBLE / own).is_file() else verb
     if not system.attaches or verb == "needs":
@@ -71,7 +71,7 @@ class VarsModule(BaseVarsPlugin):
     """Provides the variables to Ansible."""
 
     def get_vars(self, loader: DataLoader, path: str, entities: Any) -> dict[str, Any]:
-        """Returns the variables for the group of all hosts, once beside the playbook, not again for each inventory."""
+        """Returns the variables for the group of all hosts: only for the playbook's folder, not for each inventory."""
         super().get_vars(loader, path, entities)
         groups = entities if isinstance(entities, Iterable) else [entities]
         of_all = any(isinstance(entity, Group) and entity.name == "all" for entity in groups)

@@ -30,14 +30,14 @@ files=$(ulimit "$LIMIT" -n)
 printf '%s\\n' "$files" "$asd"
 [ -z "$asd" ] || "$asd" --version || true
 """
-# Settings of the cache of recent writes: its size since version 7.1, and its number of blocks in older versions.
+# Settings for the cache of recent writes: its size since version 7.1, and its number of blocks in older versions.
 CACHE = "namespace.storage-engine.post-write-cache"
 QUEUE = "namespace.storage-engine.post-write-queue"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aerospike(System):
-    """Aerospike, whose nodes are all peers. The conditions state what the Community edition cannot do."""
+    """Aerospike, in which all nodes are peers. The conditions list what the Community edition does not support."""
 
     role = "aerospike"
     order = 4
@@ -47,7 +47,7 @@ class Aerospike(System):
     licence = (
         "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
     )
-    # The command `settle` also counts the records: it first waits for migrations, during which records would count twice.
+    # The command `settle` also counts the records, after it has waited for migrations, during which records would count twice.
     count_verb = "settle"
     attaches = True
     attached_options = ("settle_timeout", "count_limit")
@@ -71,35 +71,35 @@ class Aerospike(System):
     )
     fetch_version: str = option("8.1.2.5", "Version of the server that aerospike_fetch downloads.", pattern="[0-9]+([.][0-9]+){3}")
     fetch_tools: str = option("13.0.3", "Version of the tools in the same archive, a part of its name.", pattern="[0-9.]+")
-    # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
+    # If the port is in use on the local machine, the trial uses the next free one and notes that. On other hosts, it fails.
     service_port: int = option(3000, "Preferred port for clients.")
     fabric_port: int = option(3001, "Preferred port for the data between nodes.")
     heartbeat_port: int = option(3002, "Preferred port for the nodes' heartbeats.")
     info_port: int = option(3003, "Preferred port for administration.")
     # Aerospike allows 31 bytes.
     namespace: str = option("ycsb", "Name of the namespace, in which every table is a set.", pattern="[0-9A-Za-z_-]{1,31}")
-    # file: data is written to files in the background, and the index is in memory. memory: nothing is on disk.
+    # file: data is written to files in the background, and the index is in memory. memory: no data is on disk.
     storage: str = option(
-        "file", "Where the data is; file and device are written in the background, as durability=memory requires.", choices=("memory", "file", "device")
+        "file", "Where the data is stored; file and device are written in the background, as durability=memory requires.", choices=("memory", "file", "device")
     )
     devices: list[str] = option(
-        [], "Raw devices for aerospike_storage=device, whole disks or partitions; each trial empties them, and partitions those above 2 TiB.", pattern=WORD
+        [], "Raw devices (disks or partitions) for aerospike_storage=device; each trial empties them, and partitions devices above 2 TiB.", pattern=WORD
     )
-    data_size: str = option("", "Space for the data of one node, as in 4g; empty for 2.5 times the size of the records.", pattern=f"({SIZE})?")
+    data_size: str = option("", "Space for the data of one node, such as 4g; empty for 2.5 times the size of the records.", pattern=f"({SIZE})?")
     # Before 7.1, records larger than aerospike_flush_size are possible only for data in memory.
-    max_record_size: str = option("8M", "Largest record, at most 8M; before 7.1 only for data in memory.", pattern=HEAP)
-    flush_size: str = option("1M", "Size of a write to disk; before 7.1 also the largest record.", pattern=HEAP)
-    fd_max: int = option(15000, "Maximum number of a node's connections, limited by the host's limit of open files.")
+    max_record_size: str = option("8M", "Maximum size of a record, at most 8M; before 7.1 only for data in memory.", pattern=HEAP)
+    flush_size: str = option("1M", "Size of a write to disk; before 7.1 also the maximum size of a record.", pattern=HEAP)
+    fd_max: int = option(15000, "Maximum number of connections to a node; the host's limit of open files may reduce it.")
     feature_key: str = option("", "Feature key file on the hosts; the options for the Enterprise edition need it.", pattern=r"[^\s#{}]*")
     strong_consistency: bool = option(False, "Strong consistency, Enterprise only.")
-    index: str = option("memory", "Where the index is; flash is Enterprise only.", choices=("memory", "flash"))
+    index: str = option("memory", "Where the index is stored; flash is Enterprise only.", choices=("memory", "flash"))
     authentication: bool = option(False, "Clients need a password; Enterprise only.")
     # Never set it on a command line (docs/secrets.md). The pattern forbids leading and trailing blanks, which would be lost.
     password: str = option(
-        "", "The clients' password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_AEROSPIKE_PASSWORD"
+        "", "The clients' password; if empty, each trial creates a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_AEROSPIKE_PASSWORD"
     )
-    tls: bool = option(False, "TLS between clients and nodes, and among nodes; Enterprise only.")
-    tls_name: str = option("dohyo", "Name in all nodes' certificates.", pattern=WORD)
+    tls: bool = option(False, "Use TLS between clients and nodes, and among nodes; Enterprise only.")
+    tls_name: str = option("dohyo", "Name in the certificates of all nodes.", pattern=WORD)
     tls_certificate: str = option("/etc/aerospike/tls/certificate.pem", "PEM file on the database hosts with the node's certificate.", pattern=WORD)
     tls_key: str = option("/etc/aerospike/tls/key.pem", "PEM file on the database hosts with the certificate's key.", pattern=WORD)
     tls_ca: str = option("/etc/aerospike/tls/ca.pem", "PEM file on all hosts with the certificate authorities to trust.", pattern=WORD)
@@ -110,7 +110,7 @@ class Aerospike(System):
     # The pattern excludes addresses, ports, files and security: other options set them.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of aerospike.conf as SECTION.KEY or SECTION.SUBSECTION.KEY, as in service.service-threads or"
+        "Further settings of aerospike.conf as SECTION.KEY or SECTION.SUBSECTION.KEY, such as service.service-threads or"
         " namespace.storage-engine.flush-size; they replace Dohyo's own.",
         pattern=r"(?!.*(address|port|path|file|directory|device|mount)$)(?!(security|logging)\b|network\.tls\b)"
         r"[a-z]+(\.[a-z0-9-]+)+",
@@ -119,11 +119,11 @@ class Aerospike(System):
     count_limit: int = option(1000000, "Maximum number of packed records that are counted after the load.")
 
     def default_package(self) -> str:
-        """Returns the program that AEROSPIKE_ASD names on the control machine, unless the package is to be downloaded."""
+        """Returns the program that AEROSPIKE_ASD names on the control machine; empty if the package is to be downloaded."""
         return "" if self.fetch else str(self.context.get("environment", {}).get("AEROSPIKE_ASD", ""))
 
     def default_index_mounts(self) -> list[str]:
-        """Returns one folder on each disk of the data."""
+        """Returns one folder for the index on each data disk."""
         return [f"{folder}/index" for folder in self.data]
 
     # ---- where the server comes from -------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class Aerospike(System):
             given=given,
             checksum="aerospike_package_sha256",
             sha256=self.package_sha256.lower(),
-            unchecked=True,  # a file of the user, possibly the bare program
+            unchecked=True,  # the user's file, possibly the bare program
             url=url,
             sums=f"{given or url}.sha256",
         )
@@ -162,11 +162,11 @@ class Aerospike(System):
 
     @property
     def is_packed(self) -> bool:
-        """Whether the program comes in a package, and not as a bare file."""
+        """Whether the program is in a package instead of a bare file."""
         return re.search("[.](tgz|tar[.]gz|deb|rpm)$", self.archive_path) is not None
 
     def _line(self, number: int) -> str:
-        """Returns a line of the script's output: 0 is the limit of open files, 1 the program, 2 its version."""
+        """Returns one line of the script's output: line 0 is the limit of open files, line 1 the program, and line 2 its version."""
         return [*self.looked["stdout"].splitlines(), "", "", ""][number]
 
     @property
@@ -206,7 +206,7 @@ class Aerospike(System):
 
     @property
     def absent(self) -> str:
-        """Reason why the host has no server; empty if it has one or if the package is yet to be installed."""
+        """Reason why the host has no server; empty if it has one, or if the package will be installed later."""
         if not self.asd and self.archive_problem:
             return self.archive_problem
         if self._line(2) or (self.archive_source and not self.program):
@@ -249,7 +249,7 @@ class Aerospike(System):
 
     @property
     def is_enterprise(self) -> bool:
-        """Whether Enterprise settings may be used. The Community edition rejects them all, even with the value false."""
+        """Whether Enterprise settings may be used. The Community edition rejects all of them, even with the value false."""
         return self.edition == "Enterprise" and self.feature_key != ""
 
     @property
@@ -259,7 +259,7 @@ class Aerospike(System):
 
     @property
     def has_certificates(self) -> bool:
-        """False: the user supplies the certificates."""
+        """False, because the user supplies the certificates."""
         return False
 
     @property
@@ -308,7 +308,7 @@ class Aerospike(System):
 
     @property
     def layout(self) -> str:
-        """Layout of the records, from the client's properties."""
+        """Layout of the records, as set in the client's properties."""
         return str(self.context.properties.get("aerospike.layout", "bins"))
 
     @property
@@ -318,7 +318,7 @@ class Aerospike(System):
 
     @property
     def record_bytes(self) -> int:
-        """Size of a record in bytes: a header of 64 bytes, and for each bin its value and 20 bytes for name and type."""
+        """Size of a record in bytes: a header of 64 bytes and, for each bin, its value plus 20 bytes for name and type."""
         return self.context.fieldcount * (self.context.fieldlength + 20) + 64
 
     @property
@@ -341,7 +341,7 @@ class Aerospike(System):
     def files_per_folder(self) -> int:
         """Number of the namespace's files in each data folder.
 
-        The server uses at most LARGEST_MB of a file. On an array of disks there is one file per disk, because each file has
+        The server uses at most LARGEST_MB of a file. On an array, there is one file for each of its disks, because each file has
         its own write queue and thread.
         """
         folders = len(self.data)
@@ -354,12 +354,12 @@ class Aerospike(System):
 
     @property
     def data_files(self) -> list[str]:
-        """Paths of the files."""
+        """Paths of the namespace's files."""
         return [f"{folder}/{self.namespace}{f'-{number}' if number > 1 else ''}.dat" for folder in self.data for number in range(1, self.files_per_folder + 1)]
 
     @property
     def parts(self) -> list[str]:
-        """Raw devices, or their partitions once the host has been examined."""
+        """Raw devices, or, once the host has been examined, their partitions."""
         return list(self.found.get("parts", self.devices))
 
     @property
@@ -375,13 +375,13 @@ class Aerospike(System):
 
     @property
     def other_mb(self) -> int:
-        """Memory beside the caches, in MiB: 264 were measured with one file and no data, and 100 are for connections."""
+        """Memory in addition to the caches, in MiB: 264 were measured with one file and no data, and 100 are for connections."""
         data = self.space_mb + 256 if self.storage == "memory" else 100
         return 144 + data + 64 * (self.stores - 1) + (0 if self.is_on_flash else self.index_mb)
 
     @property
     def has_sized_cache(self) -> bool:
-        """Whether the cache is configured by its size, as since 7.1, instead of its number of blocks."""
+        """Whether the cache is configured by its size (since 7.1) instead of its number of blocks."""
         return not is_older(self.version or "7.1", "7.1")
 
     @property
@@ -391,7 +391,7 @@ class Aerospike(System):
 
     @property
     def cache_mb(self) -> float:
-        """Size of one cache in MiB: the user's setting, or the server's default of 256 MiB (before 7.1 256 blocks).
+        """Size of one cache in MiB: the user's setting, or the server's default of 256 MiB (256 blocks before 7.1).
 
         A small memory budget reduces it. The size is a multiple of 8 MiB: the server divides it by WBLOCK_SZ (drv_ssd.c).
         """
@@ -415,7 +415,7 @@ class Aerospike(System):
 
     @property
     def memory_size_mb(self) -> int:
-        """Memory limit of the namespace in MiB, a setting before 7.0."""
+        """Memory limit of the namespace in MiB; the setting exists only before 7.0."""
         return self.space_mb + self.index_mb if self.storage == "memory" else max(self.index_mb * 2, 1024)
 
     @property
@@ -425,14 +425,14 @@ class Aerospike(System):
 
     @property
     def effective_fd_max(self) -> int:
-        """Maximum number of connections of a node."""
+        """Maximum number of connections to a node."""
         return min(self.fd_max, self.open_files)
 
     def needs(self) -> HostNeeds:
         """Returns the needed resources (docs/sizing.md).
 
         The primary index takes 64 bytes per copy of a record (Aerospike's "Capacity planning guide"), in memory or on flash;
-        on flash its blocks are assumed to be half full. The data is on disk or in memory, with the free space that space_mb
+        on flash its blocks are assumed to be half full. The data is on disk or in memory, and takes the free space that space_mb
         includes. There is no log.
         """
         in_memory, flash = self.storage == "memory", self.is_on_flash
@@ -451,7 +451,7 @@ class Aerospike(System):
 
     @property
     def disk_mb(self) -> int:
-        """Disk space of a trial in MiB. It is not the files' size: the server allocates blocks only when it writes them."""
+        """Disk space of a trial in MiB. It differs from the size of the files: the server allocates blocks only when it writes them."""
         return 100 + (self.space_mb if self.storage == "file" else 0)
 
     # ---- hosts, folders and ports -----------------------------------------------------------------------------------
@@ -467,7 +467,7 @@ class Aerospike(System):
 
     @property
     def seeds(self) -> list[Mapping[str, Any]]:
-        """Addresses and ports of the other nodes, for heartbeats."""
+        """Addresses and ports of the other nodes, to which heartbeats are sent."""
         own = self.node.address
         return [node.values for node in self.nodes if node.address != own]
 
@@ -478,7 +478,7 @@ class Aerospike(System):
 
     @property
     def raw_words(self) -> list[str]:
-        """Arguments of files/raw-devices after the command."""
+        """Arguments of files/raw-devices after the verb."""
         return [f"{self.context.home}/aerospike-devices", *self.devices]
 
     @property
@@ -499,7 +499,7 @@ class Aerospike(System):
 
     @property
     def index_folders(self) -> list[str]:
-        """Folders for the index that Dohyo creates; folders that the user made keep their mode and owner."""
+        """Folders for the index that Dohyo creates. Folders that the user created keep their mode and owner."""
         ours = self.default_index_mounts()
         return [each for each in self.index_mounts if each in ours] if self.index == "flash" else []
 
@@ -535,7 +535,7 @@ class Aerospike(System):
 
     @property
     def asks_ready(self) -> bool:
-        """True, because the port opens before the cluster has formed, and writes fail until it has."""
+        """True, because the port opens before the cluster has formed, and until then writes fail."""
         return True
 
     @property
@@ -567,7 +567,7 @@ class Aerospike(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        # Inline processing suits files, whose records are in the page cache. With a device, the server can do other work meanwhile.
+        # Inline processing suits files, whose records are in the page cache. With a device, the server can do other work while it waits.
         inline = self.context.properties.get("aerospike.inline", self.storage != "device")
         return {
             "aerospike.hosts": ",".join(f"{node.address}:{node['service']}" for node in self.nodes),
@@ -604,7 +604,7 @@ class Aerospike(System):
         super().ready(steps)
 
     def examine(self, steps: Steps, host: str) -> dict[str, Any]:
-        """Returns problems of the raw devices (``devices``), and the partitions (``parts``)."""
+        """Returns the problems of the raw devices (``devices``) and the names of their partitions (``parts``)."""
         if self.storage != "device":
             return {}
         return {name: self._ask_devices(steps, host, verb) for name, verb in (("devices", "look"), ("parts", "parts"))}
@@ -616,7 +616,7 @@ class Aerospike(System):
             steps.each("Empty the raw devices", lambda host: self._ask_devices(steps, host, verb), steps.databases)
 
     def _ask_devices(self, steps: Steps, host: str, verb: str) -> list[str]:
-        """Runs a command of files/raw-devices, and returns its lines."""
+        """Runs a verb of files/raw-devices, and returns the lines of its output."""
         system = self.at(steps, host)
         script = (ANSIBLE / "systems/aerospike/files/raw-devices").read_text(encoding="utf-8")
         words, environment = ["bash", "-s", "--", verb, *system.raw_words], system.raw_environment
@@ -628,7 +628,7 @@ class Aerospike(System):
             Tuned(
                 "storage",
                 "device" if self.devices else "file",
-                "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): block devices are preferred to files, and RAID is discouraged",
+                "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): prefers block devices to files, and discourages RAID",
                 "device, if aerospike_devices names some",
             ),
             Tuned(
@@ -647,15 +647,15 @@ class Aerospike(System):
             Tuned(
                 CACHE,
                 self.cache if caches and self.has_sized_cache else None,
-                "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device, as what is in it is not defragmented",
-                "256M per device, less where the budget leaves less",
+                "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device, because its content is not defragmented",
+                "256M per device, or less if the budget is too small",
                 "256M per device",
             ),
             Tuned(
                 QUEUE,
                 self.cache if caches and not self.has_sized_cache else None,
                 "the same",
-                "256 blocks per device, less where the budget leaves less; before 7.1",
+                "256 blocks per device, or less if the budget is too small; before 7.1",
                 "256 blocks per device",
             ),
         ]

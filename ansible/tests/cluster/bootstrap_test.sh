@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Tests that bootstrap.yml prepares a host that has only SSH for root, and no access to a mirror. Needs root, a package mirror for this
-# machine, and about two minutes; the first time, one more for the image.
+# machine, and about two minutes; the first run takes one minute more, to build the image.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
 testbed_or_skip
-! testbed status >/dev/null || { echo 'skipped: a testbed is up, and this test needs its own'; exit 0; }
+! testbed status >/dev/null || { echo 'skipped: a testbed is already up, and this test must start its own'; exit 0; }
 trap 'end_jobs; testbed down || true; rm -rf -- "$work"' EXIT
 testbed up --bare 2
 
@@ -15,7 +15,7 @@ for n in 1 2; do
 done
 ok 'two bare hosts'
 
-# Make an inventory with two hosts of the testbed. Root logs in only with the password, because Ansible would reuse a connection with the key.
+# Create an inventory with two hosts of the testbed. Root logs in only with the password: Ansible would reuse a connection with the key.
 cp -r -- inventories/testbed "$work/two"
 sed -i '/host[34]:/d; /10\.66\.0\.1[34]/d' "$work/two/hosts.yml"
 sed -i "s|^testbed_state:.*|testbed_state: $root/.testbed|" "$work/two/group_vars/all.yml"
@@ -24,7 +24,7 @@ bootstrap() {
         --connection-password-file "$root/.testbed/keys/password" -e 'ansible_ssh_extra_args="-o PreferredAuthentications=password"' \
         "$@" >"$work/log" 2>&1
 }
-says() { # WORDS: checks that the output contains the words, which Ansible may have put on several lines
+says() { # WORDS: checks that the output contains the words, which Ansible may have wrapped
     tr -s ' \n' ' ' <"$work/log" >"$work/said"
     grep -qF -- "$1" "$work/said" || { cat "$work/log" >&2; fail "does not say: $1"; }
 }
@@ -43,7 +43,7 @@ bootstrap -e bootstrap_packages=download || { cat "$work/log" >&2; fail 'bootstr
 ok 'bootstrap with a password and packages that the control machine downloads'
 
 quietly "$root/.venv/bin/ansible-playbook" -i "$work/two" deploy.yml --tags preflight
-ok 'preflight passes, as dohyo'
+ok 'preflight passes when it runs as the user dohyo'
 
 as_root() { testbed ssh 1 'dpkg-query -W; getent passwd; find /etc /home /usr/lib/jvm -type f -exec sha256sum {} + | sort -k 2'; }
 as_root >"$work/before"
@@ -53,7 +53,7 @@ as_root >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'host1 is not as the first bootstrap.yml left it'
 ok 'a second bootstrap.yml changes nothing'
 
-# Make an archive of a fake JDK: this test needs only its java and its file release.
+# Create an archive with a fake JDK: this test needs only the JDK's java and its file release.
 mkdir -p "$work/jdk/bin"
 printf '#!/bin/sh\necho "    java.specification.version = 17" >&2\n' >"$work/jdk/bin/java"
 chmod +x "$work/jdk/bin/java"
@@ -70,4 +70,4 @@ for line in 'host1: its JDK is 17.0.99+1-test in /usr/lib/jvm/dohyo-17, and othe
 done
 bootstrap -e "$(archive "$sum")" || { cat "$work/log" >&2; fail 'bootstrap.yml with an archive'; }
 quietly "$root/.venv/bin/ansible-playbook" -i "$work/two" deploy.yml --tags preflight
-ok 'one JDK of an archive for all hosts'
+ok 'all hosts have the same JDK, from an archive'

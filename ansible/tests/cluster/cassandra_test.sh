@@ -10,7 +10,7 @@ use_testbed
 deployed cassandra
 
 works quiet cassandra --set replication=3 --set write_acks=all --set preconditioning=1000
-[[ -s $evidence/precondition-1/clients.json ]] || fail 'the run was not preceded by a preconditioning'
+[[ -s $evidence/precondition-1/clients.json ]] || fail 'there was no preconditioning before the run'
 condition nodes 4
 condition replication 3
 condition write_copies 3

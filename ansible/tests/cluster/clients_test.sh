@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Tests clients on four hosts without a database. They must begin together. If a host or the controller is lost, all must end long before
-# their time, and nothing may keep running. Needs root and about a minute.
+# Tests clients on four hosts without a database. They must begin together. If a host or the controller is lost, all clients must end
+# long before their planned end, and no process may keep running. Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
 use_testbed
 
-# begin NAME SECONDS: starts clients for SECONDS in the background, and waits until all clients measure
+# begin NAME SECONDS: starts clients for SECONDS in the background, and waits until all of them measure
 begin() {
     local n
-    # Use exec, so that the test later kills Ansible's process and not a shell around it.
+    # Use exec, so that the test later kills Ansible's process instead of the shell that started it.
     (exec "$root/.venv/bin/ansible-playbook" -i inventories/testbed clients.yml --skip-tags install \
         -e "clients_results=$work/$1" -e "clients_duration=$2" \
         -e dohyo_min_free_gb=0.1 >"$work/$1.log" 2>&1) &
@@ -35,8 +35,8 @@ ends() {
 nothing_left_on() {
     local n end=$((SECONDS + 60))
     for n in "$@"; do
-        # With the brackets, pgrep does not find its own shell.
-        while testbed ssh "$n" "pgrep -f '[d]ohyo.client.Client|[b]in/agent' || ((\$? == 1))" >"$work/pids" || fail "host$n does not list its processes"; do
+        # Because of the brackets, pgrep does not find its own shell.
+        while testbed ssh "$n" "pgrep -f '[d]ohyo.client.Client|[b]in/agent' || ((\$? == 1))" >"$work/pids" || fail "host$n: its processes cannot be listed"; do
             [[ -s $work/pids ]] || break
             ((SECONDS < end)) || fail "these processes still run on host$n: $(xargs <"$work/pids")"
             sleep 0.5
@@ -71,11 +71,11 @@ begin orphaned 600
 kill -KILL "$player"
 wait "$player" 2>/dev/null || true
 nothing_left_on 1 2 3 4
-ok 'a killed controller leaves nothing running'
+ok 'no process keeps running after the controller was killed'
 
 begin crashed 600
 testbed crash 4
 ends crashed 2 300 'host4 vanished'
 nothing_left_on 1 2 3
 testbed start 4
-ok 'a crashed host ends the run for all clients'
+ok 'if a host crashes, the run ends for all clients'

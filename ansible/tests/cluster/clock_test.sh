@@ -9,7 +9,7 @@ set -euo pipefail
 use_testbed
 [[ $(on 1 timedatectl show --property NTPSynchronized --value) == no ]] || { echo 'skipped: the clock of this machine is synchronised, and its hosts share it'; exit 0; }
 
-# Make host2 a time server, and give host1 another time service and a folder with packages, which serves as its mirror.
+# Turn host2 into a time server. Give host1 another time service, and a folder with packages that serves as its mirror.
 mkdir "$work/packages"
 (cd -- "$work/packages" && apt-get -qq -o APT::Sandbox::User=root download chrony "systemd-timesyncd=$(on 1 dpkg-query -W -f "'\${Version}'" systemd)") || fail 'the packages cannot be downloaded'
 for package in "$work"/packages/*.deb; do
@@ -18,7 +18,7 @@ for package in "$work"/packages/*.deb; do
 done >"$work/packages/Packages"
 tar -C "$work" -c packages | on 1 'sudo tar --no-same-owner -C /srv -x'
 on 2 'printf "local stratum 8\nallow\n" | sudo tee /etc/chrony/conf.d/testbed.conf >/dev/null; sudo systemctl restart chrony'
-on 1 'sudo bash -s' >"$work/log" 2>&1 <<'END' || { cat "$work/log" >&2; fail 'host1 did not get another time service'; }
+on 1 'sudo bash -s' >"$work/log" 2>&1 <<'END' || { cat "$work/log" >&2; fail 'host1 did not receive another time service'; }
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 echo 'deb [trusted=yes] file:/srv/packages ./' >/etc/apt/sources.list.d/testbed.list
@@ -32,7 +32,7 @@ systemctl daemon-reload
 systemctl enable --now systemd-timesyncd
 END
 services() { on 1 'systemctl is-enabled chrony systemd-timesyncd; systemctl is-active chrony systemd-timesyncd; true' 2>&1 | xargs; }
-# Prints the files of host1 without records of package managers, and without files that were removed with chrony's own folder.
+# Prints the files of host1, except the package managers' records and the files that were removed with chrony's own folder.
 files() { snapshot 1 | grep -vE '/var/lib/(apt|dpkg|ucf)|/etc/(group|gshadow|passwd|shadow)-|^/etc/chrony[ /]| /etc/chrony/'; }
 was=$(services)
 files >"$work/before"
@@ -49,4 +49,4 @@ quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
 [[ $(services) == "$was" ]] || fail "the time services were \"$was\", and are \"$(services)\""
 files >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'host1 is not as before'
-ok "the time service is back: $was"
+ok "the time service was restored: $was"

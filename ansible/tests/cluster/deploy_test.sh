@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests deploy.yml on four hosts: preflight must report all problems and change nothing. Then tests devices, tuning and check mode. At the
-# end, all systems are deployed, for the tests that follow. Needs root and about three minutes.
+# end, all systems are deployed for the tests that run afterwards. Needs root and about three minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -30,7 +30,7 @@ all:
     host2: {ansible_become_exe: /nowhere/sudo, dohyo_address: 10.66.0.99}
     host3: {host_clock: synchronised, host_systems: [plan9], dohyo_java_home: /nowhere/jdk, cassandra_address: 8.8.8.8, host_disk_layout: raid0}
 END
-# Use a port, and put a file system on a disk.
+# Occupy a port, and create a file system on a disk.
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
 s = socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
 # Add a firewall that separates host1 from one port of host3.
@@ -61,9 +61,9 @@ END
 [[ $(grep -o 'host.: it does not reach host.' "$work/log" | sort -u) == 'host1: it does not reach host3' ]] || { cat "$work/log" >&2; fail 'preflight reports a connection that works'; }
 on 3 'sudo nft delete table inet dropper'
 on 1 'sudo systemctl stop squatter && sudo blkid -p /dev/disk1 | grep -q precious && sudo wipefs --quiet --all /dev/disk1' ||
-    fail 'a failed preflight has ended a process, or wiped a disk'
+    fail 'a failed preflight ended a process or wiped a disk'
 testbed start 4
-ok 'preflight names thirteen reasons on four hosts at once'
+ok 'a single preflight reports thirteen problems on four hosts'
 
 # ---- Deploy ----------------------------------------------------------------------------------------------------------
 
@@ -71,16 +71,16 @@ quietly playbook deploy.yml "${cassandra[@]}" --check --diff
 as_before 'after a failed preflight, and --check'
 ok '--check --diff on fresh hosts; neither preflight nor --check has changed anything'
 
-# No program on a host calls sudo by itself: Ansible becomes root there, with a password if the host requires one.
+# Programs on a host never call sudo themselves: Ansible becomes root there, with a password if the host requires one.
 cat >"$work/become.yml" <<'END'
 all:
   hosts:
     host3: {ansible_become_method: su, ansible_become_flags: -l}
 END
 (umask 077 && printf '%s' "$password" >"$work/password")
-on 2 'sudo cp /root/strict /etc/sudoers.d/dohyo; ! sudo -n true 2>/dev/null' || fail 'host2: sudo wants no password'
+on 2 'sudo cp /root/strict /etc/sudoers.d/dohyo; ! sudo -n true 2>/dev/null' || fail 'host2: sudo does not ask for a password'
 ! playbook deploy.yml "${cassandra[@]}" --tags preflight >"$work/log" 2>&1 || fail 'preflight does not report the missing password'
-grep -q 'host2: sudo does not work: .*ANSIBLE_BECOME_PASSWORD_FILE' "$work/log" || { cat "$work/log" >&2; fail 'preflight does not say how to give a password'; }
+grep -q 'host2: sudo does not work: .*ANSIBLE_BECOME_PASSWORD_FILE' "$work/log" || { cat "$work/log" >&2; fail 'preflight does not say how to provide a password'; }
 ANSIBLE_BECOME_PASSWORD_FILE=$work/password quietly playbook -i "$work/become.yml" deploy.yml
 ok 'all systems are deployed, with passwords for sudo and su'
 ANSIBLE_BECOME_PASSWORD_FILE=$work/password quietly playbook -i "$work/become.yml" trial.yml -e trial_system=mysql-innodb -e trial_until=schema \
@@ -95,7 +95,7 @@ on 2 'sudo -n /bin/cp /root/lenient /etc/sudoers.d/dohyo'
 ok 'servers start as units, with passwords for sudo and su'
 quietly playbook deploy.yml "${cassandra[@]}" --check --diff
 ! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" ||
-    { grep -B 3 '^changed' "$work/log" >&2; fail '--check on a deployed cluster wants to change something'; }
+    { grep -B 3 '^changed' "$work/log" >&2; fail '--check would change something on a deployed cluster'; }
 ok '--check --diff on a deployed cluster'
 
 testbed crash 1
@@ -106,19 +106,19 @@ for n in 1 3; do
 done
 on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo-*.conf && cd /opt/dohyo/bundle/cassandra && sha256sum --quiet --check .sha256' ||
     fail 'host1: settings or jars are missing'
-ok 'devices are mounted, also after a boot; the copied folders are complete'
+ok 'devices are mounted even after a reboot; the copied folders are complete'
 
 # ---- firewalld -------------------------------------------------------------------------------------------------------
 
 # Preflight must also report devices with another layout, even without the programs that make an array.
 on 4 'sudo systemctl start firewalld'
 ! playbook deploy.yml "${cassandra[@]}" --tags preflight -e host_firewall=false -e host_disk_layout=raid0 >"$work/log" 2>&1 ||
-    fail 'preflight does not report a firewall, and devices with another layout'
+    fail 'preflight does not report a firewall and devices with another layout'
 for n in 1 2 3; do
     grep -qE "host$n: it does not reach host4 \\(10.66.0.14\\) on any of [0-9]+ ports: No route to host; let TCP" "$work/log" ||
         { cat "$work/log" >&2; fail "preflight does not say that host$n cannot reach host4"; }
 done
-grep -q '/dev/disk1 has a file system of its own on /dohyo/disk1; .*not what host_disk_layout=raid0 makes' "$work/log" ||
+grep -q '/dev/disk1 has its own file system on /dohyo/disk1; .*not what host_disk_layout=raid0 makes' "$work/log" ||
     { cat "$work/log" >&2; fail 'deploy.yml does not say what is wrong with the layout'; }
 quietly playbook deploy.yml "${cassandra[@]}" --tags host
 # shellcheck disable=SC2016 # host4 expands them
@@ -130,6 +130,6 @@ ok 'preflight reports what firewalld rejects; deploy.yml makes a zone for the ho
 # After a jar was removed, only its folder may be copied again. The zone must stay unchanged.
 on 2 'rm /opt/dohyo/bundle/cassandra/cassandra-*.jar'
 quietly playbook deploy.yml --tags host,cassandra
-[[ $(grep '^changed: ' "$work/log" | cut -c 1-16) == 'changed: [host2]' ]] || { grep -B 3 '^changed' "$work/log" >&2; fail 'more or less than one folder was copied again'; }
+[[ $(grep '^changed: ' "$work/log" | cut -c 1-16) == 'changed: [host2]' ]] || { grep -B 3 '^changed' "$work/log" >&2; fail 'not exactly one folder was copied again'; }
 on 4 'sudo systemctl stop firewalld'
 ok 'an incomplete folder is copied again, only to that host, and a second deploy.yml does not change the zone'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests that destroy.yml restores four hosts to their state before deploy_test.sh, whatever other tests have done there in between. Needs
-# root and about a minute.
+# Tests that destroy.yml restores four hosts to their state before deploy_test.sh, no matter what other tests have done there since.
+# Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -9,7 +9,7 @@ set -euo pipefail
 use_testbed
 [[ -d $before ]] || fail 'the earlier state of the hosts is unknown: run deploy_test.sh on the same testbed first'
 
-# Kernel values are read-only in the containers, so host_settings of the agent sets a value in a file of this test, and restores it.
+# Kernel values are read-only in the containers, so the agent's verb host_settings sets and restores a value in a file that this test creates.
 # setting STATE: runs host_settings on host 1
 setting() {
     "$root/.venv/bin/ansible" -i inventories/testbed host1 -m agent --become \
@@ -25,15 +25,15 @@ setting restored
 # Use a disk for other data, so that destroy.yml must not wipe it.
 on 3 'sudo umount /dohyo/disk2 && sudo mkfs.ext4 -q -F -L precious /dev/disk2 && sudo sed -i "\\,/dohyo/disk2,d" /etc/fstab'
 on 4 'sudo systemctl start firewalld'
-! playbook destroy.yml </dev/null >"$work/log" 2>&1 || fail 'destroy.yml has not asked'
-grep -q 'to approve the removal in advance: -e destroy=yes' "$work/log" || { cat "$work/log" >&2; fail 'destroy.yml does not say how to agree'; }
-# Run destroy.yml on host1 first: then host1 has no folder, but the control machine still has one.
+! playbook destroy.yml </dev/null >"$work/log" 2>&1 || fail 'destroy.yml did not ask for approval'
+grep -q 'to approve the removal in advance: -e destroy=yes' "$work/log" || { cat "$work/log" >&2; fail 'destroy.yml does not say how to approve the removal'; }
+# Run destroy.yml on host1 first: after that, host1 has no project folder, but the control machine still has one.
 quietly playbook destroy.yml -e destroy=yes --limit host1
 quietly playbook destroy.yml -e destroy=yes
 on 3 'sudo blkid -p /dev/disk2 | grep -q precious && sudo wipefs --quiet --all /dev/disk2 && sudo rmdir -p --ignore-fail-on-non-empty /dohyo/disk2' ||
     fail 'destroy.yml wiped a foreign disk'
-on 4 '! sudo firewall-cmd --get-zones | grep -o "dohyo-[0-9a-f]*" && sudo systemctl stop firewalld' || fail 'destroy.yml has left a zone in firewalld'
+on 4 '! sudo firewall-cmd --get-zones | grep -o "dohyo-[0-9a-f]*" && sudo systemctl stop firewalld' || fail 'destroy.yml left a zone in firewalld'
 as_before 'after destroy.yml'
 quietly playbook destroy.yml
 ! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" || { cat "$work/log" >&2; fail 'a second destroy.yml has changed something'; }
-ok 'destroy.yml leaves the hosts as they were, and a second one changes nothing'
+ok 'destroy.yml restores the hosts, and a second destroy.yml changes nothing'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests that foreign files on a host stay: data beside Dohyo's, servers, units, and folders that variables name. Needs root and about
+# Tests that foreign files on a host are never changed: data next to Dohyo's, servers, units, and folders that variables name. Needs root and about
 # three minutes; must run between deploy_test.sh and destroy_test.sh if they share a testbed.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
@@ -10,7 +10,7 @@ use_testbed
 deployed mysql-innodb
 
 on() { testbed ssh "$@"; }
-says() { # LOG REASON…: checks that a log, whose lines may be wrapped, contains the reasons
+says() { # LOG REASON…: checks that a log contains the reasons; its lines may be wrapped
     local reason said
     said=$(tr -s ' \n' ' ' <"$work/$1")
     for reason in "${@:2}"; do
@@ -49,19 +49,19 @@ mkdir "$work/control" && touch "$work/control/precious"
 ! playbook deploy.yml --tags mysql-innodb -e "dohyo_control=$work/control" >"$work/log" 2>&1 || fail 'a foreign dohyo_control was accepted'
 says log "$work/control is not empty and does not carry Dohyo's mark"
 playbook destroy.yml -e destroy=yes -e "dohyo_control=$work/control" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail destroy; }
-[[ -e $work/control/precious ]] || fail 'destroy.yml has emptied a foreign folder'
+[[ -e $work/control/precious ]] || fail 'destroy.yml emptied a foreign folder'
 mkdir -p "$work/evidence/server" && touch "$work/evidence/server/precious"
 ! playbook trial.yml -e trial_system=mysql-innodb -e "trial_dir=$work/evidence" >"$work/log" 2>&1 || fail 'a foreign trial_dir was accepted'
 says log "$work/evidence is not empty and does not carry Dohyo's mark"
-[[ -e $work/evidence/server/precious ]] || fail 'a trial has cleared a foreign folder'
+[[ -e $work/evidence/server/precious ]] || fail 'a trial cleared a foreign folder'
 harmed >"$work/after"
-diff -- "$work/before" "$work/after" >&2 || fail 'something foreign was changed'
+diff -- "$work/before" "$work/after" >&2 || fail 'a foreign file was changed'
 cleared
-ok 'foreign folders, links, files, mounts and marks are refused by name, and stay'
+ok 'foreign folders, links, files, mounts and marks are refused by name, and not changed'
 
-# ---- A site's own servers beside Dohyo's -------------------------------------------------------------------------------
+# ---- A site's own servers next to Dohyo's -------------------------------------------------------------------------------
 
-# Make a running foreign server, as a unit with a name like Dohyo's, and a stopped one, both below the folder that Dohyo uses.
+# Create two foreign servers below the folder that Dohyo uses. One runs as a unit with a name like Dohyo's; the other is stopped.
 on 1 'sudo systemctl stop dohyo-mysql 2>/dev/null; sudo rm -rf /x /etc/systemd/system/dohyo-mysql.service; sudo install -d -o dohyo /x && bash -s' <<'END_OF_SCRIPT'
 set -euo pipefail
 base=$(dirname "$(dirname /opt/dohyo/install/mysql/*/server/bin/mariadbd)")
@@ -78,7 +78,7 @@ ExecStart=$base/bin/mariadbd --no-defaults --basedir=$base --datadir=/x/shop --s
 END
 sudo systemctl daemon-reload && sudo systemctl start dohyo-mysql
 END_OF_SCRIPT
-# Prints the state of the foreign servers, when the running one answers with its greeting.
+# Prints the state of the foreign servers; fails unless the running one answers with its greeting.
 foreign() {
     on 1 'systemctl show --property MainPID --property ActiveState dohyo-mysql; sudo sha256sum /etc/systemd/system/dohyo-mysql.service
         sudo find /x/mysql /x/shop/shop -type f -exec sha256sum {} + | sort; timeout 5 bash -c "head -c 40 </dev/tcp/127.0.0.1/3306" | grep -ao MariaDB'
@@ -99,18 +99,18 @@ run() { # OUT [OPTION…]
 
 refuses_a_rival() {
     ! playbook trial.yml -e trial_system=mysql-innodb -e dohyo_deployment=ba9876543210 -e dohyo_home=/home/dohyo/other >"$work/rival.log" 2>&1 ||
-        fail 'a second deployment has used a host at the same time'
+        fail 'a second deployment used a host at the same time'
     says rival.log "is at work there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")"
 }
 
-# deploy.yml must note that it is at work, and remove the note at the end.
+# deploy.yml must record on the host that it is running, and remove the record at the end.
 playbook -i "$work/one" deploy.yml -e '{deploy_systems: [mysql-innodb]}' >"$work/deploy.log" 2>&1 &
 until on 1 'compgen -G "/tmp/dohyo-in-use-*"' >/dev/null; do
-    kill -0 "$!" 2>/dev/null || { cat "$work/deploy.log" >&2; fail 'deploy.yml has written no note'; }
+    kill -0 "$!" 2>/dev/null || { cat "$work/deploy.log" >&2; fail 'deploy.yml did not record that it is running'; }
 done
 refuses_a_rival
 wait "$!" || { cat "$work/deploy.log" >&2; fail 'deploy.yml'; }
-! on 1 'compgen -G "/tmp/dohyo-in-use-*"' || fail 'deploy.yml has left its note'
+! on 1 'compgen -G "/tmp/dohyo-in-use-*"' || fail 'deploy.yml did not remove its record'
 ok 'no trial of another deployment begins during deploy.yml'
 
 # Run two trials, and kill the program on the control machine during the second one.
@@ -121,30 +121,30 @@ until compgen -G "$work/two/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
 done
 pid=$(cat "$root/results/.lock")
 pid=${pid%%[!0-9]*}
-# Stop the play, so that the trial does not end before the checks. Its worker, which conducts the trial, is stopped first.
+# Pause the play, so that the trial does not end before the checks. Its worker, which conducts the trial, is paused first.
 play=$(pgrep -P "$pid" -f ansible-playbook)
 worker=$(pgrep -P "$play" -f ansible-playbook)
 kill -STOP "$worker" "$play"
-! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml ignored a trial that is under way'
+! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml ignored a running trial'
 says destroy.log "is at work there since .*$root"
 refuses_a_rival
 kill -KILL "$pid"
 kill -CONT "$play" "$worker"
 wait "$!" || true
 "$root/run.sh" --resume "$work/two" --keep >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the rest of the two trials failed'; }
-diff -- "$work/foreign" <(foreign) >&2 || fail 'two trials have changed foreign data'
-ok 'two trials, a crash and --resume beside a running server and the data of a stopped one'
+diff -- "$work/foreign" <(foreign) >&2 || fail 'two trials changed foreign data'
+ok 'two trials, a crash and --resume do not affect a running foreign server, or the data of a stopped one'
 
-# Put a user's data into servers that were kept.
+# Add a user's data to servers that were kept running.
 on 1 'mkdir /x/dohyo/mysql/data/shop && echo precious >/x/dohyo/mysql/data/shop/orders.ibd'
-! run next --rounds 1 || fail 'data in servers that were kept are gone'
+! run next --rounds 1 || fail 'run.sh accepted servers that contain foreign data'
 says log '/x/dohyo/mysql/data/shop was not made by a trial'
 on 1 'grep -q precious /x/dohyo/mysql/data/shop/orders.ibd && rm -r /x/dohyo/mysql/data/shop' || fail 'data in servers that were kept are gone'
-ok 'a database that no trial has made is not removed with servers that were kept'
+ok 'a database that no trial created is not removed with the servers that were kept'
 
 quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
 says log '/etc/systemd/system/dohyo-mysql.service is a unit of another deployment, or of none'
-diff -- "$work/foreign" <(foreign) >&2 || fail 'destroy.yml has changed foreign data'
-[[ $(on 1 'ls -A /x /opt 2>/dev/null | grep -x dohyo; true') == '' ]] || fail 'destroy.yml has left some of its own files'
+diff -- "$work/foreign" <(foreign) >&2 || fail 'destroy.yml changed foreign data'
+[[ $(on 1 'ls -A /x /opt 2>/dev/null | grep -x dohyo; true') == '' ]] || fail 'destroy.yml left some files that Dohyo created'
 on 1 'sudo systemctl stop dohyo-mysql && sudo rm -r /etc/systemd/system/dohyo-mysql.service /x && sudo systemctl daemon-reload'
 ok 'destroy.yml leaves the foreign servers unchanged'

@@ -46,7 +46,7 @@ dohyo-hbase-datanode.service dohyo-hbase-regionserver.service
 END
 ok 'each host runs its processes, and listens only on its own address'
 
-# Check the limit in systemd: whether the kernel enforces it depends on the host's cgroups.
+# Check the limit that systemd reports: whether the kernel enforces it depends on the host's cgroups.
 condition memory_budget '2,048 MiB*'
 for n in 1 2 3 4; do
     testbed ssh "$n" 'systemctl show --property Slice --value "dohyo-*-hbase-*" | sort -u | xargs systemctl show --property MemoryMax --property MemorySwapMax'
@@ -57,16 +57,16 @@ ok 'all processes on a host share one memory budget'
 
 stopped
 for n in 1 2 3 4; do
-    ! testbed ssh "$n" 'sudo journalctl --quiet --boot --unit "dohyo-*-hbase-*" --grep "timed out. Killing"' || fail "host$n had to kill a server that should stop"
+    ! testbed ssh "$n" 'sudo journalctl --quiet --boot --unit "dohyo-*-hbase-*" --grep "timed out. Killing"' || fail "host$n: systemd had to kill a server that was to stop"
 done
 ok 'stopped'
 
-# The first three hosts have ZooKeepers, which log in to each other.
+# The first three hosts run ZooKeeper; its servers log in to each other.
 experiment kerberos hbase --strict-conditions --set replication=3 --set hbase_authentication=true ||
     { log_of kerberos; fail 'the experiment with Kerberos failed'; }
-condition notes '*clients and nodes log in by Kerberos*'
+condition notes '*clients and nodes log in with Kerberos*'
 for n in 1 2 3; do
-    grep -q 'Successfully completed the authentication using SASL' "$evidence/server/host$n/zookeeper.log" || fail "host$n: ZooKeeper without a login"
+    grep -q 'Successfully completed the authentication using SASL' "$evidence/server/host$n/zookeeper.log" || fail "host$n: ZooKeeper's servers did not log in"
 done
 wiped hbase
-ok 'with Kerberos, clients, servers and ZooKeepers log in, and no key stays'
+ok 'with Kerberos, clients, servers and ZooKeepers log in, and no key is left'

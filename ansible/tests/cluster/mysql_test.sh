@@ -31,13 +31,13 @@ ok 'a primary and two semi-synchronous replicas, with all rows on each'
 listens_privately
 ok 'no server listens on all interfaces'
 
-# One of two replicas must be enough for a write. Without replicas, the primary must keep waiting.
+# A write must succeed while one of two replicas runs. Without replicas, the primary must keep waiting.
 testbed freeze 2
-inserts mysql-innodb mysql MysqlBinding 20000 || fail 'one replica of two is not enough'
+inserts mysql-innodb mysql MysqlBinding 20000 || fail 'a write failed although one of two replicas was running'
 testbed freeze 3
 ! inserts mysql-innodb mysql MysqlBinding 3000 || fail 'a write was acknowledged without a replica'
 testbed thaw 2
 testbed thaw 3
-ok 'a write waits for one replica, and is not acknowledged without'
+ok 'a write waits for one replica, and is not acknowledged without a replica'
 
 stopped

@@ -25,7 +25,7 @@ ok 'a primary and two synchronous standbys, with all rows on each'
 listens_privately
 ok 'no server listens on all interfaces'
 
-# Writes need both standbys: without one of them, no write may be acknowledged.
+# Writes need both standbys: if one of them is missing, no write may be acknowledged.
 inserts postgresql postgresql PostgresqlBinding 20000 || fail 'a write was not acknowledged by two standbys'
 testbed freeze 3
 ! inserts postgresql postgresql PostgresqlBinding 3000 || fail 'a write was acknowledged without a standby'

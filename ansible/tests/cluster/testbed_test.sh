@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests testbed/testbed by starting hosts. Needs root and about two minutes; the first time, one more for the image.
+# Tests testbed/testbed by starting hosts. Needs root and about two minutes; the first run takes one minute more, to build the image.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -10,7 +10,7 @@ state=$root/.testbed
 ((EUID == 0)) || { echo 'skipped: the testbed needs root'; exit 0; }
 "$ansible/testbed/tools.sh" || { echo 'skipped: the tools are missing, see above'; exit 0; }
 if ! unshare --net --mount true 2>/dev/null || [[ ! -w $(findmnt -n -f -t cgroup2 -o TARGET) ]]; then
-    echo 'skipped: no namespaces or cgroups can be made here'
+    echo 'skipped: namespaces and cgroups cannot be created here'
     exit 0
 fi
 
@@ -27,7 +27,7 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
 testbed() { "$ansible/testbed/testbed" "$@"; }
 ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
-# Succeeds if host $1 receives a packet from host $2. A host that did not answer is tried again after about a second.
+# Succeeds if host $1 receives a packet from host $2. A host that did not answer may be tried again only after about a second.
 reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
 
 # Prints everything that a testbed could leave behind on this machine, except images, which stay on purpose.
@@ -46,7 +46,7 @@ echo "$state" >"$work/state"
 testbed down
 leftovers >"$work/before"
 nothing_left() {
-    local end=$((SECONDS + 5)) # gives SSH time to notice that its connections are gone
+    local end=$((SECONDS + 5)) # wait until SSH has noticed that its connections are gone
     until leftovers >"$work/after" && cmp -s -- "$work/before" "$work/after"; do
         ((SECONDS < end)) || { diff -- "$work/before" "$work/after" >&2 || fail "something is left $*"; }
         sleep 0.2
@@ -55,7 +55,7 @@ nothing_left() {
 
 code=0
 testbed status >/dev/null || code=$?
-((code == 3)) || fail "status with nothing up ends with $code instead of 3"
+((code == 3)) || fail "without a testbed, status ends with $code instead of 3"
 testbed up 4
 [[ $(testbed status | grep -c '^host[1-4]: 10\.') == 4 ]] || fail 'status does not show four hosts'
 for n in 1 2 3 4; do [[ $(testbed ssh "$n" 'hostname; sudo id -u' | xargs) == "host$n 0" ]] || fail "ssh $n"; done
@@ -65,7 +65,7 @@ ok 'four hosts, reached by SSH and Ansible'
 if ! reaches 1 2 || ! reaches 3 4; then fail 'hosts do not reach each other'; fi
 ! testbed ssh 1 ping -c 1 -W 1 192.0.2.1 &>/dev/null || fail 'a host reaches the internet'
 ! ip address | grep -F "$(sed -n 's/.*ansible_host: \(.*\)\..*/\1/p' inventories/testbed/hosts.yml | head -n 1)." || fail 'the hosts'\'' network is visible on this machine'
-ok 'the hosts reach each other and nothing else'
+ok 'the hosts reach each other, but not the internet'
 
 testbed partition 1 2
 if ! reaches 1 2 || ! reaches 4 3; then fail 'a partition separates hosts on the same side'; fi
@@ -93,7 +93,7 @@ testbed crash 3
 ! reaches 1 3 || fail 'a crashed host answers'
 testbed start 3
 [[ $(testbed ssh 3 'cat kept; ls /data') == 'kept'$'\n''kept' ]] || fail 'a crash lost files or a mounted disk'
-reaches 1 3 || fail 'a host is not reached after a crash and a start'
+reaches 1 3 || fail 'a host cannot be reached after a crash and a start'
 [[ $(ansible host3 -m ping | grep -c SUCCESS) == 1 ]] || fail 'Ansible does not reach a host after a crash and a start'
 ok 'a crash and a start, with a disk'
 
@@ -102,7 +102,7 @@ testbed down
 nothing_left 'after down'
 ok 'down leaves nothing'
 
-# Kill up at different times. Its processes survive, as they do after a terminal is closed.
+# Kill "testbed up" at different times. The processes that it started survive, as they do when a terminal is closed.
 for delay in 0.2 0.7 "$((RANDOM % 3)).$((RANDOM % 10))"; do
     "$ansible/testbed/testbed" up 4 &>/dev/null &
     sleep "$delay"
@@ -112,9 +112,9 @@ for delay in 0.2 0.7 "$((RANDOM % 3)).$((RANDOM % 10))"; do
     nothing_left "after a kill at $delay s"
 done
 testbed up 1
-ok 'after a kill in the middle of up, down removes everything, and the next up works'
+ok 'if up is killed, down removes everything, and the next up works'
 
-# Processes in a foreign cgroup with the testbed's name must not be ended.
+# Processes in a foreign cgroup that has the testbed's name must not be ended.
 foreign=$(find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -inum "$(cat "$state/cgroup")") # the testbed of another checkout may be up
 testbed down
 mkdir -- "$foreign"

@@ -7,8 +7,8 @@ before=$root/.testbed/before # removed with the testbed
 on() { testbed ssh "$@"; }
 
 # Prints everything on host N that deploy.yml could change: files, settings of the kernel and systemd, mounts, units, users, and the
-# contents of the disks. Excludes logs, caches, files that Ansible, sudo and systemd write for themselves, and the output of Debian's
-# daily timers.
+# contents of the disks. Excludes logs, caches, files that Ansible, sudo and systemd write for their own use, and the output of
+# Debian's daily timers.
 snapshot() {
     on "$1" sudo bash -s <<'END'
 find / -xdev \( -path /tmp -o -path /run -o -path /var/log -o -path /var/tmp -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/chrony \
@@ -28,7 +28,7 @@ getent passwd
 END
 }
 
-# snapshots FOLDER HOST…: records the snapshots of all hosts at once
+# snapshots FOLDER HOST…: records the snapshots of all hosts concurrently
 snapshots() {
     local n
     mkdir -p -- "$1"
@@ -40,6 +40,6 @@ as_before() {
     local n
     snapshots "$work/now" 1 2 3 4
     for n in 1 2 3 4; do
-        diff -- "$before/host$n" "$work/now/host$n" >&2 || fail "host$n is not as before: $*"
+        diff -- "$before/host$n" "$work/now/host$n" >&2 || fail "host$n differs from its state before deploy_test.sh: $*"
     done
 }

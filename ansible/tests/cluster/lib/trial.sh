@@ -2,7 +2,7 @@
 # Functions for tests of systems on the testbed's four hosts. Source this file after testbed.sh.
 # shellcheck disable=SC2154 # testbed.sh sets the variables
 
-# experiment OUT SYSTEM [OPTION…]: runs a small experiment with ./run.sh, with clients on all four hosts; sets $evidence
+# experiment OUT SYSTEM [OPTION…]: runs a small experiment with ./run.sh, with clients on all four hosts; sets $evidence to the trial's folder
 experiment() {
     local code=0
     "$root/run.sh" workloadA --inventory inventories/testbed --systems "$2" --out "$work/$1" --records 1000 --rounds 1 \
@@ -12,12 +12,12 @@ experiment() {
 }
 
 # works OUT SYSTEM [OPTION…]: runs an experiment, checks that its table is complete, and keeps the servers running. The experiment also
-# runs deploy.yml, which must change nothing, because everything has been deployed before.
+# runs deploy.yml, which must change nothing, because all systems have been deployed before.
 works() {
     experiment "$@" --keep || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
     if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
         grep -B 3 '^changed:' "$work/$1/deploy/ansible.log"
-        fail 'the second deploy.yml has changed something'
+        fail 'the second deploy.yml changed something'
     fi
     look "$1" <<'END'
 hosts = ["host1", "host2", "host3", "host4"]
@@ -40,13 +40,13 @@ assert [(node["host"], node["state"]) for node in trial["nodes"]] == [(host, "ra
 END
 }
 
-# log_of OUT: prints the output of run.sh, and the last lines of every server's log
+# log_of OUT: prints the output of run.sh and the last lines of every server log
 log_of() {
     cat "$work/$1.log"
     find "$work/$1"/raw/*/server '(' -name '*.log' -o -name log ')' -print -exec tail -n 40 {} \;
 } >&2
 
-# look OUT: runs a Python script from standard input, with the only trial of the summary in the variable "trial"
+# look OUT: runs a Python script from standard input; its variable "trial" contains the summary's only trial
 look() {
     "$root/.venv/bin/python" -c 'import json, sys
 [trial] = json.load(open(sys.argv[1]))["trials"]
@@ -57,7 +57,7 @@ exec(sys.stdin.read())' "$work/$1/summary.json" || { cat "$work/$1.log" >&2; fai
 condition() {
     local found
     found=$(jq -r --arg name "$1" '.[$name] | if type == "array" then join("; ") else tostring end' "$evidence/conditions.json")
-    # shellcheck disable=SC2053 # it is a pattern
+    # shellcheck disable=SC2053 # the right side is a pattern
     [[ $found == $2 ]] || fail "condition $1 is \"$found\", not \"$2\""
 }
 
@@ -71,13 +71,13 @@ stopped() {
     nothing_runs
 }
 
-# wiped ROLE [HOST…]: checks that nothing of the trial is left on these hosts, by default on all. Certificates stay for the inventory
+# wiped ROLE [HOST…]: checks that no files of the trial are left on these hosts (by default on all). Certificates stay, because they belong to the inventory
 wiped() {
     local n role=$1
     shift
     (($#)) || set -- 1 2 3 4
     for n in "$@"; do
-        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role /opt/dohyo/data/dohyo/$role /opt/dohyo/run/$role /opt/dohyo/run/*.properties /opt/dohyo/secret/$role 2>/dev/null; true" >"$work/left" || fail "host$n does not list its files"
+        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role /opt/dohyo/data/dohyo/$role /opt/dohyo/run/$role /opt/dohyo/run/*.properties /opt/dohyo/secret/$role 2>/dev/null; true" >"$work/left" || fail "host$n: its files cannot be listed"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
 }

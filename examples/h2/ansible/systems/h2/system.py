@@ -1,4 +1,4 @@
-"""H2 as one server in a JVM, the example of docs/adding-a-system.md."""
+"""Runs H2 as a single server in a JVM, as an example for docs/adding-a-system.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.systems.system import DataNeeds, HostNeeds, System
 
 @dataclass(frozen=True, kw_only=True)
 class H2(System):
-    """One server, with one copy of the data."""
+    """Runs one server with one copy of the data."""
 
     role = "h2"
     binding = "h2"
@@ -23,7 +23,7 @@ class H2(System):
     name: str = "h2"
     title: str = "H2"
 
-    version: str = option("2.4.240", "Version of com.h2database:h2 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
+    version: str = option("2.4.240", "Version of com.h2database:h2 from Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     heap: str = option("1g", "Heap of the server, as in 1g.", pattern=HEAP)
     port: int = option(9092, "Preferred port.")
     ready_timeout: int = option(30, "Seconds for the server to start.")
@@ -42,13 +42,13 @@ class H2(System):
         return [self.lib]
 
     def problems(self) -> list[str]:
-        """Returns a message if the scenario needs replication or several hosts, which H2 lacks."""
+        """Returns a message if the scenario needs replication or several hosts, which H2 does not support."""
         if len(self.context.databases) == 1 and self.replication == 1:
             return []
         return ["H2 has one server and one copy; set replication to 1 and name one host in the group database"]
 
     def needs(self) -> HostNeeds:
-        """Returns the needed memory and disk. H2 writes changed pages to new places, and frees the old ones later."""
+        """Returns the memory and disk that H2 needs. H2 writes changed pages to new places and frees the old ones."""
         return HostNeeds(mib(self.heap) + 300, DataNeeds(record_disk=self.context.record_bytes * 4, spread=False))
 
     @property
@@ -61,7 +61,7 @@ class H2(System):
 
     @property
     def command(self) -> list[str]:
-        """Command of the server. With -ifNotExists, clients can create the database."""
+        """Command that starts the server. With -ifNotExists, clients can create the database."""
         java = f"{self.context.get('service_host')['java_home']}/bin/java"
         jvm = [f"-Xms{self.heap}", f"-Xmx{self.heap}", f"-Dh2.bindAddress={self.address}", "-cp", f"{self.lib}/*"]
         listen = ["-tcp", "-tcpPort", str(self.node["h2"]), "-ifNotExists", "-baseDir", self.data[0]]
@@ -74,7 +74,7 @@ class H2(System):
 
     @property
     def words(self) -> list[str]:
-        """Arguments of H2Admin, including the file with the process ID, because H2 does not report its ID."""
+        """Arguments of H2Admin. They include the file with the process ID, because H2 does not report it."""
         return [f"server={self.server}", f"pid={self.run}/pid"]
 
     @property

@@ -23,7 +23,7 @@ import site.ycsb.Status;
  * each record has its own status. An insert is an upsert, as in the other bindings. An update of a record that does not
  * exist is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
  *
- * <p>{@code aerospike.layout=bins} (default) stores each field as a bin. {@code packed=N} stores about N records in
+ * <p>{@code aerospike.layout=bins} (default) stores each field as a bin. {@code packed=N} packs about N records into
  * one, see {@link Packed}.
  */
 public final class AerospikeBinding extends Binding {
@@ -35,7 +35,7 @@ public final class AerospikeBinding extends Binding {
 
   @Override
   public String[] loops(Settings settings) {
-    // With either loop, each command in flight needs a connection. With only one in flight, a thread that waits at its
+    // With either loop, each command in flight needs a connection. If only one is in flight, a thread that waits on its
     // socket is fastest.
     return settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1 ? new String[] {"threads", "events"}
         : new String[] {"events", "threads"};

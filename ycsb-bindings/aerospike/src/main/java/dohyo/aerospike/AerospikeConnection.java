@@ -59,7 +59,7 @@ import site.ycsb.Status;
 final class AerospikeConnection implements Shared.Connection, Transport {
   /** Maximum number of records in a query that is declared to the server as a short query. */
   private static final int SHORT_QUERY = 100;
-  /** Connections per event loop and node: many, because a connection has only one command in flight. */
+  /** Number of connections per event loop and node. It is high, because a connection has only one command in flight. */
   private static final int CONNECTIONS_PER_LOOP = 16;
   private static final int MIN_CONNECTIONS = 128;
 
@@ -106,7 +106,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
         "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace).contains("strong-consistency=true");
   }
 
-  /** Sets the timeouts of a policy. The tries of an operation divide its timeout equally. */
+  /** Sets the timeouts of a policy. Each try of an operation gets an equal share of its timeout. */
   private void timeouts(Policy policy, Settings settings) {
     policy.maxRetries = Binding.retries(settings);
     policy.totalTimeout = (int) millis;
@@ -170,7 +170,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * Returns the number of event loops. If threads wait for single commands, only batches and scans use the loops.
+   * Returns the number of event loops. If each thread waits for its own commands, only batches and scans use the loops.
    */
   @Override
   public int eventLoops() {
@@ -294,7 +294,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     });
   }
 
-  // ---- listeners, which run on the driver's own threads, which saves a thread switch per record ----
+  // ---- listeners, which run on the driver's own threads to save a thread switch per record ----
 
   private record ReadAnswer<T>(Function<Record, T> decode, BiConsumer<T, Throwable> answered)
       implements RecordListener {

@@ -13,9 +13,9 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 
 /**
- * Several records as one value, in the order of their keys. A record consists of: length of the key (2 bytes), key,
- * length of the fields (4 bytes), fields. A field consists of: length of the name (1 byte), name, length of the value
- * (4 bytes), value.
+ * Stores several records as one value, in the order of their keys. A record consists of the length of the key (2
+ * bytes), the key, the length of the fields (4 bytes), and the fields. A field consists of the length of the name (1
+ * byte), the name, the length of the value (4 bytes), and the value.
  */
 public final class Block {
   /** Name of the only bin of a block. */

@@ -32,9 +32,9 @@ import site.ycsb.Status;
  * Layout {@code packed=N}: about N records are stored in a single record of Aerospike, as one value ({@link Block}).
  * The index takes 64 bytes of memory per record of Aerospike, so it is N times smaller.
  *
- * <p>A write reads the block and writes all of it, unless another client has written the block since the read. In that
- * case the write is retried, up to {@code operationtimeout}. The server counts these retries ({@code fail_generation};
- * for a new block only {@code client_write_error}).
+ * <p>A write reads the block, changes it and writes all of it. If another client has written the block since the read,
+ * the write is retried until {@code operationtimeout} has passed. The server counts these retries as {@code
+ * fail_generation}; for a new block, only as {@code client_write_error}.
  */
 final class Packed implements Layout {
   private final AerospikeConnection connection;

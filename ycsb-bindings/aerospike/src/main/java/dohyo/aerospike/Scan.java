@@ -13,8 +13,8 @@ import java.util.function.ToIntFunction;
 /**
  * Reads the records after a given record. Aerospike orders keys by digest, a hash of set and key, within 4096
  * partitions. A scan follows this order from one partition to the next, as a scan follows the order of tokens in
- * Cassandra. Each partition needs its own request, because no request of Aerospike reads in this order across
- * partitions. While records are missing, the scan reads twice as many partitions at a time.
+ * Cassandra. Each partition needs its own request, because Aerospike has no request that reads in this order across
+ * partitions. The scan doubles the number of partitions that it reads at a time until it has enough records.
  */
 final class Scan {
   private static final int PARTITIONS = 4096;

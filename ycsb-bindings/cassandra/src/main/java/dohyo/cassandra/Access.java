@@ -26,8 +26,8 @@ public final class Access {
    * Configures the driver.
    *
    * @param settings {@code cassandra.username} and {@code cassandra.password}; {@code cassandra.useSSL}; {@code
-   *                 cassandra.ca}, the certificate of the only authority to trust, as X.509 in Base64 on one line, by
-   *                 default the JVM's authorities
+   *                 cassandra.ca}, the certificate of the only authority to trust, as X.509 in Base64 on one line
+   *                 (default: the JVM's authorities)
    * @param driver   receives the credentials and the TLS options
    * @throws SettingException if the certificate cannot be parsed
    */
@@ -48,7 +48,7 @@ public final class Access {
     return Tls.trusting(new ByteArrayInputStream(Base64.getDecoder().decode(certificate)));
   }
 
-  /** TLS that also checks that the certificate belongs to the host, which the driver's own TLS does not do. */
+  /** TLS that also checks that the certificate belongs to the host, unlike the driver's own TLS. */
   private static final class VerifiedTls extends RemoteEndpointAwareJdkSSLOptions {
     VerifiedTls(SSLContext context) {
       super(context, null);

@@ -17,7 +17,7 @@ public final class Answers {
    * Adapts a future.
    *
    * @param future future from the driver
-   * @param decode converts the driver's result, on the driver's own thread, which saves a thread switch per record
+   * @param decode converts the driver's result; it runs on the driver's thread, which saves a thread switch per record
    * @return a future with the result, or with the exception of the driver or of {@code decode}
    */
   static <A, R> CompletableFuture<R> of(ListenableFuture<A> future, Function<? super A, R> decode) {
@@ -29,8 +29,8 @@ public final class Answers {
   /**
    * Returns the next row.
    *
-   * @param rows a result set; the parameter has the general interface because ScyllaDB's driver lacks the method {@code
-   *             one} of {@code ResultSet}, which the compiler would choose
+   * @param rows a result set, as the general interface; for a {@code ResultSet} the compiler would choose a method
+   *             {@code one} that ScyllaDB's driver lacks
    * @return the row; {@code null} if there is none
    */
   public static Row next(PagingIterable<?, Row> rows) {

@@ -30,7 +30,7 @@ import site.ycsb.Status;
 
 /**
  * Binding for Apache Cassandra. It prepares each CQL statement once. With {@code cassandra.statements=text} the server
- * parses each request, and the driver cannot choose a node that has the record. Keys and values are sent as raw bytes,
+ * parses each request, and the driver cannot choose a node with the record. Keys and values are sent as raw bytes,
  * so columns may be {@code text} or {@code blob}. The partition key is called {@code y_id}, as in stock YCSB.
  *
  * <p>With {@code keycolumns} the table has the key's columns. The columns that select the partition are the partition
@@ -41,7 +41,7 @@ import site.ycsb.Status;
  * concurrent reads. {@code in} sends one {@code SELECT … IN}, which requires a key of one column.
  */
 public class CassandraBinding extends Binding {
-  /** Rows per page of a scan. It limits the size of a response. */
+  /** Number of rows per page of a scan, which limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
   /** Page size that turns paging off, so that all rows of a read are in one response. */
   private static final int UNPAGED = Integer.MAX_VALUE;
@@ -60,7 +60,7 @@ public class CassandraBinding extends Binding {
   }
 
   /**
-   * Makes a binding for a product that speaks CQL and has its own driver with the same API.
+   * Creates a binding for a product that speaks CQL and has its own driver with the same API.
    *
    * @param shared the process's connection, configured for that driver
    */
@@ -226,7 +226,7 @@ public class CassandraBinding extends Binding {
     return values;
   }
 
-  /** Sets the key by which the driver chooses a node. The driver cannot choose a node by several keys. */
+  /** Sets the key from which the driver chooses a node. The driver cannot choose a node for several keys. */
   private static Statement toCopyOf(byte[] key, Statement statement) {
     return statement instanceof BoundStatement bound ? bound.setRoutingKey(ByteBuffer.wrap(key)) : statement;
   }

@@ -28,20 +28,20 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import site.ycsb.DBException;
 
-/** Connection of this process, with its statements. */
+/** Connection of this process and its statements. */
 public final class CassandraConnection implements Shared.Connection, Transport {
   /**
-   * Maximum of protocol v4, whose stream ids have 15 bits. With the driver's 1024, requests might wait in its queue.
+   * Maximum of protocol v4, whose stream ids have 15 bits. With the driver's default of 1024, requests might queue.
    */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
 
-  /** A statement without its values. */
+  /** A statement whose variables have no values yet. */
   interface Template {
     /**
-     * Makes a request.
+     * Creates a request.
      *
-     * @param values values of the statement's variables, in their order
+     * @param values values of the statement's variables, in order
      */
     Statement with(ByteBuffer... values);
   }
@@ -115,8 +115,8 @@ public final class CassandraConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * Returns the statement for a verb, table and columns. Never blocks, because the driver's thread calls it for a write
-   * after a read. The next call repeats a failed preparation.
+   * Returns the statement for a verb, table and columns. Never blocks, because the driver's thread calls this method
+   * for a write after a read. If the preparation failed, the next call repeats it.
    */
   CompletableFuture<Template> template(Query query) {
     CompletableFuture<Template> known = templates.get(query);
@@ -144,7 +144,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
 
   private Cluster cluster(Settings settings, Cluster.Builder driver, String[] hosts, int port)
       throws DBException {
-    // The tries of an operation divide its timeout equally.
+    // Each try of an operation gets an equal share of its timeout.
     int answerMillis = (int) Math.max(1, Binding.operationTimeout(settings) / (Binding.retries(settings) + 1));
     PoolingOptions pooling = new PoolingOptions()
         .setMaxRequestsPerConnection(HostDistance.LOCAL, REQUESTS_PER_CONNECTION);

@@ -11,7 +11,7 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
-/** Options with a configurable number of event loops, which end without the driver's quiet period of two seconds. */
+/** Driver options that set the number of event loops, and end them without the driver's pause of two seconds. */
 public final class EventLoops extends NettyOptions {
   private static final int CLOSE_SECONDS = 15;
 

@@ -57,12 +57,12 @@ public record Query(Verb verb, String table, Columns columns) {
     return each(partition(key), "%s", ", ");
   }
 
-  /** Returns a name in quotes. It may contain any characters. */
+  /** Returns a name in quotes. The name may contain any characters. */
   public static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
 
-  /** Returns a text in quotes, for statements that take no variables. */
+  /** Returns a text in quotes, for statements that do not accept variables. */
   public static String literal(String text) {
     return "'" + text.replace("'", "''") + "'";
   }
@@ -76,8 +76,8 @@ public record Query(Verb verb, String table, Columns columns) {
   }
 
   /**
-   * Returns the condition for a record and those after it. With several key columns, the scan ends with the partition.
-   * With one column, it continues in the order of tokens.
+   * Returns the condition for a record and those after it. With several key columns, a scan ends with the partition.
+   * With one column, a scan continues in the order of tokens.
    */
   private static String from(KeyColumns key) {
     if (!key.several()) {
@@ -88,7 +88,7 @@ public record Query(Verb verb, String table, Columns columns) {
         : "(" + each(rest, "%s", ", ") + ") >= (" + each(rest, "?", ", ") + ")");
   }
 
-  // Selects the key first, as SELECT * does.
+  // Puts the key's columns first, as SELECT * does.
   private String select(String name, String keys) {
     return "SELECT " + (columns == null ? "*" : keys + ", " + fields("%s")) + " FROM " + name;
   }

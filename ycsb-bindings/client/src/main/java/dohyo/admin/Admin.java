@@ -14,8 +14,8 @@ import java.util.Properties;
 import org.codehaus.jackson.map.ObjectMapper;
 
 /**
- * Administers a running server on behalf of Ansible: creates tables, flushes them, reads statistics and so on. Each
- * call starts a short-lived JVM with the binding's driver, so that hosts need no database shell.
+ * Administers a running server for Ansible: creates tables, flushes them, reads statistics and so on. Each call starts
+ * a short-lived JVM with the binding's driver, so that hosts need no database shell.
  *
  * <p>The command line is {@code java -cp BUNDLE/* CLASS VERB key=value…}. It prints JSON to standard output. After an
  * error it prints a line {@code ERROR: …} to standard error, and its exit code is 1.
@@ -28,7 +28,7 @@ public final class Admin {
      * Runs the verb.
      *
      * @param arguments the arguments after the verb; see {@link Settings#required}
-     * @return the result, consisting of types that JSON has: maps, lists, numbers, texts
+     * @return the result, which contains only JSON's types: maps, lists, numbers, texts
      * @throws Exception if the verb fails; the user sees the message
      */
     Map<String, ?> run(Settings arguments) throws Exception;
@@ -52,7 +52,7 @@ public final class Admin {
    * another in the same JVM; only the result of the first is printed.
    *
    * @param server name of the product, for messages
-   * @param verbs  implementation by verb
+   * @param verbs  implementation of each verb
    * @param args   the command line
    */
   public static void main(String server, Map<String, Verb> verbs, String[] args) {
@@ -103,8 +103,8 @@ public final class Admin {
   }
 
   /**
-   * Reads the properties file whose path is the argument {@code key}; empty without the argument. Passwords are passed
-   * in a file because all users of the host can read command lines.
+   * Reads the properties file whose path is the argument {@code key}. Without the argument, the result is empty.
+   * Passwords are passed in a file, because all users of the host can read command lines.
    *
    * @throws SettingException if the file cannot be read
    */
@@ -136,7 +136,7 @@ public final class Admin {
   }
 
   /**
-   * Makes the exception for a table that exists without the trial's mark.
+   * Creates the exception for a table that exists without the trial's mark.
    *
    * @param what        subject of the message, such as {@code the table t}
    * @param alternative what the user can do instead of removing the table

@@ -15,8 +15,8 @@ import java.util.stream.Collectors;
  * Administers a cluster that Dohyo did not start. A trial creates one <em>place</em> in the cluster (a keyspace, a
  * database, …), fills the place and removes it. The trial writes nothing outside the place.
  *
- * <p>All verbs have the arguments {@code place}, a name, and {@code made}, the path of a file on this host. The file
- * exists from just before the place is created until the place is removed. Its first line is part of the mark.
+ * <p>All verbs have the arguments {@code place}, the place's name, and {@code made}, the path of a file on this host.
+ * The file is created just before the place, and removed after it. The file's first line is part of the mark.
  */
 public interface Attached extends AutoCloseable {
   /**
@@ -56,14 +56,14 @@ public interface Attached extends AutoCloseable {
   /**
    * Removes the place with all its contents.
    *
-   * @return a sentence that says what the server may have kept and how to remove that; empty if it kept nothing
+   * @return a sentence that says what the server may have kept and how to remove it; empty if nothing is left
    */
   String remove() throws Exception;
 
   /** Returns the conditions. The value of a condition that cannot be read is {@link #UNKNOWN}. */
   Map<String, Object> conditions() throws Exception;
 
-  /** Returns the number of rows by table; see {@link Admin#countRows}. */
+  /** Returns the number of rows of each table, see {@link Admin#countRows}. */
   Map<String, Long> countRows() throws Exception;
 
   /**
@@ -76,8 +76,8 @@ public interface Attached extends AutoCloseable {
   }
 
   /**
-   * Returns statistics of the servers as lines, by a part of the file name. The statistics count the work for other
-   * users as well, but contain no requests or data of other users. The system's figures.yml explains them.
+   * Returns the lines of each file of statistics; the keys are parts of the files' names. The statistics also count the
+   * work for other users, but contain none of their requests or data. The system's figures.yml explains them.
    */
   default Map<String, List<String>> statistics() throws Exception {
     return Map.of();
@@ -87,8 +87,8 @@ public interface Attached extends AutoCloseable {
   void ping() throws Exception;
 
   /**
-   * Returns the permissions that a run needs and the account lacks. Reports only what can be read without a change to
-   * the server.
+   * Returns the permissions that a run needs and the account lacks, as far as they can be read without a change to the
+   * server.
    */
   List<String> missingRights() throws Exception;
 
@@ -107,7 +107,7 @@ public interface Attached extends AutoCloseable {
         "settle", arguments -> answer(opening, arguments, AttachedVerbs::settle),
         "count", arguments -> answer(opening, arguments, (of, any) -> Map.of("rows", of.countRows())),
         "stats", arguments -> answer(opening, arguments, AttachedVerbs::stats),
-        // Without this file, no place was created. Then remove has nothing to do and need not connect.
+        // If this file is missing, no place was created, so remove has nothing to do and need not connect.
         "remove", arguments -> Files.exists(made(arguments)) ? answer(opening, arguments, AttachedVerbs::remove)
             : Map.of("removed", false),
         "doctor", arguments -> answer(opening, arguments, AttachedVerbs::doctor));
@@ -134,8 +134,8 @@ public interface Attached extends AutoCloseable {
   }
 
   /**
-   * Returns the message without a server's stack trace, and with names of properties instead of user names and
-   * passwords, because messages become evidence.
+   * Returns the message without a server's stack trace. Replaces user names and passwords by the names of their
+   * properties, because messages become evidence.
    */
   private static String anonymous(String message, Settings access) {
     String said = message.lines().takeWhile(line -> !line.startsWith("\tat ")).collect(Collectors.joining("\n"));
@@ -154,7 +154,7 @@ public interface Attached extends AutoCloseable {
     return message.replaceAll("(?<!\\w)" + Pattern.quote(word) + "(?!\\w)", Matcher.quoteReplacement("(" + key + ")"));
   }
 
-  /** Makes the exception for a place that exists before the trial creates it. */
+  /** Creates the exception for a place that exists before the trial creates it. */
   static IOException taken(Attached attached) {
     return new IOException(attached.what() + " exists, but this run did not create it; nothing was written."
         + " Measure again, which uses a new name, or remove it yourself if an earlier run left it");

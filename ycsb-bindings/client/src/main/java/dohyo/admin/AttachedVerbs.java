@@ -9,7 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Implementations of the verbs of {@link Attached}, which all systems share. */
+/** Implements the verbs of {@link Attached} for all systems. */
 final class AttachedVerbs {
   private static final int PINGS = 21;
   private static final double NANOS_PER_MILLI = 1e6;
@@ -27,7 +27,7 @@ final class AttachedVerbs {
     if (attached.exists()) {
       throw Attached.taken(attached);
     }
-    // Write the file before the place is created. After a kill in between, remove finds no place or one of this run.
+    // Write the file before the place is created. If this process is killed in between, remove finds no place.
     Files.writeString(Attached.made(arguments), arguments.required(Attached.NONCE) + "\n" + attached.what() + "\n");
     if (!attached.make()) {
       Files.delete(Attached.made(arguments));
@@ -41,9 +41,9 @@ final class AttachedVerbs {
     long began = System.nanoTime();
     boolean may = arguments.flag("flush", false);
     boolean flushed = may && attached.flush();
-    String note = flushed ? "settled: our tables alone were flushed and compacted"
-        : may ? "not settled: this system has no request to flush over its protocol"
-            : "not settled: the servers are not ours to flush or compact (--attach-may settle)";
+    String note = flushed ? "settled: only Dohyo's tables were flushed and compacted"
+        : may ? "not settled: this system's protocol has no request to flush"
+            : "not settled: Dohyo was not permitted to flush or compact (--attach-may settle)";
     Map<String, Object> answer = new LinkedHashMap<>();
     answer.put("seconds", (System.nanoTime() - began) / 1_000_000_000L);
     answer.put("flushed", flushed);

@@ -22,7 +22,7 @@ public final class Wait {
    * Starts the clock.
    *
    * @param arguments the arguments of the verb
-   * @param variable  variable that the user can raise for more time, for messages
+   * @param variable  variable that the user can raise for more time; messages name it
    */
   public Wait(Settings arguments, String variable) {
     timeout = Duration.ofSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
@@ -53,9 +53,9 @@ public final class Wait {
   }
 
   /**
-   * Work that is left.
+   * Remaining work.
    *
-   * @param left  number of tasks that are left
+   * @param left  number of remaining tasks
    * @param done  progress of the running tasks, in any unit
    * @param words description of the work for messages
    */
@@ -63,11 +63,11 @@ public final class Wait {
   }
 
   /**
-   * Waits like {@link #untilQuiet}, but without a limit as long as there is progress. Progress means that fewer tasks
-   * are left than ever before, or that more is done than ever since then. A task that repeatedly fails and restarts
-   * makes no progress.
+   * Waits like {@link #untilQuiet}, but without a limit as long as there is progress. Progress means a new minimum of
+   * the remaining tasks, or a new maximum of the work done since that minimum. A task that repeatedly fails and
+   * restarts makes no progress.
    *
-   * @return description of the work that is left when the timeout passes without progress; empty if none is left
+   * @return description of the remaining work if the timeout passes without progress; empty if none remains
    */
   public String untilQuietOrStalled(Callable<Work> check) throws Exception {
     long fewest = Long.MAX_VALUE;
@@ -87,7 +87,7 @@ public final class Wait {
     return "";
   }
 
-  /** Waits like {@link #untilQuiet}, but returns after one idle check: for work that does not start again. */
+  /** Waits like {@link #untilQuiet}, but returns after one idle check. For work that does not start again. */
   public void until(Callable<String> check) throws Exception {
     for (String busy = check.call(); !busy.isEmpty(); busy = check.call()) {
       pause(busy);

@@ -93,8 +93,8 @@ public abstract class Binding extends DB {
 
   /**
    * Reads a record like {@link #readRow(String, byte[], Columns, RowSink)}, but calls a listener instead of completing
-   * a future. A binding whose driver has listeners overrides the three methods with listeners, and implements those
-   * with futures by {@link #future}. The client then needs no future per operation.
+   * a future. A binding whose driver has listeners overrides the three methods with listeners, and implements the three
+   * methods with futures by calling {@link #future}. The client then needs no future per operation.
    *
    * @param answered receives the status or the exception, on the thread that completes the request; it is not called if
    *                 this method throws
@@ -157,7 +157,7 @@ public abstract class Binding extends DB {
     }
   }
 
-  /** Updates a batch of records. With {@code readbeforewrite} it reads the batch first, as for a single record. */
+  /** Updates a batch of records. With {@code readbeforewrite} it reads the batch first, like a single record. */
   public final CompletableFuture<Status[]> update(List<Row> rows) {
     if (!readBeforeWrite) {
       return updateRows(rows);
@@ -175,8 +175,8 @@ public abstract class Binding extends DB {
    * Updates the records of a batch that a read has found.
    *
    * @param rows  the batch
-   * @param reads status of the read, per record
-   * @return status per record: the error of a failed update, otherwise the status of the read
+   * @param reads status of the read of each record
+   * @return status of each record: the error of a failed update, otherwise the status of the read
    */
   public final CompletableFuture<Status[]> updateFound(List<Row> rows, Status[] reads) {
     return updateSome(rows, reads, Status::isOk);
@@ -206,7 +206,7 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Returns the values of {@code client.loop} that this binding supports, the default first. {@code threads} runs each
+   * Returns the supported values of {@code client.loop}, beginning with the default. {@code threads} runs each
    * logical client on its own thread. {@code events} needs a driver that completes futures on its own threads. The
    * client calls this method before {@link #connect}.
    */
@@ -230,7 +230,7 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Converts the exception of a failed future to a status, whose name by default comes from the driver's exception.
+   * Converts the exception of a failed future to a status, which by default is named after the driver's exception.
    *
    * @param error the exception, possibly wrapped by {@code java.util.concurrent}
    */

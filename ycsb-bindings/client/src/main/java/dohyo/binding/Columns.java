@@ -5,7 +5,7 @@ import java.util.List;
 /**
  * Names of the fields that an operation reads or writes, in the order of their values.
  *
- * <p>A workload makes each set of columns once, and uses it for many operations. The hash code is computed only once,
+ * <p>A workload creates each set of columns once, and uses it for many operations. The hash code is computed once,
  * so bindings can use a set as the key of a map, for example of prepared statements.
  */
 public final class Columns {
@@ -18,7 +18,7 @@ public final class Columns {
   }
 
   /**
-   * Makes a set of columns.
+   * Creates a set of columns.
    *
    * @param names field names, at least one, in the order of their values
    * @return the set

@@ -26,8 +26,8 @@ public final class KeyCodec {
     this.salted = settings.choice("keysalt", "none", "crc32").equals("crc32");
     this.columns = KeyColumns.of(settings, "key").several();
     if (salted && columns) {
-      throw new SettingException("keysalt=crc32: a key with columns (keycolumns) has no place for a salt;"
-          + " leave one of the two out");
+      throw new SettingException("keysalt=crc32: a key with columns (keycolumns) has no room for a salt;"
+          + " set only one of the two");
     }
   }
 
@@ -58,7 +58,7 @@ public final class KeyCodec {
    */
   public byte[] encode(String key) {
     if (columns) {
-      throw new SettingException("keycolumns: the key '" + key + "' is a text, as in stock YCSB, without typed"
+      throw new SettingException("keycolumns: the key '" + key + "' is text, as in stock YCSB, and has no typed"
           + " columns; run dohyo.client.Client, or leave keycolumns out");
     }
     return encode(key.getBytes(StandardCharsets.UTF_8));

@@ -11,18 +11,18 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Columns of a record's key in the database, from {@code keycolumns}, or a single column with the whole key.
+ * Columns of a record's key in the database: those of {@code keycolumns}, or a single column with the whole key.
  *
  * <p>{@code keycolumns=host int 10, user bigint 1000, object text(32) 100, when timestamp} lists the columns in their
  * order. Each has a type, and each except the last has a number of values. A mixed radix converts record number n to
  * column values: the first is n mod 10, the second (n / 10) mod 1000, and so on. The last column contains the remaining
- * quotient, so every record has a unique key. New records use the next value of the last column, for each combination
- * of the other columns in turn.
+ * quotient, so every record has a unique key. New records run through all combinations of the other columns before they
+ * use the next value of the last column.
  *
  * <p>Parentheses enclose the columns that select a record's partition, in a database that has partitions: {@code (host
  * int 10), user bigint 1000, when timestamp}. Without parentheses all columns except the last select it.
  *
- * <p>The bytes of a key are its columns one after another. Each column has a fixed width and big-endian order, so keys
+ * <p>The bytes of a key are its columns one after another. Each column has a fixed width and is big-endian, so keys
  * sort like the values of the columns. {@code int} takes 4 bytes and {@code bigint} 8. {@code timestamp} takes 8 bytes:
  * {@link #EPOCH} plus the value, in milliseconds since 1970. {@code text(N)} holds the value in N decimal digits.
  */
@@ -30,7 +30,7 @@ public final class KeyColumns {
   /** First timestamp, 2020-01-01 00:00 UTC, in milliseconds since 1970. */
   public static final long EPOCH = 1_577_836_800_000L;
 
-  /** Maximum length of a key in bytes: MySQL's tables have a key of VARBINARY(255). Other systems permit more. */
+  /** Maximum length of a key in bytes. In MySQL, keys are VARBINARY(255); other systems permit more. */
   private static final int MAX_BYTES = 255;
   /** Maximum number of columns: MySQL's limit for an index. */
   private static final int MAX_COLUMNS = 16;
@@ -131,7 +131,7 @@ public final class KeyColumns {
     Matcher found = COLUMN.matcher(part);
     if (!found.matches() || last != (found.group(4) == null)) {
       throw refused(text, "'" + part + "' must be a name of letters a-z, digits and _, a type (int, bigint, text(N) or"
-          + " timestamp) and " + (last ? "nothing else, since it is the last column" : "how many values there are"));
+          + " timestamp) and " + (last ? "nothing else, since it is the last column" : "the number of its values"));
     }
     Type type = found.group(3) == null ? Type.valueOf(found.group(2).toUpperCase(Locale.ROOT)) : Type.TEXT;
     int length = switch (type) {
@@ -172,8 +172,8 @@ public final class KeyColumns {
   }
 
   /**
-   * Returns the number of first columns that select a record's partition. If there are several columns, the last one
-   * never does.
+   * Returns how many of the first columns select a record's partition. If there are several columns, the last one is
+   * never among them.
    */
   public int partition() {
     return partition;

@@ -16,7 +16,7 @@ public final class Outcome {
   }
 
   /**
-   * Makes a status from the driver's exception, and names the status after the exception's class, so that results count
+   * Converts the driver's exception to a status. The status is named after the exception's class, so that results count
    * each kind of error separately. {@code WriteTimeoutException} becomes {@code WRITE_TIMEOUT}.
    *
    * @param error exception from the driver; wrappers of {@code java.util.concurrent} are removed

@@ -50,7 +50,7 @@ public final class Settings {
    * Reads one of several values.
    *
    * @param key     property name
-   * @param choices allowed values, the first is the default
+   * @param choices allowed values; the first is the default
    * @return the value
    * @throws SettingException if the value is not one of them
    */
@@ -96,7 +96,7 @@ public final class Settings {
         return number;
       }
     } catch (NumberFormatException e) {
-      // The statement below reports this error, too.
+      // The statement below reports this error.
     }
     throw new SettingException(key + "=" + value + ": must be a whole number from " + min + " to " + max);
   }
@@ -124,7 +124,7 @@ public final class Settings {
         return number;
       }
     } catch (NumberFormatException e) {
-      // The statement below reports this error, too.
+      // The statement below reports this error.
     }
     throw new SettingException(key + "=" + value + ": must be a number from " + min + " to " + max);
   }

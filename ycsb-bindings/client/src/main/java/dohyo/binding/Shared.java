@@ -41,7 +41,7 @@ public final class Shared<C extends Shared.Connection> {
   }
 
   /**
-   * Returns the connection. Opens it for the first user.
+   * Returns the connection. The first call opens it.
    *
    * @param settings the client's properties, the same for all instances
    * @throws DBException if the database cannot be reached
@@ -54,7 +54,7 @@ public final class Shared<C extends Shared.Connection> {
     return current;
   }
 
-  /** Releases the connection. Each {@link #open} needs one call. */
+  /** Releases the connection. Must be called once for each {@link #open}. */
   public synchronized void release() {
     users--;
     if (users == 0) {

@@ -15,7 +15,7 @@ public interface Transport {
   long retries();
 
   /**
-   * Returns the default number of event loops: one less than the processors, at least 1. On a machine with two
+   * Returns the default number of event loops: the number of processors minus 1, at least 1. On a machine with two
    * processors, one event loop was faster than two with Aerospike's client. Other clients were not measured.
    */
   static int defaultEventLoops() {

@@ -2,13 +2,13 @@ package dohyo.client;
 
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Flag with a reason that stops the run. The first caller sets the reason, and all threads check the flag. */
+/** Flag that stops the run, and its reason. The first caller sets the reason, and all threads check the flag. */
 final class Abort {
   private final AtomicReference<String> reason = new AtomicReference<>();
   private volatile boolean ofDatabase;
   private volatile Runnable whenSet = () -> { };
 
-  /** Registers an action that the thread which aborts the run calls. */
+  /** Registers an action. The thread that aborts the run performs it. */
   void whenSet(Runnable action) {
     whenSet = action;
   }
@@ -33,7 +33,7 @@ final class Abort {
   /** Aborts the run because a thread of the logical clients has died. */
   void died(Throwable error) {
     if (error instanceof OutOfMemoryError) {
-      // A constant, because there may be no memory to build a message.
+      // Use a constant, because there may be no memory to build a message.
       set("a client thread ran out of memory; give the client more heap (client_heap), or set a lower"
           + " threadcount, inflight or batchsize");
     } else {

@@ -9,19 +9,19 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Properties;
 
-/** Converts the command line, with the options of the stock client, to properties. */
+/** Converts the command line to properties. The options are those of the stock client. */
 final class Arguments {
   static final String USAGE = """
       Usage: java -cp 'BUNDLE/*' dohyo.client.Client -db BINDING [options]
-        -db NAME          binding: its short name (cassandra) or class; a stock YCSB DB class works too
-        -P FILE           properties file; several are read in their order
+        -db NAME          binding: its short name (cassandra) or class, or a DB class of stock YCSB
+        -P FILE           properties file; may be repeated, later files override earlier ones
         -p KEY=VALUE      property; overrides those of the files
         -load | -t        load the records, or run the transactions (default)
         -threads N        threads (threadcount)
         -target N         operations per second over all threads (target)
-        -s                status lines on standard error
+        -s                print status lines to standard error
         -l LABEL          label in the status lines
-        -help             this text
+        -help             print this text
       """;
 
   private Arguments() {

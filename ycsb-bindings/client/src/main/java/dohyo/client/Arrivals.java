@@ -9,7 +9,7 @@ import java.util.SplittableRandom;
  * times are drawn once for all threads of the client. The threads take them in turn, so that a slow answer delays as
  * few operations as possible.
  *
- * <p>Without an end, the gaps are exponential. With an end, the number of arrivals equals that of {@code
+ * <p>Without an end, the gaps are exponential. With an end, there are as many arrivals as with {@code
  * arrival=uniform}, so that the rate is exact even in a short time. Given their number, the arrivals of a Poisson
  * process are independent and uniformly distributed (Ross: Stochastic Processes, 2nd ed. (1996), theorem 2.3.1). They
  * are drawn in order (Bentley, Saxe: Generating sorted lists of random numbers, ACM Trans. Math. Softw. 6 (1980)). The
@@ -82,7 +82,7 @@ final class Arrivals {
   }
 
   /**
-   * Makes arrivals without an end.
+   * Creates arrivals without an end.
    *
    * @param target  operations per second over all threads
    * @param threads number of threads
@@ -92,10 +92,10 @@ final class Arrivals {
   }
 
   /**
-   * Makes a fixed number of arrivals within a time. Further arrivals are due at its end.
+   * Creates a fixed number of arrivals within a period. Further arrivals are due at its end.
    *
    * @param count   number of arrivals
-   * @param end     length of the time in nanoseconds
+   * @param end     length of the period in nanoseconds
    * @param threads number of threads
    */
   static List<Turns> within(SplittableRandom random, long count, long end, int threads) {

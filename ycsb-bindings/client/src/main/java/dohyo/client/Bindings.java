@@ -14,7 +14,7 @@ final class Bindings {
   }
 
   /**
-   * Makes an instance of the binding for one logical client.
+   * Creates an instance of the binding for one logical client.
    *
    * @param settings the client's properties; {@code db} is the short name or the class of a binding on the class path,
    *                 or a class that extends YCSB's {@link DB}

@@ -28,7 +28,7 @@ public final class Call {
   private final Request request;
   private final ReadCheck check;
 
-  // Plain fields suffice: they are written before the call enters the sender's queue, and read after it has left.
+  // Plain fields suffice: they are written before the call enters the sender's queue, and read after it leaves it.
   private int retries;
   private int slot;
   private long intended;
@@ -39,7 +39,7 @@ public final class Call {
   private int scannedRows;
   private long finished;
   private Status[] statuses;
-  // The handle above lets only the first of answer and timeout set this flag.
+  // Either the answer or the timeout sets this flag through SETTLED, whichever comes first.
   private volatile boolean settled;
 
   /** Prepares a call for a request. */
@@ -60,7 +60,7 @@ public final class Call {
    * Sends the request.
    *
    * @param binding  database
-   * @param intended when it was due by the target rate, in {@link System#nanoTime}
+   * @param intended when it was due at the target rate, in {@link System#nanoTime}
    * @param now      the current time, in {@link System#nanoTime}
    * @param whenDone called once, on the thread that completes the call
    */
@@ -233,7 +233,7 @@ public final class Call {
     return finished;
   }
 
-  /** Returns one status per record of a finished call. */
+  /** Returns the status of each record of a finished call. */
   public Status[] statuses() {
     return statuses;
   }
@@ -243,7 +243,7 @@ public final class Call {
     return readFinished;
   }
 
-  /** Returns one status per record of the read of a read-modify-write; {@code null} for other requests. */
+  /** Returns the status that each record had in the read of a read-modify-write; {@code null} for other requests. */
   public Status[] reads() {
     return reads;
   }
@@ -254,7 +254,7 @@ public final class Call {
   }
 
   /**
-   * Returns the status of the write per record. If the read of a read-modify-write failed, nothing is written and the
+   * Returns the status of each record's write. If the read of a read-modify-write failed, nothing is written and the
    * status is {@link Status#NOT_FOUND}.
    */
   Status[] written() {
@@ -269,8 +269,8 @@ public final class Call {
   }
 
   /**
-   * Returns the result of the check ({@code dataintegrity}, {@code verify}) per record that was read; empty without a
-   * check.
+   * Returns the result of the check ({@code dataintegrity}, {@code verify}) for each record that was read; empty
+   * without a check.
    */
   Status[] verified() {
     return check == null ? NONE : ReadCheck.verified(reads == null ? statuses : reads);

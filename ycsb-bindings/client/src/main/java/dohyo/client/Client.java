@@ -16,8 +16,8 @@ import site.ycsb.DBException;
 
 /**
  * The benchmark client. It checks the properties, connects all threads, reports that it is ready, and waits for the
- * agreed start. Then it warms up, measures, waits for open operations, and prints the results. Options and result lines
- * equal those of {@code site.ycsb.Client}. In addition, it has exit codes for runs that do not count: {@link
+ * agreed start. Then it warms up, measures, waits for open operations, and prints the results. Its options and result
+ * lines are those of {@code site.ycsb.Client}. It also has exit codes for runs that do not count: {@link
  * #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID}, {@link #DATABASE_FAILED}.
  */
 public final class Client {
@@ -25,11 +25,11 @@ public final class Client {
   public static final int INTERNAL = 1;
   /** Exit code of an invalid option or property. The client has started nothing. */
   public static final int BAD_INPUT = 2;
-  /** Exit code of a client with a thread that could not connect. */
+  /** Exit code of a client in which a thread could not connect. */
   public static final int NOT_CONNECTED = 3;
-  /** Exit code of a run that ended but does not count. */
+  /** Exit code of a run that has ended but does not count. */
   public static final int INVALID = 4;
-  /** Exit code of a run in which too many records failed, or operations stopped succeeding, which is also a result. */
+  /** Exit code of a run in which too many records failed or operations stopped succeeding. This is also a result. */
   public static final int DATABASE_FAILED = 5;
 
   /** Seconds for which the shutdown hook waits for the results of a run that a signal aborted. */
@@ -84,7 +84,7 @@ public final class Client {
    * @param args     the command line
    * @param results  receives the result lines
    * @param messages receives status lines and the error
-   * @param abort    receives the run's {@link Abort} as its first element when the run has been made
+   * @param abort    receives the run's {@link Abort} as its first element when the run has been created
    * @return the exit code
    */
   static int run(String[] args, PrintStream results, PrintStream messages, Abort[] abort) {
@@ -98,12 +98,12 @@ public final class Client {
     });
   }
 
-  /** A part of a client's work; returns an exit code. */
+  /** A part of a client's work, which returns an exit code. */
   private interface Work {
     int perform() throws DBException, RunInvalidException, IOException, InterruptedException;
   }
 
-  /** Performs work; writes its failure to {@code messages}, and returns the exit code. */
+  /** Performs work and returns the exit code. Writes a failure to {@code messages}. */
   private static int reported(PrintStream messages, Work work) {
     try {
       return work.perform();

@@ -11,11 +11,11 @@ final class Completions {
   private final ArrayDeque<Call> atOnce = new ArrayDeque<>();
   private final ConcurrentLinkedQueue<Call> answered = new ConcurrentLinkedQueue<>();
   private final Runnable wake;
-  // This field needs no barrier: a thread finds itself here only if it was the last to write the field.
+  // This field needs no barrier: a thread reads itself from it only if the thread was the last to write it.
   private Thread owner;
 
   /**
-   * Makes the queue of one logical client.
+   * Creates the queue of one logical client.
    *
    * @param wake called after each call that another thread adds
    */
@@ -28,14 +28,14 @@ final class Completions {
     owner = Thread.currentThread();
   }
 
-  /** Ends the current thread's turn. */
+  /** Lets other threads take calls again. */
   void release() {
     owner = null;
   }
 
   void add(Call call) {
     if (Thread.currentThread() == owner) {
-      // No other thread is involved, as with a synchronous driver, which answers before it returns.
+      // The answer came on the client's own thread, for example from a synchronous driver.
       atOnce.add(call);
       return;
     }

@@ -10,7 +10,7 @@ import java.util.function.Function;
 /**
  * Runs many logical clients on the driver's threads. A client continues on the thread that delivers its answer. This
  * thread also prepares and sends the next operation, so that no thread has to wait or be woken. The thread that calls
- * {@link #run} sends operations that are due by a target rate, and checks every client for timeouts.
+ * {@link #run} sends operations when a target rate makes them due, and checks every client for timeouts.
  */
 final class DriverThreads {
   /** Maximum number of rounds for one client before the driver's thread continues with other work. */
@@ -86,7 +86,7 @@ final class DriverThreads {
     }
   }
 
-  /** Makes the clients. The same thread must then call {@link #run}. */
+  /** Creates the clients. The same thread must then call {@link #run}. */
   DriverThreads(List<Function<Completions, Worker>> makers, Abort abort) {
     this.abort = abort;
     makers.forEach(maker -> clients.add(new Client(maker)));

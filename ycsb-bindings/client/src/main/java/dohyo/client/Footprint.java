@@ -31,7 +31,7 @@ final class Footprint {
   private double cpuSeconds;
   private long retries;
 
-  /** Starts at the beginning of the measured window. */
+  /** Starts the measurement. Must be called at the beginning of the measured window. */
   Footprint(Set<Transport> transports) {
     this.transports = transports;
     cpuAtBegin = SYSTEM.getProcessCpuTime();
@@ -64,7 +64,7 @@ final class Footprint {
     eventLoops = transports.stream().mapToInt(Transport::eventLoops).sum();
   }
 
-  /** Ends the measurement after the last answer. */
+  /** Ends the measurement. Must be called after the last answer. */
   void end() {
     sample();
     cpuSeconds = (SYSTEM.getProcessCpuTime() - cpuAtBegin) / 1e9;
@@ -96,7 +96,7 @@ final class Footprint {
     return cpuSeconds;
   }
 
-  /** Writes the samples to a summary. Without a reported transport, its samples are {@code null}. */
+  /** Adds the samples to a summary. If no transport was reported, the samples of the transport are {@code null}. */
   void write(Map<String, Object> summary) {
     boolean isKnown = !transports.isEmpty();
     summary.put("connections", isKnown ? connections : null);

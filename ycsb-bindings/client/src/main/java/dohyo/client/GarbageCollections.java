@@ -7,7 +7,7 @@ import site.ycsb.Utils;
 /**
  * The garbage collections of this process.
  *
- * @param byCollector number of the collections and their time in milliseconds, by YCSB's name of the collector
+ * @param byCollector number of collections and their time in milliseconds, for each collector's name in YCSB
  */
 record GarbageCollections(Map<String, Long[]> byCollector) {
   static final GarbageCollections NONE = new GarbageCollections(Map.of());
@@ -17,7 +17,7 @@ record GarbageCollections(Map<String, Long[]> byCollector) {
     return new GarbageCollections(new TreeMap<>(Utils.getGCStatst()));
   }
 
-  /** Returns these collections without earlier ones. */
+  /** Subtracts earlier collections from these. */
   GarbageCollections since(GarbageCollections earlier) {
     Map<String, Long[]> found = new TreeMap<>(byCollector);
     earlier.byCollector.forEach((name, before) ->

@@ -54,7 +54,7 @@ final class InFlight {
     return now - age;
   }
 
-  /** Returns the calls that were sent until that time, in {@link System#nanoTime}. */
+  /** Returns the calls that were sent up to that time, in {@link System#nanoTime}. */
   List<Call> sentBefore(long time) {
     List<Call> found = new ArrayList<>();
     for (Call call : slots) {

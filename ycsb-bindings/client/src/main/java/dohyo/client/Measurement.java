@@ -29,7 +29,7 @@ final class Measurement {
   /**
    * Prepares a measurement.
    *
-   * @param steady        whether the warm-up ends earlier when the throughput of all clients is steady
+   * @param steady        whether the warm-up ends early when the throughput of all clients is steady
    * @param warmupSeconds maximum length of the warm-up
    * @param results       receives the result lines
    * @param messages      receives status lines and the error
@@ -119,7 +119,7 @@ final class Measurement {
         reporter.tick();
       }
       if (run.workload().ledger() != null) {
-        // This code runs shortly after the end of a second, so half a second earlier is within that second.
+        // This code runs shortly after a second has ended, so half a second ago was within that second.
         long middle = now - window.measure() - TimeUnit.SECONDS.toNanos(TICK_SECONDS) / 2;
         run.workload().ledger().tick(Math.floorDiv(middle, TimeUnit.SECONDS.toNanos(1)));
       }
@@ -135,7 +135,7 @@ final class Measurement {
   }
 
   private Results.Timing timing(Workers.Turn turn, Window window, Instant agreed, double connectSeconds) {
-    // A run limited by time has its configured length. A run limited by count, or aborted, ends with its last answer.
+    // A run limited by time has its configured length. A run limited by count, or aborted, ends with the last answer.
     boolean full = !abort.isSet() && turn.reachedEnd();
     double measured = full ? run.measuredSeconds()
         : Math.max(0, turn.lastFinished() - turn.firstMeasured()) / 1e9;
@@ -153,7 +153,7 @@ final class Measurement {
     results.flush();
     boolean databaseFailed = abort.isSet() ? abort.isOfDatabase() : outcome.hasTooManyErrors();
     int exit = reason == null ? 0 : databaseFailed ? Client.DATABASE_FAILED : Client.INVALID;
-    // Read back last, when the result lines are written and the threads have disconnected.
+    // Read the records back last, when the result lines are written and the threads have disconnected.
     if (run.workload().ledger() != null) {
       outcome.accounting(new ReadBack(run, abort, gate.folder(), messages).perform());
     }

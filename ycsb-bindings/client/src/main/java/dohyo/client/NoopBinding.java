@@ -14,7 +14,7 @@ public final class NoopBinding extends Binding {
 
   @Override
   public String[] loops(Settings settings) {
-    return new String[] {"events", "threads"}; // both, so that both loops can be measured
+    return new String[] {"events", "threads"}; // support both, so that both can be measured
   }
 
   @Override

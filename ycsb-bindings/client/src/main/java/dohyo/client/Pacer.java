@@ -4,10 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Schedule of one thread's operations. With a target rate, slow answers do not delay later due times. So the latency
- * from the due time is the latency for users of an open system (the "intended" latency of YCSB and wrk2).
+ * Schedule of one thread's operations. With a target rate, slow answers do not delay later due times. The latency since
+ * the due time is therefore what users of an open system experience (the "intended" latency of YCSB and wrk2).
  *
- * <p>By default, due times have equal distances. The schedules of all threads of all clients are shifted against each
+ * <p>By default, due times are evenly spaced. The schedules of all threads of all clients are shifted against each
  * other, so that together they send at an even rate. With {@code arrival=poisson} the due times are random {@link
  * Arrivals}.
  */
@@ -20,7 +20,7 @@ final class Pacer {
   private long passed;
 
   /**
-   * Makes the pacer of one thread.
+   * Creates the pacer of one thread.
    *
    * @param target  operations per second over all threads of this client, 0 for no limit
    * @param threads number of threads
@@ -33,7 +33,7 @@ final class Pacer {
     this.begin = begin;
   }
 
-  /** Makes the pacers of all threads of this client. */
+  /** Creates the pacers of all threads of this client. */
   static List<Pacer> of(Run run, Window window) {
     List<Pacer> pacers = new ArrayList<>();
     for (int thread = 0; thread < run.threads(); thread++) {
@@ -56,13 +56,13 @@ final class Pacer {
     return pacers;
   }
 
-  /** Returns the number of operations of the even schedule that are due within that many nanoseconds. */
+  /** Returns the number of operations of the evenly spaced schedule that are due within that many nanoseconds. */
   private long dueWithin(long length) {
     return Math.max(0, (long) Math.ceil((length - offset) / nanosBetween));
   }
 
   /**
-   * Restarts the schedule with the measured window. Operations that were due before but not sent are dropped.
+   * Restarts the schedule at the start of the measured window. Drops operations that were due earlier but not sent.
    */
   void begin(long time) {
     begin = time;

@@ -35,7 +35,7 @@ import site.ycsb.Status;
 final class ReadBack {
   private static final int MAX_THREADS = 16;
   private static final int OPEN_PER_THREAD = 32;
-  /** Pauses in seconds before the further tries of failed records. */
+  /** Pauses before each further try of the failed records, in seconds. */
   private static final int[] PAUSE_SECONDS = {1, 5, 10, 20, 30};
   /** Number of consecutive failures after which each thread sends only one read per second. */
   private static final int NOBODY_ANSWERS = 1000;
@@ -75,8 +75,8 @@ final class ReadBack {
   }
 
   /**
-   * Waits at most {@code verify.wait} seconds for the file {@code readback} in the gate's folder. The file appears when
-   * the effects of faults on the servers are undone.
+   * Waits at most {@code verify.wait} seconds for the file {@code readback} in the gate's folder. The controller
+   * creates it when the effects of faults on the servers are undone.
    */
   private void await() throws IOException, InterruptedException {
     long seconds = gate == null ? 0 : settings.whole("verify.wait", 0, 0, 86_400);
@@ -145,7 +145,7 @@ final class ReadBack {
     }
   }
 
-  /** Writes a line to {@code readback.txt}, which shows the controller that this client still works. */
+  /** Appends a line to {@code readback.txt}, which shows the controller that this client is still working. */
   private void tell() throws IOException {
     if (log != null) {
       String line = String.format(Locale.ROOT, "%.3f %d%n", (System.nanoTime() - begin) / 1e9, done.get());

@@ -88,7 +88,7 @@ final class Reporter {
     nextStatus = window.measure() + statusNanos;
   }
 
-  /** Makes one report: interval histograms, logs, a check for stalls, and the status line if it is due. */
+  /** Collects the latest interval, writes it to the logs, checks for stalls, and prints the status line if due. */
   void tick() throws IOException {
     long now = System.nanoTime();
     collect();
@@ -107,7 +107,7 @@ final class Reporter {
   }
 
   /**
-   * Makes the last report, after all threads have ended.
+   * Writes the last report. Must be called after all threads have ended.
    *
    * @throws IOException if a log was not written completely
    */
@@ -141,7 +141,7 @@ final class Reporter {
         interval.setStartTimeStamp(intervalStartMillis);
         interval.setEndTimeStamp(nowMillis);
         log(index).outputIntervalHistogram(interval);
-        // Flush, so that readers of a growing file see complete seconds, and a kill loses at most one second.
+        // Flush, so that readers of a growing file see complete seconds, and at most one second is lost after a kill.
         logFiles[index].flush();
       }
       interval.reset();
@@ -238,7 +238,7 @@ final class Reporter {
     return totals[index];
   }
 
-  /** Returns an error of a thread's first failed operation; empty if there was no error. */
+  /** Returns the first error of one of the threads; empty if there was no error. */
   Optional<String> firstError() {
     return threads.stream().map(ThreadStatistics::firstError).filter(Objects::nonNull).findFirst();
   }

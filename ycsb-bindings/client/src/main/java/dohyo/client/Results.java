@@ -20,7 +20,7 @@ import org.HdrHistogram.Histogram;
 import org.codehaus.jackson.map.ObjectMapper;
 import site.ycsb.measurements.exporter.MeasurementsExporter;
 
-/** Results of a run, as YCSB's result lines and as a JSON summary. */
+/** Results of a run, which are written as YCSB's result lines and as a JSON summary. */
 final class Results {
   private final Run run;
   private final Reporter reporter;
@@ -43,8 +43,8 @@ final class Results {
    * @param warmupSeconds     length of the warm-up
    * @param measuredSeconds   length of the measured window
    * @param missedOperations  number of operations that were due in the measured window but not sent in it
-   * @param collections       garbage collections since the start of the process; of a further window, since the window
-   *                          before
+   * @param collections       garbage collections since the start of the process, or since the previous window if there
+   *                          was one
    */
   record Timing(Long agreedStartMillis, Double skewMillis, Double finishedMillis, double connectSeconds,
       double warmupSeconds, double measuredSeconds, long missedOperations, GarbageCollections collections) {
@@ -100,7 +100,7 @@ final class Results {
     if (hasTooManyErrors()) {
       String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failedRecords(),
           attemptedRecords(), 100.0 * failedRecords() / attemptedRecords());
-      return share + (run.load() ? ", a load must be whole" : ", above maxerrorrate=" + run.maxErrorRate())
+      return share + (run.load() ? ", a load must be complete" : ", above maxerrorrate=" + run.maxErrorRate())
           + "; the first error was: " + reporter.firstError().orElse("none");
     }
     if (run.load() && recordsDone() != run.operations() && run.measuredSeconds() == 0) {
@@ -116,7 +116,7 @@ final class Results {
   /**
    * Writes YCSB's result lines with {@code exporter}, to {@code exportfile} if that is set, otherwise to the stream.
    *
-   * @throws SettingException if the exporter cannot be made
+   * @throws SettingException if the exporter cannot be created
    */
   void export(PrintStream standard) throws IOException {
     Settings settings = run.settings();
@@ -252,7 +252,7 @@ final class Results {
     };
   }
 
-  /** Sets the figures of {@code verify=acknowledged}. */
+  /** Stores the figures of {@code verify=acknowledged} for the summary. */
   void accounting(Map<String, Object> figures) {
     accounting = figures;
   }

@@ -11,7 +11,7 @@ import java.util.Properties;
  * Configuration of one run of the client, checked before anything is started.
  *
  * @param settings        all properties
- * @param workload        makes the operations
+ * @param workload        generates the operations
  * @param load            whether the client loads instead of running the mix
  * @param threads         number of logical clients
  * @param events          whether logical clients run on the driver's threads instead of their own
@@ -39,10 +39,10 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     double maxErrorRate, long timeoutMillis, double stallSeconds, int retries, int insertRetries) {
 
   /**
-   * Factor for even distances. One of a thousand clients may send an operation every two minutes without a stall.
+   * Factor for equal intervals. One of a thousand clients may send an operation every two minutes without a stall.
    */
   private static final double STALL_OPERATIONS = 10;
-  /** Factor for random distances. A distance is that long with a probability of e⁻³⁰, which is about 10⁻¹³. */
+  /** Factor for random intervals. An interval is that long with a probability of e⁻³⁰, which is about 10⁻¹³. */
   private static final double STALL_ARRIVALS = 30;
 
   /** Class name of stock YCSB's workload. This client runs {@link RecordWorkload} instead. */
@@ -66,7 +66,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     double seconds = settings.decimal("maxexecutiontime", 0, 0, 1e8);
     if (operations == 0 && seconds == 0 && !load) {
       throw new SettingException(
-          "operationcount=0 and maxexecutiontime=0: a run is bounded by one of them; set maxexecutiontime in seconds");
+          "operationcount=0 and maxexecutiontime=0: a run needs one of these limits; set maxexecutiontime in seconds");
     }
     int threads = settings.number("threadcount", 1, 1, 100_000);
     if (operations > 0 && operations < threads) {
@@ -101,7 +101,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     return windows;
   }
 
-  /** Puts the results of the next window into its folder, and resets counts, so that they are only of that window. */
+  /** Directs the results of the next window to its folder, and resets the counts to cover only that window. */
   void continueIn(Path folder) {
     Properties properties = settings.properties();
     properties.setProperty("client.summary", folder.resolve("client.json").toString());
@@ -111,7 +111,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
 
   private static boolean events(Settings settings) {
     String loop = settings.choice("client.loop", Bindings.create(settings).loops(settings));
-    // Pass the choice to the binding. Without this property, as with other clients, each logical client has a thread.
+    // Pass the choice to the binding. In a client that does not set this property, each logical client has a thread.
     settings.properties().setProperty("client.loop", loop);
     return loop.equals("events");
   }

@@ -3,7 +3,7 @@ package dohyo.client;
 import dohyo.workload.OperationType;
 
 /**
- * Series of latencies, each with its own histogram: by type of operation, outcome, and measured or intended latency.
+ * Series of latencies with a histogram for each type of operation, outcome, and kind of latency, measured or intended.
  * The names are those of YCSB's result lines: {@code READ}, {@code READ-FAILED}, {@code Intended-READ}.
  */
 enum Series {

@@ -16,7 +16,7 @@ final class SharedHistograms {
   static final int NANOS_PER_MICRO = 1000;
 
   /**
-   * Maximum number of instances. Further threads share an instance, whose lock they hold for some µs per full buffer.
+   * Maximum number of instances. Further threads share an instance, and hold its lock for some µs per full buffer.
    */
   private static final int MAX_COUNT = 16;
 
@@ -24,7 +24,7 @@ final class SharedHistograms {
   private Histogram[] active = new Histogram[Series.COUNT];
   private Histogram[] spare = new Histogram[Series.COUNT];
 
-  /** Makes an instance for each thread, up to MAX_COUNT. Threads share them round-robin. */
+  /** Creates an instance for each thread, up to MAX_COUNT. Threads share them round-robin. */
   static List<SharedHistograms> forThreads(int threads) {
     List<SharedHistograms> all = new ArrayList<>();
     while (all.size() < Math.min(threads, MAX_COUNT)) {
@@ -44,7 +44,7 @@ final class SharedHistograms {
     return sum;
   }
 
-  /** Makes the buffer of one more thread. Must be called before any thread records. */
+  /** Creates the buffer of another thread. Must be called before any thread records. */
   Buffer buffer() {
     Buffer buffer = new Buffer(this);
     buffers.add(buffer);
@@ -73,7 +73,7 @@ final class SharedHistograms {
   }
 
   /**
-   * Adds to each series the latencies since the last call. A series without any latency stays {@code null}. Only one
+   * Adds the latencies since the last call to each series. A series without any latency stays {@code null}. Only one
    * thread may call this method.
    */
   void takeInto(Histogram[] series) {
@@ -86,11 +86,11 @@ final class SharedHistograms {
     }
   }
 
-  /** Latest latencies of one thread. Only this thread writes; readers hold the lock of the shared histograms. */
+  /** Latest latencies of one thread. Only that thread writes. Readers hold the lock of the shared histograms. */
   static final class Buffer {
     private static final int SIZE = 512;
     private static final int SERIES_SHIFT = 57;
-    /** Maximum latency in nanoseconds, more than four years. The other bits have the number of the series. */
+    /** Maximum latency in nanoseconds, more than four years. The other bits contain the number of the series. */
     private static final long MAX_VALUE = (1L << SERIES_SHIFT) - 1;
 
     private final SharedHistograms shared;

@@ -19,7 +19,7 @@ import java.util.function.BooleanSupplier;
 final class StartGate {
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-  /** Maximum time between reading two clocks for which the readings count as simultaneous. */
+  /** Maximum time between the readings of two clocks that count as simultaneous. */
   private static final long TOGETHER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   private final Path folder;
@@ -54,8 +54,8 @@ final class StartGate {
   }
 
   /**
-   * Reports ready and waits until the start time is known; the start time itself may be in the future. A single client
-   * accepts a start time in the past, because no other client has begun then, and {@code skew_ms} records the delay.
+   * Reports that this client is ready and waits until the start time is known, which may be in the future. A single
+   * client accepts a start time in the past, because no other client can have begun. {@code skew_ms} records the delay.
    *
    * @param stopped returns whether to stop waiting
    * @return the start time; the current time without a gate, {@code null} if the wait was stopped
@@ -127,8 +127,8 @@ final class StartGate {
   }
 
   /**
-   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between reading both clocks, it reads
-   * them again.
+   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between the readings of both clocks,
+   * it reads them again.
    */
   static long nanoTime(Instant instant) {
     long shortest = Long.MAX_VALUE;
@@ -149,8 +149,8 @@ final class StartGate {
     Instant agreed = instant(text, "start");
     long late = agreed.until(Instant.now(), ChronoUnit.MILLIS);
     if (late > 0 && !alone) {
-      throw new RunInvalidException("the agreed start instant had passed " + late
-          + " ms before this client learned of it; agree on a later one");
+      throw new RunInvalidException("the agreed start had passed " + late
+          + " ms before this client read it; agree on a later one");
     }
     return agreed;
   }

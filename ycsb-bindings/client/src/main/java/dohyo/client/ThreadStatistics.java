@@ -76,7 +76,7 @@ final class ThreadStatistics {
     add(ok ? succeeded : failed, 1);
   }
 
-  // With only one writer, no locked instruction is needed. Readers see the value soon enough.
+  // No locked instruction is needed, because there is only one writer. Readers see the value soon enough.
   private static void add(AtomicLong counter, long amount) {
     counter.lazySet(counter.getPlain() + amount);
   }
@@ -128,7 +128,7 @@ final class ThreadStatistics {
     return count;
   }
 
-  /** Returns the number of records with an error, and stores the error if it is the first of this client. */
+  /** Returns the number of records with an error. Stores the error if it is the first of this client. */
   private long errors(Call call) {
     long count = 0;
     for (Status status : call.statuses()) {
@@ -148,7 +148,7 @@ final class ThreadStatistics {
         : IntStream.range(0, reads.length).filter(i -> reads[i].isOk()).mapToObj(i -> all[i]).toArray(Status[]::new);
   }
 
-  /** Returns the histograms with the latencies of this thread and of others. */
+  /** Returns the histograms that this thread shares with others. */
   SharedHistograms histograms() {
     return histograms;
   }
@@ -200,12 +200,12 @@ final class ThreadStatistics {
     return firstError;
   }
 
-  /** Returns the number of records by type of operation and status. Only for clients that have ended. */
+  /** Returns the number of records for each type of operation and status. Only for clients that have ended. */
   Map<OperationType, Map<String, long[]>> statuses() {
     return statuses;
   }
 
-  /** Returns the number of records by type of operation. Only for clients that have ended. */
+  /** Returns the number of records for each type of operation. Only for clients that have ended. */
   Map<OperationType, long[]> records() {
     return records;
   }

@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * A warm-up that may end before {@code warmuptime} ({@code warmup=steady}). Only the process that runs all clients can
  * decide whether their throughput is steady. This client writes the number of its operations to {@code warmup.txt} in
- * the gate's folder once per second. It waits for the file {@code measure} there, which has the start of the measured
- * window in milliseconds since 1970.
+ * the gate's folder once per second. It waits for the file {@code measure} there, which contains the start of the
+ * measured window in milliseconds since 1970.
  */
 final class Warmup {
   /** Time between two checks for the file {@code measure}, in nanoseconds. */
@@ -62,7 +62,7 @@ final class Warmup {
     try {
       long begin = StartGate.nanoTime(StartGate.instant(Files.readString(instant).strip(), "measure"));
       if (begin - System.nanoTime() <= 0 || !window.measureFrom(begin)) {
-        abort.set("the instant at which the measured window begins had passed before this client learned of it;"
+        abort.set("the start of the measured window had passed before this client read it;"
             + " agree on a later one");
       }
     } catch (RunInvalidException e) {

@@ -2,7 +2,7 @@ package dohyo.client;
 
 /**
  * The measured window, in {@link System#nanoTime}. Operations that start in the window are measured, even if they end
- * after the window. So slow answers near the end are not lost.
+ * after it, so that slow answers near the end are not lost.
  */
 final class Window {
   private final long begin;
@@ -10,9 +10,9 @@ final class Window {
   private volatile long measure;
 
   /**
-   * Makes a window.
+   * Creates a window.
    *
-   * @param begin   start of the warm-up, at which the threads begin to send
+   * @param begin   start of the warm-up, when the threads begin to send
    * @param measure start of the window, unless the warm-up ends earlier
    * @param length  length of the window in nanoseconds, {@link Long#MAX_VALUE} if only the number of operations limits
    *                the run
@@ -39,7 +39,7 @@ final class Window {
   /**
    * Moves the start of the window.
    *
-   * @return false if that time has passed, so that operations may have been counted by the wrong start
+   * @return false if that time has passed, so that operations may have been counted from the wrong start
    */
   boolean measureFrom(long time) {
     measure = time;

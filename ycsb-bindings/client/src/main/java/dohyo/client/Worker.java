@@ -20,7 +20,7 @@ final class Worker {
   /** Time between two checks for operations that have timed out, in nanoseconds. */
   static final long TIMEOUT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** Maximum number of operations sent and of answers taken per call, because other clients wait for the thread. */
+  /** Maximum number of operations to send and of answers to take per call. Other clients wait for the thread. */
   private static final int MAX_AT_ONCE = 64;
 
   private final Run run;
@@ -72,7 +72,7 @@ final class Worker {
 
   /**
    * Takes answers and sends due operations. It sends until the window is over, the count is reached or the run is
-   * aborted. Then it waits for open operations, after which the client {@link #hasEnded}.
+   * aborted. Then it waits for open operations. After the last one, {@link #hasEnded} returns true.
    *
    * @return nanoseconds until the next call; 0 for an immediate call, {@link #ANSWER} for no call before the next
    *         answer. Call earlier if an answer arrives, {@link #untilTimeout} has passed, the run is aborted or the
@@ -97,12 +97,12 @@ final class Worker {
   }
 
   /**
-   * Prepares the next operation, and sends it if it is due and fewer than {@code inflight} are open.
+   * Prepares the next operation. Sends it if it is due and fewer than {@code inflight} operations are open.
    *
    * @return see {@link #advance}
    */
   private long sendNext() {
-    // Do not prepare an operation that is due after the window. A slightly old time is accurate enough for this check.
+    // Do not prepare an operation that is due after the window. A slightly outdated time is good enough for this check.
     if (next == null && !(pacer.hasTarget() && window.isOver(due()))) {
       Request request = measured < quota ? source.next() : null;
       if (request == null) {
@@ -194,7 +194,7 @@ final class Worker {
     return count;
   }
 
-  /** Abandons operations that have been open for longer than the timeout. Checks at most every TIMEOUT_CHECK_NANOS. */
+  /** Abandons operations that have been open for longer than the timeout. Checks only every TIMEOUT_CHECK_NANOS. */
   private void expire() {
     if (now - nextTimeoutCheck >= 0) {
       nextTimeoutCheck = now + TIMEOUT_CHECK_NANOS;
@@ -230,7 +230,7 @@ final class Worker {
     if (!open.remove(call)) {
       return;
     }
-    // Check the duration: a blocking driver cannot be interrupted, and an answer may precede the check for timeouts.
+    // Check the duration: a blocking driver cannot be interrupted, and a late answer may precede the check above.
     if (call.finished() - call.started() > timeoutNanos) {
       call.timeOut();
     }

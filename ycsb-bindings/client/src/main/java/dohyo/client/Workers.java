@@ -27,15 +27,15 @@ import org.HdrHistogram.Histogram;
 import site.ycsb.DBException;
 
 /**
- * The logical clients and their threads: one thread per client, or a few for all. All threads connect, work in one
- * window after another, and disconnect together. Between windows, no operation is in flight and connections stay open.
+ * Runs the logical clients on threads: one thread per client, or a few for all. All threads connect, work in one window
+ * after another, and disconnect together. Between windows, no operation is in flight and connections stay open.
  */
 final class Workers {
-  /** Seconds for threads to disconnect, after which they are abandoned. */
+  /** Seconds that threads have to disconnect before they are abandoned. */
   private static final long DISCONNECT_SECONDS = 15;
   /** Seconds to disconnect after an abort. It is short because the shutdown hook waits 10 s for everything. */
   private static final long ABORTED_DISCONNECT_SECONDS = 3;
-  /** Exception for a lack of memory, made in advance because there may be no memory for it later. */
+  /** Exception for a lack of memory, created in advance because there may be no memory for it later. */
   private static final DBException OUT_OF_MEMORY = new DBException("a client thread could not connect: out of memory;"
       + " set a lower threadcount, or give the client more heap (client_heap)");
 
@@ -50,14 +50,14 @@ final class Workers {
   private final CompletableFuture<Exception> failure = new CompletableFuture<>();
   private final Histogram cleanup = new ConcurrentHistogram(SharedHistograms.DIGITS);
   private final CompletableFuture<Turn> first = new CompletableFuture<>();
-  /** Next turn of all threads; completed with {@code null} when they may disconnect. */
+  /** Next turn of all threads. Completed with {@code null} when the threads may disconnect. */
   private CompletableFuture<Turn> next = first;
   private long disconnectDeadline;
 
   Workers(Run run, Abort abort) {
     this.run = run;
     this.abort = abort;
-    // Use as many threads as a driver has event loops by default. They send operations that are due by a target rate.
+    // By default, use as many threads as a driver has event loops. They send the operations of a target rate when due.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
     transports = new AtomicReferenceArray<>(run.threads());
     sources = new RequestSource[run.threads()];
@@ -105,7 +105,7 @@ final class Workers {
     }
   }
 
-  /** Lets all threads work in a window. The threads must have ended their turn before. */
+  /** Lets all threads work in a window. The threads must have ended their previous turn. */
   Turn release(Window window, List<ThreadStatistics> statistics) {
     Turn turn = new Turn(window, statistics);
     CompletableFuture<Turn> released = next;
@@ -131,7 +131,7 @@ final class Workers {
     return each;
   }
 
-  /** Ends all threads, even if they were never released, and waits a bounded time until all have disconnected. */
+  /** Ends all threads, even if they were never released, and waits for a limited time until all have disconnected. */
   void close() throws InterruptedException {
     allowDisconnect();
     // Abort, because threads may still run after an internal error of this process.
@@ -156,7 +156,7 @@ final class Workers {
     disconnected.await(disconnectDeadline - System.nanoTime(), TimeUnit.NANOSECONDS);
   }
 
-  /** Body of a thread: runs its logical client and every {@code threads}-th one after it. */
+  /** Runs a thread's first logical client and every {@code threads}-th one after it. */
   private void serve(int start) {
     List<Binding> bindings = new ArrayList<>();
     try {
@@ -245,7 +245,7 @@ final class Workers {
       IntStream.range(0, workers.length()).forEach(number -> workers.set(number, null));
     }
 
-    /** Waits up to that many nanoseconds for all threads to finish. Returns whether they have. */
+    /** Waits up to that many nanoseconds for all threads to finish. Returns whether all did. */
     boolean awaitEnd(long nanos) throws InterruptedException {
       return ended.await(nanos, TimeUnit.NANOSECONDS);
     }

@@ -6,12 +6,12 @@ import java.math.BigInteger;
 
 /**
  * Divides the records, the tables and the key numbers of new records among the clients of a run and their threads.
- * {@code clients} is the number of clients, {@code clientnumber} the number of this one. With {@code tables=client}
+ * {@code clients} says how many clients there are, {@code clientnumber} which one this is. With {@code tables=client}
  * each client uses only its own share of the {@code tablecount} tables.
  *
  * <p>New records are numbered round-robin. With two clients, the first inserts {@code recordcount}, {@code recordcount}
- * + 2, …, and the second inserts the numbers between. {@link RecordLayout#tableOf} assigns tables in the same way. So a
- * client with m tables of its own takes m consecutive numbers at a time, which belong to these tables.
+ * + 2, …, and the second inserts the numbers between. {@link RecordLayout#tableOf} assigns tables in the same way. A
+ * client with m tables of its own therefore takes m consecutive numbers at a time, which belong to these tables.
  */
 final class Division {
   private final int clients;
@@ -39,7 +39,7 @@ final class Division {
     boolean own = settings.choice("tables", "shared", "client").equals("client");
     if (own && layout.tableCount() % clients != 0) {
       throw new SettingException("tables=client: tablecount=" + layout.tableCount() + " must be a multiple of the "
-          + clients + " clients, so that each has as many tables");
+          + clients + " clients, so that all have the same number");
     }
     tables = own ? layout.tableCount() / clients : layout.tableCount();
     firstTable = own ? number * tables : 0;
@@ -88,7 +88,7 @@ final class Division {
     return ((double) thread * clients + number) / ((double) threads * clients);
   }
 
-  // Rounds down, which keeps positions in order for any number of parts. The product may exceed 64 bits.
+  // Rounds down, so that positions stay in order for any number of parts. The product may exceed 64 bits.
   private static long part(long of, long index, long parts) {
     return BigInteger.valueOf(of).multiply(BigInteger.valueOf(index)).divide(BigInteger.valueOf(parts))
         .longValueExact();

@@ -7,8 +7,8 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Counts new records and tracks up to which count all inserts have finished. YCSB's AcknowledgedCounterGenerator does
- * the same, but fails if one insert takes longer than 2^20 later ones. This class needs one bit of memory for each of
- * those later inserts instead.
+ * the same, but fails if 2^20 later inserts finish before an earlier one. This class does not fail, but needs one bit
+ * of memory for each of these inserts.
  */
 final class InsertCounter {
   private static final int PAGE_BITS = 1 << 16;
@@ -18,7 +18,7 @@ final class InsertCounter {
   // The insert after {@code last} is unfinished, and {@code first} is its page. Both fields change only under the lock.
   private volatile long last;
   private volatile Page first;
-  // Shortcut to the page of most counts, so that {@code completed} need not walk from the first page.
+  // Latest page, on which most inserts finish, so that {@code completed} need not walk from the first page.
   private volatile Page recent;
 
   /** Finished inserts of a range of counts, and a link to the page of the next range. */
@@ -67,7 +67,7 @@ final class InsertCounter {
     return next.getAndIncrement();
   }
 
-  /** Returns the last count up to which all inserts have finished. */
+  /** Returns the highest count up to which all inserts have finished. */
   long last() {
     return last;
   }
@@ -85,8 +85,8 @@ final class InsertCounter {
       recent = page;
     }
     page.set(count);
-    // One thread advances the counter for all. A thread that does not get the lock leaves the work to the holder of the
-    // lock or to the next call.
+    // One thread advances the counter for all. A thread that does not get the lock leaves this to the thread that holds
+    // the lock, or to the next call.
     if (advancing.tryLock()) {
       try {
         advance();

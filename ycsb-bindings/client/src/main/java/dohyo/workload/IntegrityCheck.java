@@ -10,7 +10,7 @@ import site.ycsb.Status;
 
 /**
  * Checks the values of {@code dataintegrity=true}. A value is the key, the field name and running {@link
- * String#hashCode} values, joined by colons and cut to length. YCSB's CoreWorkload makes the same values, so this
+ * String#hashCode} values, joined by colons and cut to length. YCSB's CoreWorkload writes the same values, so this
  * client and the stock client can check data that the other has loaded.
  *
  * <p>One instance checks the records of one read. Each record must have every requested field exactly once with its
@@ -20,13 +20,13 @@ final class IntegrityCheck implements ReadCheck {
   private final List<byte[]> keys;
   private final Columns columns;
   private final int length;
-  // Fields with the right value, per record. One thread delivers the fields of a record, and the completion of the
-  // request publishes them to the checking thread.
+  // For each record, the fields with the right value. One thread delivers the fields of a record, and the completion of
+  // the request publishes them to the checking thread.
   private final Set<String>[] right;
   private final boolean[] wrong;
 
   /**
-   * Makes the check of one read.
+   * Creates the check of one read.
    *
    * @param keys    the workload's keys, one per record
    * @param columns requested fields

@@ -16,14 +16,14 @@ import site.ycsb.generator.ScrambledZipfianGenerator;
  * table has its own distribution. Each thread has its own instance.
  */
 final class KeyChooser {
-  /** Number of draws without a new record after which the distribution is considered exhausted. */
+  /** Number of consecutive draws without a new record after which the distribution counts as exhausted. */
   private static final int MAX_DRAWS = 1_000_000;
 
   /**
    * State that all threads share: which keys exist, and distributions with a common state. Each client counts its new
    * records from {@code recordcount}. {@link Division#keynum} converts the count to a key number that no other client
-   * uses. A later run of a trial continues where earlier runs of the same client ended ({@code inserted}). So no key is
-   * inserted twice, and {@code latest} covers the records of earlier runs.
+   * uses. A later run of a trial continues where earlier runs of the same client ended ({@code inserted}). This way, no
+   * key is inserted twice, and {@code latest} covers the records of earlier runs.
    */
   static final class Shared {
     private final String distribution;
@@ -52,7 +52,7 @@ final class KeyChooser {
       if (layout.tableCount() > 1) {
         if (List.of("latest", "exponential", "next").contains(distribution)) {
           throw new SettingException("requestdistribution=" + distribution
-              + ": has one newest record, so it needs tablecount=1, not " + layout.tableCount());
+              + ": needs a single newest record, and so tablecount=1, not " + layout.tableCount());
         }
         if (division.count() != layout.recordCount()) {
           throw new SettingException("insertstart=" + division.first() + ", insertcount=" + division.count()
@@ -67,14 +67,14 @@ final class KeyChooser {
       // The key space includes twice the expected inserts, as in CoreWorkload, so that new keys do not change which
       // keys are popular. If a key does not exist yet, another is drawn. With several tables, only loaded records are
       // requested. The key space and the popular keys are the same in every run of a trial. Inserts of earlier runs
-      // fill its part beyond recordcount.
+      // fill the key space beyond recordcount.
       long operations = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
       expectedInserts = layout.tableCount() > 1 ? 0
           : (long) Math.min(operations * insertProportion * 2, Long.MAX_VALUE / 2);
     }
 
     /**
-     * Draws records like the threads, to report errors before the run begins.
+     * Draws records as the threads will do, to report errors before the run begins.
      *
      * @throws SettingException if the distribution does not have enough different records for a thread
      */
@@ -86,7 +86,7 @@ final class KeyChooser {
         return;
       }
       if (batchSize > division.count()) {
-        throw new SettingException("batchsize=" + batchSize + ": a batch has different records, and insertcount="
+        throw new SettingException("batchsize=" + batchSize + ": a batch needs different records, but insertcount="
             + division.count());
       }
       if (distribution.equals("hotspot")) {
@@ -101,8 +101,8 @@ final class KeyChooser {
       long hot = (long) (records * hotRecords);
       if (hot == 0 && hotOperations > 0 || hot == records && hotOperations < 1) {
         throw new SettingException("hotspotdatafraction=" + hotRecords + ": makes " + hot + " of " + records
-            + " records hot, so hotspotopnfraction=" + hotOperations + " requests records that do not exist; set other"
-            + " fractions, or more records");
+            + " records hot, so hotspotopnfraction=" + hotOperations + " requests records that do not exist; change"
+            + " the fractions, or set more records");
       }
     }
 
@@ -179,7 +179,7 @@ final class KeyChooser {
   private final double decay;
 
   /**
-   * Makes the chooser of one thread.
+   * Creates the chooser of one thread.
    *
    * @param random  the thread's random numbers
    * @param thread  number of the thread, from 0
@@ -193,7 +193,7 @@ final class KeyChooser {
     walk = shared.distribution.equals("ranges") ? new RangeWalk(layout, division, thread, threads) : null;
     popularity = new Zipfian(random);
     age = new Zipfian(random);
-    // Formula of YCSB's ExponentialGenerator.
+    // This is the formula of YCSB's ExponentialGenerator.
     decay = -Math.log(1 - settings.decimal("exponential.percentile", 95, 0.001, 99.999) / 100)
         / (layout.recordCount() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
   }
@@ -203,7 +203,7 @@ final class KeyChooser {
    * {@code requestdistribution=next}.
    *
    * @param count number of records; a {@link RangeWalk} returns fewer at the end of its range or of a table
-   * @throws SettingException if the distribution does not give that many different records
+   * @throws SettingException if the distribution does not yield that many different records
    */
   long[] next(int count) {
     if (walk != null) {

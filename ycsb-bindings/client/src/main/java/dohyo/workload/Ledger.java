@@ -26,10 +26,10 @@ import site.ycsb.Status;
  * verify=acknowledged}). All logical clients share the ledger.
  *
  * <p>Each value begins with a {@link Stamp}. The ledger tracks <em>cells</em>. If updates can change single fields,
- * each field is a cell, otherwise the whole record is. A cell takes eight bytes: the sequence numbers of the last
- * acknowledged and the last attempted write. Only one client writes a record, one write at a time, so the order of the
- * writes is known. The database may apply a failed write at any later time, so the ledger accepts its value in every
- * later read.
+ * each field is a cell, otherwise the whole record is. A cell takes eight bytes, which contain the sequence numbers of
+ * the last acknowledged and the last attempted write. Only one client writes a record, one write at a time, so the
+ * order of the writes is known. The database may apply a failed write at any later time, so the ledger accepts its
+ * value in every later read.
  */
 public final class Ledger {
   /** Verdict on a record that was read, from the best to the worst. */
@@ -67,7 +67,7 @@ public final class Ledger {
   private final int run;
   private final long sample;
   private final long slots;
-  // Chunks are allocated by their first write.
+  // The first write to a chunk allocates it.
   private final AtomicReferenceArray<AtomicLongArray> states;
   private final Map<Long, int[]> maybes = new ConcurrentHashMap<>();
   private final Counts reads = new Counts();
@@ -79,7 +79,7 @@ public final class Ledger {
   private final List<long[]> bySecond = new ArrayList<>();
   private long[] lastSecond = {0, 0, 0, 0};
 
-  /** Number of records by verdict. */
+  /** Number of records with each verdict. */
   private static final class Counts {
     private final Map<Finding, LongAdder> each = new EnumMap<>(Finding.class);
 
@@ -115,8 +115,8 @@ public final class Ledger {
     own = new Ownership(division, layout, contiguous, insertedBefore);
     long perTable = own.loaded() / division.tables();
     if (open >= perTable && open > 0) {
-      throw new SettingException("verify=acknowledged: one write of a record is open at a time, so a client needs more"
-          + " records of a table than threadcount \u00d7 inflight \u00d7 batchsize = " + open + ", and has " + perTable
+      throw new SettingException("verify=acknowledged: a record has one open write at a time, so a client needs more"
+          + " records of a table than threadcount \u00d7 inflight \u00d7 batchsize = " + open + ", but has " + perTable
           + "; set a higher recordcount");
     }
     for (String name : layout.allColumns().names()) {
@@ -140,7 +140,7 @@ public final class Ledger {
   static boolean isWanted(Settings settings) {
     boolean wanted = settings.choice("verify", "none", "acknowledged").equals("acknowledged");
     if (wanted && settings.flag("dataintegrity", false)) {
-      throw new SettingException("verify=acknowledged: checks values as dataintegrity=true does, and more; give one");
+      throw new SettingException("verify=acknowledged: includes the checks of dataintegrity=true; set only one");
     }
     return wanted;
   }
@@ -155,7 +155,7 @@ public final class Ledger {
 
   // ---- Positions of the cells ----
 
-  /** Returns the first cell of a record, -1 if the record is not in the sample. */
+  /** Returns the first cell of a record, or -1 if the record is not in the sample. */
   private long cell(long index) {
     if (index < 0) {
       return -1;
@@ -164,7 +164,7 @@ public final class Ledger {
     return slot < slots && index == member(slot) ? slot * cells : -1;
   }
 
-  /** Returns the sampled record of a block of {@code sample} records. A hash of the block's number chooses it. */
+  /** Returns the sampled record in a block of {@code sample} records. A hash of the block's number selects it. */
   private long member(long slot) {
     return slot * sample + (sample == 1 ? 0 : (slot * 0x9E3779B97F4A7C15L >>> 33) % sample);
   }
@@ -258,7 +258,7 @@ public final class Ledger {
     return false;
   }
 
-  /** Numbers and stamps the values of records that are reserved or new. */
+  /** Assigns sequence numbers to the values of records that are reserved or new, and stamps the values. */
   Writes write(long[] keynums, Columns columns, byte[][][] values) {
     return new Writes(keynums, numbers(columns), values);
   }
@@ -267,7 +267,7 @@ public final class Ledger {
   final class Writes {
     private final long[] firstCells;
     private final int[] written;
-    // Sequence number of the write, per record and written cell.
+    // Sequence number of the write, for each record and written cell.
     private final int[] sequences;
 
     private Writes(long[] keynums, int[] fieldNumbers, byte[][][] values) {
@@ -332,7 +332,7 @@ public final class Ledger {
   // ---- Reads ----
 
   /**
-   * Makes the check of one read during the run.
+   * Creates the check of one read during the run.
    *
    * @param keynums numbers of the records
    * @param columns requested fields, {@code null} for all
@@ -341,7 +341,7 @@ public final class Ledger {
     return new Check(keynums, columns, reads);
   }
 
-  /** Makes the check of one record that is read back after the run. */
+  /** Creates the check of one record that is read back after the run. */
   public ReadCheck checkReadBack(long keynum) {
     return new Check(new long[] {keynum}, null, readBack);
   }
@@ -352,7 +352,7 @@ public final class Ledger {
     private final int[] wanted;
     private final Counts counts;
     private final long[] firstCells;
-    // Sequence number of the last acknowledged write when the read began, per record and cell.
+    // Sequence number of the last acknowledged write when the read began, for each record and cell.
     private final int[] floors;
     private final boolean[] seen;
     private final Finding[] findings;
@@ -384,7 +384,7 @@ public final class Ledger {
     public void field(int row, String column, ByteBuffer value) {
       Integer field = fields.get(column);
       if (field == null || seen[row * layout.fieldCount() + field]) {
-        found(row, Finding.CORRUPT, "field " + column + (field == null ? " is none of its" : " came twice"));
+        found(row, Finding.CORRUPT, "field " + column + (field == null ? " does not exist" : " came twice"));
         return;
       }
       seen[row * layout.fieldCount() + field] = true;
@@ -472,7 +472,7 @@ public final class Ledger {
     return Math.min(slots, (own.loaded() + inserted + sample - 1) / sample);
   }
 
-  /** Returns the record of a block to read back, -1 if the block has none. */
+  /** Returns the record of a block that is read back, or -1 if the block has none. */
   public long readBackKey(long block, long inserted) {
     long index = member(block);
     return index < own.loaded() + inserted ? own.keynum(index) : -1;
@@ -489,7 +489,7 @@ public final class Ledger {
   }
 
   /**
-   * Stores the number of bad verdicts since the last call, if there are any.
+   * Stores the number of bad verdicts since the last call if there were any.
    *
    * @param second the second that has ended, from the start of the measured window; negative in the warm-up
    */

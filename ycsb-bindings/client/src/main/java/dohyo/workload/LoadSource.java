@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * Makes the requests of the load, which insert a contiguous range of records in order. A batch stays within one table.
+ * Creates the requests of the load, which insert a contiguous range of records in order. A batch stays in one table.
  */
 final class LoadSource implements RequestSource {
   private static final long[] NOT_NEW = {};
@@ -21,7 +21,7 @@ final class LoadSource implements RequestSource {
   private long next;
 
   /**
-   * Makes the source of one thread.
+   * Creates the source of one thread.
    *
    * @param client number of this client, part of each record's stamp with {@code verify=acknowledged}
    * @param first  first key number

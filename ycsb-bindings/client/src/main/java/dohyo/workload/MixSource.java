@@ -8,12 +8,12 @@ import java.util.SplittableRandom;
 import site.ycsb.Status;
 
 /**
- * Makes the requests of the run phase, drawn by their proportions. The records of a batch belong to one table and are
- * all different, because only some databases save work for repeated keys in a batch.
+ * Draws the requests of the run phase according to their proportions. The records of a batch belong to one table and
+ * are all different, because only some databases save work for repeated keys in a batch.
  */
 final class MixSource implements RequestSource {
   /**
-   * Maximum number of draws of a record that this client may write now. After that, it takes the nearest record.
+   * Maximum number of draws to find a record that this client may write now. After that, it takes the nearest record.
    */
   private static final int MAX_DRAWS = 16;
 
@@ -57,7 +57,7 @@ final class MixSource implements RequestSource {
   }
 
   private Request insert() {
-    // New records are assigned to tables round-robin, so with several tables, an insert writes only one record.
+    // New records are assigned to tables round-robin. With several tables, an insert therefore writes only one record.
     long[] counts = new long[layout.tableCount() == 1 ? batchSize : 1];
     long[] keynums = new long[counts.length];
     for (int i = 0; i < counts.length; i++) {

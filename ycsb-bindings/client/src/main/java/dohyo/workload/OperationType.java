@@ -7,7 +7,7 @@ public enum OperationType {
   UPDATE("UPDATE"),
   SCAN("SCAN"),
   READ_MODIFY_WRITE("READ-MODIFY-WRITE"),
-  /** Check of what a read returned ({@code dataintegrity}, {@code verify}). It sends nothing to the database. */
+  /** Check of the values that a read returned ({@code dataintegrity}, {@code verify}). It does not send a request. */
   VERIFY("VERIFY");
 
   private final String label;

@@ -1,9 +1,9 @@
 package dohyo.workload;
 
 /**
- * Decides which records this client owns, that is, which no other client writes, with {@code verify=acknowledged}. It
- * owns every {@code clients}-th loaded record. If each client has a contiguous range or its own tables, it owns all
- * loaded records there instead. New records belong to the client that inserts them in this run.
+ * Decides which records this client owns with {@code verify=acknowledged}. No other client writes these records. The
+ * client owns every {@code clients}-th loaded record, or all loaded records of its contiguous range or its own tables,
+ * if it has any. New records belong to the client that inserts them in this run.
  */
 final class Ownership {
   /** Index of a record that another client writes. */
@@ -36,8 +36,8 @@ final class Ownership {
   }
 
   /**
-   * Returns the index of a record among the owned ones: first the loaded records, then the inserts of this run. Returns
-   * {@link #NOT_OWN} or {@link #OF_EARLIER_RUN} for other records.
+   * Returns the index of a record among the owned ones: first the loaded records, then the inserts of this run. For
+   * other records returns {@link #NOT_OWN} or {@link #OF_EARLIER_RUN}.
    */
   long index(long keynum) {
     if (keynum < recordCount) {

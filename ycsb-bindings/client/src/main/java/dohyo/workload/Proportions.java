@@ -12,7 +12,7 @@ final class Proportions {
   /**
    * Reads the five proportions of CoreWorkload with its defaults (95 % reads, 5 % updates).
    *
-   * @throws SettingException if one is not from 0 to 1, or all are 0
+   * @throws SettingException if one is not between 0 and 1, or all are 0
    */
   Proportions(Settings settings) {
     Map<OperationType, Double> given = new java.util.EnumMap<>(OperationType.class);

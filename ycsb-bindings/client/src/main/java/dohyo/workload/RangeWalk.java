@@ -13,7 +13,7 @@ final class RangeWalk {
   private long next;
 
   /**
-   * Makes the walk of one thread through its range from {@link Division}.
+   * Creates the walk of one thread through its range, which {@link Division} determines.
    *
    * @param thread  number of the thread, from 0
    * @param threads number of threads
@@ -26,7 +26,7 @@ final class RangeWalk {
     next = first;
     if (first == end) {
       throw new SettingException("requestdistribution=ranges: thread " + thread + " of " + threads + " has no record of"
-          + " its own; set recordcount to at least the threads of all clients, or lower threadcount");
+          + " its own; set recordcount to at least the number of threads of all clients, or lower threadcount");
     }
   }
 

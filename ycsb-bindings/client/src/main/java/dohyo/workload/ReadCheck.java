@@ -10,7 +10,7 @@ public interface ReadCheck extends RowSink {
   Status WRONG = new Status(Status.UNEXPECTED_STATE.getName(),
       "fields are missing or differ from the written values (dataintegrity, verify)");
 
-  /** Makes the check of one read. */
+  /** Creates the check of one read. */
   @FunctionalInterface
   interface Maker {
     ReadCheck make();
@@ -38,7 +38,7 @@ public interface ReadCheck extends RowSink {
     return checked;
   }
 
-  /** Returns the statuses of the records that were found, with right content or {@link #WRONG}. */
+  /** Returns the statuses of the records that were found, whether their content is right or {@link #WRONG}. */
   static Status[] verified(Status[] checked) {
     return Arrays.stream(checked).filter(status -> status.isOk() || status == WRONG).toArray(Status[]::new);
   }

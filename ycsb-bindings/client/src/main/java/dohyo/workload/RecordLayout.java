@@ -13,9 +13,9 @@ import site.ycsb.Utils;
 /**
  * Tables, keys and fields of the records. All threads share one instance.
  *
- * <p>Keys equal those of YCSB: {@code user} and the key number. The number is hashed with {@link Utils#hash} unless
+ * <p>Keys are those of YCSB: {@code user} and the key number. The number is hashed with {@link Utils#hash} unless
  * {@code insertorder=ordered}, and padded with zeros to {@code zeropadding} digits. With {@code keycolumns} the columns
- * of a key are made from the key number ({@link KeyColumns}).
+ * of a key are computed from the key number ({@link KeyColumns}).
  *
  * <p>Each of the {@code tablecount} tables has a contiguous range of the key numbers below {@code recordcount}. The
  * first ranges may have one record more than the others. Later inserts are assigned to the tables round-robin.
@@ -71,12 +71,12 @@ public final class RecordLayout {
 
   private void check(String given, List<String> fields) {
     if (hashed) {
-      throw new SettingException("keycolumns=" + given + ": needs insertorder=ordered, since the columns are made from"
+      throw new SettingException("keycolumns=" + given + ": needs insertorder=ordered, because the columns come from"
           + " the number of the record");
     }
     for (String name : keyColumns.names()) {
       if (fields.stream().anyMatch(name::equalsIgnoreCase)) {
-        throw new SettingException("keycolumns=" + given + ": a field is called " + name + ", too; rename the column");
+        throw new SettingException("keycolumns=" + given + ": a field is also called " + name + "; rename the column");
       }
     }
     keyColumns.key(recordCount - 1);
@@ -94,7 +94,7 @@ public final class RecordLayout {
     return all;
   }
 
-  /** Returns the set of columns with only that field. */
+  /** Returns a set of columns that contains only that field. */
   public Columns column(int field) {
     return single[field];
   }
@@ -129,7 +129,7 @@ public final class RecordLayout {
     return table * recordsPerTable + Math.min(table, longerTables);
   }
 
-  /** Returns the key number after the last one of a table. */
+  /** Returns the key number after the last record of a table. */
   public long endOf(int table) {
     return firstOf(table + 1);
   }

@@ -10,7 +10,7 @@ import java.util.function.IntSupplier;
 import site.ycsb.generator.HistogramGenerator;
 
 /**
- * Makes the field values of records for one thread. {@code valueentropy} and the properties {@code fieldlength…}
+ * Generates the field values of records for one thread. {@code valueentropy} and the properties {@code fieldlength…}
  * control them.
  */
 final class RecordMaker {
@@ -70,7 +70,7 @@ final class RecordMaker {
     return layout.column(random.nextInt(layout.fieldCount()));
   }
 
-  /** Makes the check of a read; {@code null} without {@code dataintegrity}, as values then do not depend on keys. */
+  /** Creates the check of a read; {@code null} without {@code dataintegrity}, as values then do not depend on keys. */
   ReadCheck.Maker check(List<byte[]> keys, Columns columns) {
     return deterministic ? () -> new IntegrityCheck(keys, columns, constantLength) : null;
   }

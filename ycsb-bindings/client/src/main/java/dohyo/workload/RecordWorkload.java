@@ -19,8 +19,8 @@ import site.ycsb.Workload;
 import site.ycsb.WorkloadException;
 
 /**
- * Workload with the properties, keys and mixes of YCSB's CoreWorkload, and with batches, several tables and values of a
- * set entropy. Dohyo's client runs it if a scenario has {@code workload=site.ycsb.workloads.CoreWorkload}. The stock
+ * Workload with the properties, keys and mixes of YCSB's CoreWorkload. It also supports batches, several tables and
+ * values of a given entropy. Dohyo's client runs it with {@code workload=site.ycsb.workloads.CoreWorkload}. The stock
  * client runs it, one record at a time, with {@code workload=dohyo.workload.RecordWorkload}.
  */
 public final class RecordWorkload extends Workload {
@@ -48,8 +48,8 @@ public final class RecordWorkload extends Workload {
     batchSize = settings.number("batchsize", 1, 1, 100_000);
     transactions = settings.flag("dotransactions", true);
     if (batchSize > layout.recordsPerTable()) {
-      throw new SettingException("batchsize=" + batchSize + ": a batch has different records of one table, and the"
-          + " smallest has " + layout.recordsPerTable() + " (recordcount divided by tablecount)");
+      throw new SettingException("batchsize=" + batchSize + ": a batch needs different records, but the smallest"
+          + " table has " + layout.recordsPerTable() + " (recordcount divided by tablecount)");
     }
     if (transactions && batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {
       throw new SettingException("batchsize=" + batchSize + ": a scan is one operation, so with"
@@ -73,7 +73,7 @@ public final class RecordWorkload extends Workload {
         * settings.number("inflight", 1, 1, 1_000_000) * batchSize);
   }
 
-  /** Returns the ledger of {@code verify=acknowledged}; {@code null} for a load, and without that property. */
+  /** Returns the ledger of {@code verify=acknowledged}; {@code null} for a load or without that property. */
   public Ledger ledger() {
     return ledger;
   }
@@ -144,11 +144,11 @@ public final class RecordWorkload extends Workload {
   }
 
   /**
-   * Makes the source of one thread's requests: its part of the load, or its share of the run.
+   * Creates the source of one thread's requests: its part of the load, or its share of the run.
    *
    * @param thread  number of the thread, from 0
    * @param threads number of threads
-   * @return a source that ends after the load, and never in the run
+   * @return a source that ends with the load, and in the run never ends
    */
   public RequestSource source(int thread, int threads) {
     SplittableRandom random = seed.of(thread);
@@ -177,8 +177,8 @@ public final class RecordWorkload extends Workload {
   }
 
   /**
-   * Returns where part {@code index} of {@code parts} equal parts of a count begins. The formula has no product that
-   * could overflow.
+   * Divides a count into {@code parts} equal parts, and returns where part {@code index} begins. The formula has no
+   * product that could overflow.
    */
   public static long part(long count, int index, int parts) {
     return count / parts * index + Math.min(index, count % parts);
@@ -189,11 +189,11 @@ public final class RecordWorkload extends Workload {
   @Override
   public Object initThread(Properties p, int mythreadid, int threadcount) throws WorkloadException {
     if (batchSize > 1) {
-      throw new WorkloadException("batchsize=" + batchSize + ": the stock client has no batches; use batchsize=1 with"
-          + " it, or dohyo.client.Client");
+      throw new WorkloadException("batchsize=" + batchSize + ": the stock client does not send batches; set batchsize=1"
+          + " for it, or use dohyo.client.Client");
     }
     if (Ledger.isWanted(settings)) {
-      throw new WorkloadException("verify=acknowledged: the stock client reads nothing back; use dohyo.client.Client");
+      throw new WorkloadException("verify=acknowledged: the stock client cannot read back; use dohyo.client.Client");
     }
     return source(mythreadid, threadcount);
   }

@@ -6,13 +6,13 @@ import dohyo.binding.Row;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One operation on one record or on a batch of records of one table. Immutable. */
+/** An immutable operation on one record, or on a batch of records of one table. */
 public sealed interface Request {
   OperationType type();
 
   String table();
 
-  /** Returns the workload's keys, one per record; for a scan only the key at which it begins. */
+  /** Returns the workload's keys, one for each record. For a scan, returns only the first key. */
   List<byte[]> keys();
 
   /** Returns whether the client uses the binding's batch methods, even for one record. */
@@ -23,7 +23,7 @@ public sealed interface Request {
     /** Returns the fields to read, {@code null} for all. */
     Columns readColumns();
 
-    /** Returns the maker of the read's check ({@code dataintegrity}, {@code verify}); {@code null} without a check. */
+    /** Returns what creates the read's check ({@code dataintegrity}, {@code verify}); {@code null} without a check. */
     ReadCheck.Maker check();
   }
 
@@ -32,7 +32,7 @@ public sealed interface Request {
     /** Returns the fields to write. */
     Columns writeColumns();
 
-    /** Returns the values by record and field, in the order of the fields to write. */
+    /** Returns the values of each record, in the order of the fields to write. */
     byte[][][] values();
 
     /** Returns the writes in the ledger ({@code verify}); {@code null} without a ledger. */
@@ -71,7 +71,7 @@ public sealed interface Request {
     }
   }
 
-  /** Reads up to {@code length} records, beginning with a key; all fields if {@code columns} is {@code null}. */
+  /** Reads up to {@code length} records, beginning with a key. Reads all fields if {@code columns} is {@code null}. */
   record Scan(String table, List<byte[]> keys, Columns columns, int length) implements Request {
     @Override
     public OperationType type() {
@@ -84,7 +84,7 @@ public sealed interface Request {
     }
   }
 
-  /** Inserts records. {@code counts} has the count of each new record and is empty for a load. */
+  /** Inserts records. {@code counts} contains the count of each new record, and is empty for a load. */
   record Insert(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values,
       Ledger.Writes writes, long[] counts) implements Writing {
     @Override

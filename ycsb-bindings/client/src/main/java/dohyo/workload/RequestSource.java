@@ -2,7 +2,7 @@ package dohyo.workload;
 
 import site.ycsb.Status;
 
-/** Makes the requests of one client thread, one after another. */
+/** Creates the requests of one client thread, one after another. */
 public interface RequestSource {
   /** Returns the next request, {@code null} after the last one. */
   Request next();

@@ -6,12 +6,12 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Makes all random numbers of a workload from one seed ({@code seed}). With the same seed, client, thread and phase,
+ * Derives all random numbers of a workload from one seed ({@code seed}). With the same seed, client, thread and phase,
  * the operations, records and values are the same. Without the property, the seed is random. The results contain the
  * seed, so that the run can be repeated.
  */
 final class Seed {
-  /** Largest integer that every JSON reader keeps exact. */
+  /** Largest integer that every JSON reader reads exactly. */
   private static final long LARGEST = (1L << 53) - 1;
 
   private final long seed;
@@ -29,7 +29,7 @@ final class Seed {
     transactions = settings.flag("dotransactions", true);
     if (settings.has("seed") && settings.text("fieldlengthdistribution", "").equals("histogram")) {
       throw new SettingException("seed=" + seed + ": fieldlengthdistribution=histogram draws its lengths without a"
-          + " seed; leave seed out, or take another distribution");
+          + " seed; remove seed, or set another distribution");
     }
   }
 
@@ -38,15 +38,15 @@ final class Seed {
   }
 
   /**
-   * Returns the random numbers of a thread. The load and the run have different ones, so that an update does not write
+   * Returns the random numbers of a thread. They differ between the load and the run, so that an update does not write
    * the value that the record already has.
    */
   SplittableRandom of(int thread) {
     return new SplittableRandom(mixed(mixed(mixed(seed + (transactions ? 1L << 53 : 0)) + client) + thread));
   }
 
-  // Adjacent seeds would give overlapping sequences, so the first number of a sequence, which is mixed well, becomes
-  // the seed.
+  // Adjacent seeds would lead to overlapping sequences. The seed is therefore the first number of a sequence, which is
+  // well mixed.
   private static long mixed(long number) {
     return new SplittableRandom(number).nextLong();
   }

@@ -18,7 +18,7 @@ record Stamp(long key, int writer, int run, int sequence) {
   static final int LENGTH = 29;
   /** Sequence number in the values of records outside the sample. */
   static final int UNCOUNTED = (1 << 30) - 1;
-  /** Maximum number of a run in a trial. */
+  /** Highest number of a run in a trial. */
   static final int MAX_RUN = (1 << 18) - 1;
 
   private static final int KEY = 6;
@@ -27,7 +27,7 @@ record Stamp(long key, int writer, int run, int sequence) {
   private static final int SEQUENCE = 24;
 
   /**
-   * Writes the stamp over the beginning of a value.
+   * Overwrites the beginning of a value with the stamp.
    *
    * @param value the value, at least {@link #LENGTH} bytes
    * @param field number of the field

@@ -6,12 +6,12 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * Makes field values of a set size and entropy, eight bytes per step. Each thread has its own instance.
+ * Generates field values of a given size and entropy, eight bytes per step. Each thread has its own instance.
  *
  * <p>{@code valueentropy} is the entropy in bits per byte, from 0 to 8. Up to 6, the bytes are printable characters
- * from {@code '0'} on; 6 gives 64 different ones, similar to YCSB's own generator. With 7 the bytes are any ASCII, with
- * 8 incompressible binary data. The numbers come from wyrand (Wang Yi, wyhash), with its constants and one 128-bit
- * product per step. Every value is new, so a compressor can use only the size of the alphabet.
+ * from {@code '0'} on; 6 yields 64 different ones, similar to YCSB's own generator. With 7 the bytes are any ASCII
+ * characters, with 8 incompressible binary data. The numbers come from wyrand (Wang Yi, wyhash), with its constants and
+ * one 128-bit product per step. Every value is new, so a compressor benefits only from the small alphabet.
  */
 public final class ValueGenerator {
   private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -24,7 +24,7 @@ public final class ValueGenerator {
   private long state;
 
   /**
-   * Makes a generator.
+   * Creates a generator.
    *
    * @param settings the client's properties; only {@code valueentropy} is read
    * @param seed     start of the sequence; different for every thread

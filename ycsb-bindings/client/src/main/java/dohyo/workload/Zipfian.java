@@ -4,15 +4,15 @@ import java.util.SplittableRandom;
 import site.ycsb.generator.ZipfianGenerator;
 
 /**
- * Draws numbers from 0; 0 is the most popular. The distribution is that of {@link ZipfianGenerator} (Gray et al.,
- * "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994), for a range that may grow at every draw.
- * ZipfianGenerator adds one term per number, which takes minutes for billions of numbers, and again when the range
- * grows. This class computes the sum in constant time. Each thread has its own instance.
+ * Draws numbers from 0 upwards; 0 is the most popular. The distribution is that of {@link ZipfianGenerator} (Gray et
+ * al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994). The range may grow at every draw.
+ * ZipfianGenerator adds one term per number, which takes minutes for billions of numbers each time the range grows.
+ * This class computes the sum in constant time. Each thread has its own instance.
  */
 final class Zipfian {
   private static final double THETA = ZipfianGenerator.ZIPFIAN_CONSTANT;
   private static final double ALPHA = 1 / (1 - THETA);
-  /** Sums of the first 0 to 1000 terms. The formula for larger ranges is accurate only above 1000. */
+  /** Sums of the first 0 to 1000 terms. The formula for larger ranges is accurate only above 1000 terms. */
   private static final double[] SUMS = new double[1001];
   private static final double OFFSET;
 

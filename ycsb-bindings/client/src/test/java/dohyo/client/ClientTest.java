@@ -708,7 +708,7 @@ class ClientTest extends OnMemory {
   }
 
   @ParameterizedTest
-  @CsvSource({"1000, had passed before this client learned of it", "soon, the measure file contains 'soon'"})
+  @CsvSource({"1000, had passed before this client read it", "soon, the measure file contains 'soon'"})
   void anInstantOfTheWindowThatIsNoneEndsTheRun(String measure, String message) throws Exception {
     assertEquals(0, client("-load"), err);
     Files.writeString(folder.resolve("measure"), measure);
@@ -808,7 +808,7 @@ class ClientTest extends OnMemory {
       "target=-1 | target=-1: must be a number from 0.0 to 1.0E12",
       "threadcount=many | threadcount=many: must be a whole number from 1 to 100000",
       "requestdistribution=zipf | requestdistribution=zipf: must be one of uniform, zipfian, latest",
-      "batchsize=2000 | batchsize=2000: a batch has different records",
+      "batchsize=2000 | batchsize=2000: a batch needs different records",
       "arrival=even | arrival=even: must be one of uniform, poisson",
       "warmup=soon | warmup=soon: must be one of fixed, steady",
       "readbeforewrite=maybe | readbeforewrite=maybe: must be true or false",
@@ -816,7 +816,7 @@ class ClientTest extends OnMemory {
       "workload=site.ycsb.workloads.TimeSeriesWorkload | run other workload classes with site.ycsb.Client",
       "seed=-1 | seed=-1: must be a whole number from 0 to 9007199254740991",
       "valueentropy=9 | valueentropy=9: must be a whole number from 0 to 8",
-      "maxexecutiontime=0 | a run is bounded by one of them",
+      "maxexecutiontime=0 | a run needs one of these limits",
       "windows=2 | windows=2: a client pauses only in a run with startgate and verify=none",
       "startgate=/nowhere | startgate=/nowhere: the folder does not exist",
       "hdrhistogram.percentiles=99,x | must be numbers from 0 to 100",

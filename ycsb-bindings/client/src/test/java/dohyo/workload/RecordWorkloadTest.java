@@ -418,7 +418,7 @@ class RecordWorkloadTest {
       "(host int 10, when timestamp) | the last column",
       "host int 10), when timestamp | 'host int 10)' must be a name",
       "host int 10, when text(2) | no room for record 1999",
-      "host int 10, field0 timestamp | a field is called field0"})
+      "host int 10, field0 timestamp | a field is also called field0"})
   void columnsThatCannotBeAreRefusedByName(String columns, String reason) {
     SettingException refused = assertThrows(SettingException.class, () -> new RecordLayout(
         settings("insertorder=ordered", "recordcount=2000", "keycolumns=" + columns)));
@@ -530,8 +530,8 @@ class RecordWorkloadTest {
   @ParameterizedTest
   @Timeout(60)
   @CsvSource(delimiter = '|', value = {
-      "recordcount=10 tablecount=4 batchsize=3 | batchsize=3: a batch has different records of one table",
-      "recordcount=100 insertcount=5 batchsize=10 | batchsize=10: a batch has different records, and insertcount=5",
+      "recordcount=10 tablecount=4 batchsize=3 | batchsize=3: a batch needs different records, but the smallest table",
+      "recordcount=100 insertcount=5 batchsize=10 | batchsize=10: a batch needs different records, but insertcount=5",
       "recordcount=100 insertstart=100 | insertstart=100: must be a whole number from 0 to 99",
       "recordcount=3 requestdistribution=hotspot | hotspotdatafraction=0.2: makes 0 of 3 records hot",
       "recordcount=100 requestdistribution=hotspot hotspotdatafraction=1 | makes 100 of 100 records hot",

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Contract of the administration of attached servers, tested on the real server that {@link Server#running} returns. It
- * creates, fills and removes its own place, and changes nothing else.
+ * Tests the contract of the administration of attached servers on the real server that {@link Server#running} returns.
+ * The tests create, fill and remove their own place, and change nothing else.
  */
 @Timeout(180)
 public abstract class AttachedContract {
@@ -64,7 +64,7 @@ public abstract class AttachedContract {
     return folder.resolve("made");
   }
 
-  /** Returns the path of a file of the test. */
+  /** Returns the path of a file in the folder of the test. */
   protected final Path own(String name) {
     return folder.resolve(name);
   }
@@ -120,8 +120,8 @@ public abstract class AttachedContract {
     assertTrue(refused.getMessage().contains("exists, but this run did not create it"), refused.getMessage());
     assertFalse(Files.exists(made()));
     run("remove");
-    assertTrue(exists(), "without the file nothing is removed");
-    // Write the mark of another run.
+    assertTrue(exists(), "remove does nothing without the file");
+    // Replace the mark with that of another run.
     Files.writeString(made(), "another");
     assertThrows(IOException.class, () -> run("remove"));
     assertTrue(exists());

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** {@link AttachedContract} for servers over JDBC, where the place is a database. */
+/** Tests {@link AttachedContract} on servers with JDBC, where the place is a database. */
 public abstract class AttachedJdbcContract extends AttachedContract {
   /** URL of the server without {@code jdbc:}. */
   protected final URI url;
@@ -26,10 +26,10 @@ public abstract class AttachedJdbcContract extends AttachedContract {
     url = URI.create(server.properties().getProperty(property).substring("jdbc:".length()));
   }
 
-  /** Connects with these properties of the binding. */
+  /** Connects to the server with these properties of the binding. */
   protected abstract Connection connect(Settings settings) throws SQLException;
 
-  /** Returns a query with a sorted row for each object outside the place. */
+  /** Returns a query whose result has a row for each object outside the place, in order. */
   protected abstract String everything();
 
   /** Executes a statement in the place. */

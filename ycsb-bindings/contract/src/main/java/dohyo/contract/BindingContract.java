@@ -66,8 +66,8 @@ import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
 /**
- * Contract that every binding fulfils, tested on the real server that {@link Server#running} returns. A binding extends
- * this class with methods that create a table and count reads. The last test kills the server.
+ * Tests the contract that every binding fulfils on the real server that {@link Server#running} returns. A binding
+ * extends this class with methods that create a table and count reads. The last test kills the server.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
@@ -108,13 +108,13 @@ public abstract class BindingContract {
   private static final Columns ONE = Columns.of(List.of("field1"));
   /** Length of a key that exceeds the limits of Cassandra's partition keys (65,535) and HBase's row keys (32,767). */
   private static final int REFUSED_KEY_LENGTH = 70_000;
-  /** Table for {@link #refused}. */
+  /** Table of most tests. */
   protected static final String TABLE = "contract";
   private static final int MEGABYTE = 1 << 20;
   /** Time limit of operations that are expected to succeed. */
   private static final Duration WORKS_WITHIN = Duration.ofSeconds(60);
   private static final int TIMEOUT_MILLIS = 2000;
-  /** Time limit of operations that time out. The last try may begin just before the timeout, on a busy machine. */
+  /** Time limit of operations that time out. On a busy machine, the last try may begin just before the timeout. */
   private static final Duration TIMEOUT_BOUND = Duration.ofMillis(3 * TIMEOUT_MILLIS);
 
   protected final Server server = Server.running();
@@ -140,7 +140,7 @@ public abstract class BindingContract {
     createTable(name, true, fields);
   }
 
-  /** Returns whether a scan follows the order of keys within the same first columns. */
+  /** Returns whether a scan follows the order of keys that have the same first columns. */
   protected boolean ordersKeys() {
     return true;
   }
@@ -171,7 +171,7 @@ public abstract class BindingContract {
     return true;
   }
 
-  /** Returns properties with an address without a server, and the address, which the error must contain. */
+  /** Returns properties with an address that has no server, and the address itself, which the error must contain. */
   protected abstract Map.Entry<Map<String, String>, String> nowhere();
 
   @BeforeAll
@@ -281,7 +281,7 @@ public abstract class BindingContract {
     Status unknownTable = result(db.readRow("contract_nowhere", bytes("k"), null, RowSink.DISCARD));
     assertEquals(knowsItsTables(), Outcome.isError(unknownTable), unknownTable + " for a table that does not exist");
     Status refused = result(db.insertRow(refused()));
-    assertTrue(Outcome.isError(refused), refused + " for a record that the database refuses");
+    assertTrue(Outcome.isError(refused), refused + " for a record that the database rejects");
     assertOk(db.insertRow(row(bytes("afterwards"), ONE, "a")));
   }
 
@@ -312,8 +312,8 @@ public abstract class BindingContract {
       String start = "scan" + i * 100;
       List<String> all = scanned(db, start, 2 * count, null);
       assertEquals(start, all.get(0), "a scan begins with the given key");
-      assertEquals(all.size(), Set.copyOf(all).size(), "every record comes once");
-      assertEquals(all.subList(0, Math.min(10, all.size())), scanned(db, start, 10, FIELDS), "always the same order");
+      assertEquals(all.size(), Set.copyOf(all).size(), "a scan returns every record once");
+      assertEquals(all.subList(0, Math.min(10, all.size())), scanned(db, start, 10, FIELDS), "the order never changes");
       longest = all.size() > longest.size() ? all : longest;
     }
     assertTrue(longest.size() > count / 2, "a scan of several pages ended after " + longest.size());
@@ -448,7 +448,7 @@ public abstract class BindingContract {
   void whatReadBeforeWriteDidNotFindCanBeWrittenAllTheSame(Mode mode) {
     Binding plain = open(mode.properties());
     Binding db = open(mode.properties(), Map.of("readbeforewrite", "true", "readbeforewrite.missing", "write"));
-    // Some systems insert the missing record, others do not update anything.
+    // Some systems insert the missing record, others ignore the update.
     Status usual = result(plain.update(row(bytes(mode + "-rbm-plain"), ONE, "B")));
     byte[] here = bytes(mode + "-rbm-here");
     assertOk(db.insertRow(row(here, FIELDS, "a", "b", "c")));
@@ -484,14 +484,14 @@ public abstract class BindingContract {
 
   @Test
   void manyOperationsInFlightAllComplete() throws Exception {
-    // Allow retries, because a server may reject some of the requests: HBase's queue has ten places per handler. Each
-    // try has a sixteenth of the time, which is enough even on a busy machine.
+    // Allow retries, because a server may reject some of the requests: HBase queues at most ten for each handler. Each
+    // try gets a sixteenth of the time, which is enough even on a busy machine.
     Binding db = open(Map.of("retries", "15", "operationtimeout", "30000"));
     int count = 2000;
     AtomicInteger called = new AtomicInteger();
     List<byte[]> keys = keys("flight", count);
     await(keys.stream().map(key -> db.insertRow(row(key, FIELDS, text(key), "b", "c"))), called);
-    // Each operation writes on the driver's thread that brought the answer to its read.
+    // Each operation writes on the driver's thread that received the answer to its read.
     await(keys.stream().map(key -> db.readRow(TABLE, key, null, RowSink.DISCARD)
         .thenCompose(read -> db.updateRow(row(key, ONE, "B")))), called);
     Fields read = new Fields();
@@ -585,7 +585,7 @@ public abstract class BindingContract {
   void keysOfSeveralColumns(Mode mode) {
     Binding db = open(mode.properties(), KEY_COLUMNS);
     KeyColumns columns = keyColumns();
-    // Insert a hundred points in time in each of six partitions, with different records for every mode.
+    // Insert a hundred timestamps into each of six partitions. Every mode has different records.
     int first = 600 * modesOfColumns().indexOf(mode);
     List<byte[]> keys = IntStream.range(first, first + 600).mapToObj(columns::key).toList();
     List<Row> rows = keys.stream()
@@ -632,7 +632,7 @@ public abstract class BindingContract {
     return HexFormat.of().formatHex(key);
   }
 
-  /** Runs the built jars in a process, as users do, with the stock client and with Dohyo's client. */
+  /** Runs the built jars in a separate process, as users do, once with each of the two clients. */
   @ParameterizedTest
   @ValueSource(strings = {"site.ycsb.Client", "dohyo.client.Client"})
   void wholeClientOnTheShippedJars(String main, @TempDir Path folder) throws Exception {
@@ -656,8 +656,9 @@ public abstract class BindingContract {
     assertTrue(run.contains("[READ], Return=OK, ") && run.contains("[UPDATE], Return=OK, "), run);
   }
 
-  /** Runs the client with {@code verify=acknowledged}: one server must not have stale, lost or damaged records. */
+  /** Runs the client with {@code verify=acknowledged}. A single server must not have stale, lost or damaged records. */
   @Test
+  @Tag("slow")
   void everyAcknowledgedWriteIsThere(@TempDir Path folder) throws Exception {
     Path file = folder.resolve("client.properties");
     Path summary = folder.resolve("client.json");
@@ -716,7 +717,7 @@ public abstract class BindingContract {
 
   // ---- a server that fails ----
 
-  /** Returns how often a read without an answer from a frozen server is repeated, with {@code retries} as the limit. */
+  /** Returns how often a read is repeated if a frozen server does not answer. At most {@code retries} times. */
   protected int sentAgain(int retries) {
     return retries;
   }
@@ -880,7 +881,7 @@ public abstract class BindingContract {
     return results(1, operation.thenApply(status -> new Status[] {status})).get(0);
   }
 
-  /** Returns the status of each record, as the client counts it. If a batch fails, all its records have the error. */
+  /** Returns the status of each record as the client counts it. If a batch fails, all its records have the error. */
   private List<Status> results(int count, CompletableFuture<Status[]> batch) {
     List<Status> statuses;
     try {

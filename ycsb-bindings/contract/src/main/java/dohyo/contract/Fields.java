@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/** Collects the fields that were read, by row. */
+/** Collects the fields of each row that is read. */
 final class Fields implements RowSink {
   private final ConcurrentMap<Integer, Map<String, ByteBuffer>> rows = new ConcurrentHashMap<>();
 

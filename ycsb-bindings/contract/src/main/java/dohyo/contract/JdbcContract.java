@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
-/** Contract of a binding over JDBC. */
+/** Tests {@link BindingContract} for bindings that use JDBC. */
 public abstract class JdbcContract extends BindingContract {
   protected final Connection connection;
   private final String name;
@@ -61,7 +61,7 @@ public abstract class JdbcContract extends BindingContract {
     return true;
   }
 
-  /** Returns properties with which a write waits one second for a lock, and the server's code for the timeout. */
+  /** Returns properties that let a write wait one second for a lock, and the server's code for the timeout. */
   protected abstract Map.Entry<Map<String, String>, String> lockTimeout();
 
   @Override

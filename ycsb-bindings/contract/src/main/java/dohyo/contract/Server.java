@@ -54,7 +54,7 @@ public record Server(Properties properties) {
    */
   void freeze() throws IOException, InterruptedException {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    // Wait: kill returns before every thread has the signal, and PostgreSQL may start a process before it stops.
+    // Wait: kill returns before every thread gets the signal, and PostgreSQL may start a process before it stops.
     String running;
     do {
       signal("STOP");
@@ -65,7 +65,7 @@ public record Server(Properties properties) {
       Thread.sleep(5);
     } while (System.nanoTime() < end);
     thaw();
-    throw new IllegalStateException("still runs 20 s after SIGSTOP: " + running);
+    throw new IllegalStateException("still running 20 s after SIGSTOP: " + running);
   }
 
   /** Returns the stat line (proc(5)) of the first thread of the server that has not stopped; empty if all have. */
@@ -73,8 +73,8 @@ public record Server(Properties properties) {
     for (String process : processes()) {
       try (Stream<Path> threads = Files.list(Path.of("/proc", process, "task"))) {
         for (Path thread : threads.toList()) {
-          // The state follows the name, which is in parentheses. T is a stopped thread. Z is a zombie, which its
-          // stopped parent has not reaped.
+          // The state follows the name, which is in parentheses. T means stopped. Z is a zombie, which its stopped
+          // parent has not reaped.
           String stat = Files.readString(thread.resolve("stat"));
           if ("TZ".indexOf(stat.charAt(stat.lastIndexOf(')') + 2)) < 0) {
             return stat;
@@ -99,7 +99,7 @@ public record Server(Properties properties) {
     for (String process : processes()) {
       int code = new ProcessBuilder("kill", "-" + name, process).inheritIO().start().waitFor();
       if (code != 0 && process.equals(properties.getProperty("server.pid"))) {
-        throw new IllegalStateException("server.pid=" + process + ": no such process that may be sent SIG" + name);
+        throw new IllegalStateException("server.pid=" + process + ": this user cannot send the process SIG" + name);
       }
     }
   }

@@ -38,7 +38,7 @@ import site.ycsb.Status;
  * its own status. The client buffers nothing, so a status is always the server's answer.
  */
 public final class HBaseBinding extends Binding {
-  /** Rows per page of a scan. It limits the size of a response. */
+  /** Number of rows per page of a scan, which limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
 
   private static final Shared<HBaseConnection> CONNECTION = new Shared<>(HBaseConnection::new);
@@ -48,7 +48,7 @@ public final class HBaseBinding extends Binding {
   private byte[] family;
   private Durability durability;
 
-  /** Encoded column names, in the order of the values and sorted. */
+  /** Encoded column names, in the order of the values and in sorted order. */
   private record Qualifiers(byte[][] inOrder, NavigableSet<byte[]> sorted) {
     static Qualifiers of(Columns columns) {
       byte[][] names = columns.names().stream().map(Bytes::toBytes).toArray(byte[][]::new);
@@ -146,7 +146,7 @@ public final class HBaseBinding extends Binding {
       }
       return send(puts, some -> connection.table(rows.get(0).table()).put(some), (i, done) -> Status.OK);
     } catch (IllegalArgumentException e) {
-      // Send the records singly: the driver rejects a whole batch if only one of its records is too large.
+      // Send the records one by one: the driver rejects a whole batch if only one of its records is too large.
       return super.insertRows(rows);
     }
   }
@@ -177,7 +177,7 @@ public final class HBaseBinding extends Binding {
     return known != null ? known : encoded.computeIfAbsent(columns, Qualifiers::of);
   }
 
-  /** Returns the columns to read, {@code null} for the whole family. Requests share the set and do not change it. */
+  /** Returns the columns to read, or {@code null} for the whole family. Requests share the set and do not change it. */
   private NavigableSet<byte[]> wanted(Columns columns) {
     return columns == null ? null : encoded(columns).sorted();
   }
@@ -194,7 +194,7 @@ public final class HBaseBinding extends Binding {
         connection.requests().begin()).thenApply(done -> statuses);
   }
 
-  /** Sends the records of a batch with these indexes. Retries those that fail together. */
+  /** Sends the records of a batch with these indexes. Retries all records that failed in one batch. */
   private <Q, T> CompletableFuture<Void> send(List<Integer> places, List<Q> batch,
       Function<List<Q>, List<CompletableFuture<T>>> verb, BiFunction<Integer, T, Status> decode, Status[] statuses,
       Retries.Tries tries) {

@@ -27,9 +27,9 @@ import org.apache.hbase.thirdparty.io.netty.util.concurrent.DefaultThreadFactory
 import org.apache.hbase.thirdparty.io.netty.util.concurrent.EventExecutor;
 import site.ycsb.DBException;
 
-/** Connection of this process, with its tables. */
+/** Connection of this process and its tables. */
 public final class HBaseConnection implements Shared.Connection, Transport {
-  /** Maximum number of tries to connect. Pauses grow with each try, so the timeout ends the tries earlier. */
+  /** Maximum number of tries to connect. The pauses grow with each try, so the timeout normally comes first. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
   private static final String EVENT_LOOPS = NettyRpcClientConfigHelper.HBASE_NETTY_EVENTLOOP_RPCCLIENT_THREADCOUNT_KEY;
@@ -52,8 +52,8 @@ public final class HBaseConnection implements Shared.Connection, Transport {
         configuration.setInt(HConstants.HBASE_CLIENT_IPC_POOL_SIZE,
             Transport.connectionsPerServer(loops, regionServers(configuration, millis)));
       }
-      // Let the driver send each operation once; the class Retries repeats it. After a failure, the driver still
-      // forgets the location of a moved region.
+      // Let the driver send each operation only once, because the class Retries repeats it. After a failure, the driver
+      // still drops the location of a moved region from its cache.
       configuration.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, 0);
       connection = connect(configuration, millis);
     } catch (DBException e) {
@@ -67,7 +67,7 @@ public final class HBaseConnection implements Shared.Connection, Transport {
    *
    * @param settings the binding's properties
    * @param millis   timeout in milliseconds
-   * @throws DBException if there is no answer in time; the message has ZooKeeper's address
+   * @throws DBException if there is no answer in time; the message contains ZooKeeper's address
    */
   public static void reach(Settings settings, long millis) throws DBException {
     regionServers(configuration(settings, millis), millis);
@@ -157,13 +157,13 @@ public final class HBaseConnection implements Shared.Connection, Transport {
    * Returns the driver's configuration.
    *
    * @param settings the binding's properties; properties of HBase and ZooKeeper override the others
-   * @param millis   timeout of one operation in milliseconds, which its tries divide equally
+   * @param millis   timeout of one operation in milliseconds; each try gets an equal share of it
    * @throws dohyo.binding.SettingException if a property has an invalid value
    */
   public static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
-    // Every operation must end in time, with a value or an error. Its tries divide that time equally.
+    // Every operation must end in time, with a value or an error. Each try gets an equal share of that time.
     String tryMillis = Long.toString(Math.max(1, millis / (Binding.retries(settings) + 1)));
     configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, tryMillis);
     configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, tryMillis);

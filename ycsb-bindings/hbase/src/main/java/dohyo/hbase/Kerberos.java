@@ -11,8 +11,8 @@ import org.apache.hadoop.hbase.security.provider.SaslClientAuthenticationProvide
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
- * Identity of this process if the servers require Kerberos. It is {@code principal}, whose key is in {@code keytab}, a
- * file on this host. {@code krb5conf} is a file that replaces /etc/krb5.conf.
+ * Logs this process in if the servers require Kerberos. The identity is {@code principal}, and its key is in {@code
+ * keytab}, a file on this host. {@code krb5conf} is a file that replaces /etc/krb5.conf.
  */
 final class Kerberos {
   private Kerberos() {

@@ -14,7 +14,7 @@ import org.apache.hadoop.hbase.client.RetriesExhaustedException;
 
 /**
  * Retries failed requests up to {@code retries} times within {@code operationtimeout}, and counts the retries. The
- * driver, which does not count its own retries, tries only once. The pauses are the driver's defaults.
+ * driver tries only once, because it does not count its retries. The pauses are the driver's defaults.
  */
 final class Retries {
   private final int maxRetries;
@@ -33,7 +33,7 @@ final class Retries {
     return count.sum();
   }
 
-  /** Starts the tries of one operation. */
+  /** Starts counting the tries of one operation. */
   Tries begin() {
     return new Tries();
   }
@@ -47,7 +47,7 @@ final class Retries {
     return cause;
   }
 
-  /** Attempts at one operation. Only one thread at a time may use them. */
+  /** Tries of one operation. Only one thread at a time may use this object. */
   final class Tries {
     private final long begin = System.nanoTime();
     private int done;

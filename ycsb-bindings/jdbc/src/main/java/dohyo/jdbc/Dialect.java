@@ -7,22 +7,22 @@ import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransientConnectionException;
 import site.ycsb.Status;
 
-/** Differences between servers in SQL and errors. */
+/** SQL and errors that differ between servers. */
 public interface Dialect {
   /** Returns the prefix of the binding's property names, as in {@code mysql.connections}. */
   String name();
 
-  /** Returns a name in quotes. It may contain any characters. */
+  /** Returns a name in quotes. The name may contain any characters. */
   String quoted(String name);
 
   /**
-   * Returns the clause of an {@code INSERT} for an existing record, up to its assignments.
+   * Returns the clause of an {@code INSERT} for records that exist, without the assignments that follow it.
    *
    * @param key quoted columns of the key, separated by commas
    */
   String onConflict(String key);
 
-  /** Returns the assignment of a field's new value; {@code %1$s} is its quoted name. */
+  /** Returns the assignment of a field's new value. In it, {@code %1$s} is the field's quoted name. */
   String replaces();
 
   /**
@@ -56,10 +56,10 @@ public interface Dialect {
   /** Returns whether the statement conflicted with other statements, so that a retry may succeed. */
   boolean isRolledBack(SQLException error);
 
-  /** Returns the server's code of an error, which becomes the end of the status's name; empty if there is none. */
+  /** Returns the server's code of an error, which ends the name of the status; empty if there is no code. */
   String code(SQLException error);
 
-  /** Returns whether an error concerns the whole statement, and not only a record that the server rejects. */
+  /** Returns whether an error concerns the whole statement instead of a record that the server rejects. */
   default boolean concernsAll(SQLException error) {
     return isBroken(error) || isRolledBack(error);
   }

@@ -18,7 +18,7 @@ final class Fields {
     integers = settings.choice(dialect.name() + ".columntype", "bytes", "int").equals("int");
   }
 
-  /** Sets a variable; {@code null} is SQL's NULL. */
+  /** Sets a variable of a statement. {@code null} becomes SQL's NULL. */
   void set(PreparedStatement statement, int variable, byte[] value) throws SQLException {
     if (integers && value != null) {
       statement.setInt(variable, ByteBuffer.wrap(value).getInt());

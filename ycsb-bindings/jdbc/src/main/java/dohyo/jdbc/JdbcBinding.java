@@ -26,11 +26,11 @@ import site.ycsb.Status;
 /**
  * Binding for a database over JDBC, with statements that the server has prepared. Every statement is a separate
  * transaction. A table has the key in column {@link Key#SINGLE}, or in the columns of {@code keycolumns}, and a column
- * per field. A single key and values are sent as raw bytes, except values with {@code NAME.columntype=int}.
+ * for each field. Single keys and values are sent as raw bytes, except values with {@code NAME.columntype=int}.
  *
  * <p>As in Cassandra and HBase, inserts and updates are the same statement, which writes the given fields whether the
- * record exists or not. A batch of writes is one statement with many rows. A batch of reads is one {@code SELECT … IN},
- * or with several key columns one statement with an alternative per key.
+ * record exists or not. A batch of writes is one statement with many rows. A batch of reads is one {@code SELECT … IN};
+ * with several key columns it is one statement with an alternative for each key.
  *
  * <p>A client thread has {@code NAME.connections} connections, by default as many as {@code inflight} and at most 32.
  * Operations beyond that wait in the client.
@@ -43,7 +43,7 @@ public abstract class JdbcBinding extends Binding {
    * (optimizer_max_sel_args), MySQL for ranges of more than 8 MB (range_optimizer_max_mem_size).
    */
   private static final int RANGES = 8_000;
-  /** Number of rows that the driver fetches at once. It limits the size of a response. */
+  /** Number of rows that the driver fetches at once, which limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
 
   private final Dialect dialect;
@@ -161,8 +161,8 @@ public abstract class JdbcBinding extends Binding {
 
   private static void read(JdbcConnection connection, String table, List<byte[]> keys, int from, int to,
       Columns columns, RowSink sink, Status[] statuses) throws SQLException {
-    // A key may be requested several times. The map has its last position, and the array has the previous position of
-    // the same key for each position.
+    // A key may be requested several times. The map contains its last position. For each position, the array contains
+    // the previous position of the same key.
     Map<ByteBuffer, Integer> last = new HashMap<>(2 * (to - from));
     int[] before = new int[to - from];
     JdbcConnection.Prepared read = connection.prepared(new Sql(Verb.READ, table, columns, to - from));
@@ -189,7 +189,7 @@ public abstract class JdbcBinding extends Binding {
     boolean alike = rows.stream().allMatch(row -> row.columns().equals(same));
     Verb verb = alike ? Verb.UPSERT : Verb.UPSERT_SOME;
     Columns columns = alike ? same : connection.mixed(rows);
-    // Sort the rows, so that all clients lock records in the same order, which prevents deadlocks between clients.
+    // Sort the rows. All clients then lock records in the same order, which prevents deadlocks between them.
     List<Row> sorted = new ArrayList<>(rows);
     sorted.sort(Comparator.comparing(Row::key, Arrays::compareUnsigned));
     int most = VARIABLES / (columns.size() + connection.key().size());
@@ -205,7 +205,7 @@ public abstract class JdbcBinding extends Binding {
         throw e;
       }
     }
-    // Write the records singly: the server rejects a statement with one bad record, although MyISAM keeps the rows
+    // Write the records one by one: the server rejects a statement with one bad record, although MyISAM keeps the rows
     // before it.
     Status[] statuses = Outcome.each(Status.OK, rows.size());
     for (int i = 0; i < statuses.length; i++) {
@@ -221,7 +221,7 @@ public abstract class JdbcBinding extends Binding {
     return statuses;
   }
 
-  /** Divides rows into parts without repeated keys: the first write of every record, then the second, and so on. */
+  /** Divides rows into parts without repeated keys: the first write of each record, the second write, and so on. */
   private static List<List<Row>> withoutRepeats(List<Row> sorted) {
     List<List<Row>> parts = new ArrayList<>();
     int repeat = 0;

@@ -22,8 +22,8 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class JdbcConnection implements AutoCloseable {
   /**
-   * Maximum number of prepared statements. Above it, the least recently used one is closed. Batches of different sizes
-   * have different statements, but nearly all batches have the same size.
+   * Maximum number of prepared statements. If there are more, the least recently used one is closed. Batches of
+   * different sizes need different statements, but nearly all batches have the same size.
    */
   private static final int STATEMENTS = 200;
 
@@ -58,7 +58,7 @@ final class JdbcConnection implements AutoCloseable {
     T on(JdbcConnection connection) throws SQLException;
   }
 
-  /** Makes a connection that is not open yet. */
+  /** Creates a connection that is not open yet. */
   JdbcConnection(Dialect dialect, Login login, Settings settings) {
     this.dialect = dialect;
     this.login = login;
@@ -80,7 +80,7 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Runs work with the connection. If the server rolls the work back, because of a deadlock or a lock timeout, repeats
+   * Runs work with the connection. If the server rolls the work back because of a deadlock or a lock timeout, repeats
    * it at most {@code retries} times within {@code operationtimeout}.
    *
    * @throws SQLException if the work fails; if the connection is broken, the next call opens it again
@@ -122,7 +122,7 @@ final class JdbcConnection implements AutoCloseable {
     return key;
   }
 
-  /** Returns the columns of the tables' fields. */
+  /** Returns the converter for the values of the tables' fields. */
   Fields fields() {
     return fields;
   }
@@ -141,8 +141,8 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Returns the columns of a statement for rows with different columns. They are all columns of such rows so far, so
-   * that nearly all batches share one statement.
+   * Returns the columns of a statement for rows with different columns. It covers all columns that such rows have had
+   * so far, so that nearly all batches share one statement.
    */
   Columns mixed(List<Row> rows) {
     String table = rows.get(0).table();

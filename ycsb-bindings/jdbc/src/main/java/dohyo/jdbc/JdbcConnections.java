@@ -18,11 +18,11 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Connections of one client thread. A single connection works on the calling thread. If there are several, each has its
- * own thread, because JDBC blocks.
+ * Connections of one client thread. A single connection runs on the calling thread. Several connections have their own
+ * threads, because JDBC blocks.
  */
 final class JdbcConnections implements Transport {
-  /** Maximum of the default number of connections. With more, the server's threads only wait for each other. */
+  /** Maximum of the default number of connections. With more, the server's threads would only wait for each other. */
   private static final int MOST = 32;
 
   private final long timeoutMillis;
@@ -31,8 +31,8 @@ final class JdbcConnections implements Transport {
   private final ThreadPoolExecutor threads;
 
   /**
-   * Thread that does one piece of work at a time. It does work that it submits itself next, so that no other thread has
-   * to wake.
+   * Thread that does one piece of work at a time. If the work submits further work, the thread does this next, so that
+   * no other thread has to be woken.
    */
   private final class ConnectionThread extends Thread {
     private Runnable next;
@@ -98,7 +98,7 @@ final class JdbcConnections implements Transport {
       if (System.nanoTime() - asked > TimeUnit.MILLISECONDS.toNanos(timeoutMillis)) {
         return error.apply(Outcome.TIMEOUT);
       }
-      // One connection is idle, one for each thread. Take the last used one, whose statements are prepared.
+      // There is a connection for each thread, so at least one is idle. Take the last used one, which has statements.
       JdbcConnection connection = idle.pop();
       try {
         return on(connection, work, error);
@@ -109,7 +109,7 @@ final class JdbcConnections implements Transport {
   }
 
   private void execute(Runnable work) {
-    // Do other work that waits for a connection first.
+    // Work that already waits for a connection comes first.
     if (Thread.currentThread() instanceof ConnectionThread thread && thread.connections() == this
         && thread.next == null && threads.getQueue().isEmpty()) {
       thread.next = work;

@@ -10,8 +10,8 @@ import java.sql.SQLException;
 import java.util.List;
 
 /**
- * Columns of the tables' key: one column of bytes, or the columns of {@code keycolumns}. Their types are INT, BIGINT
- * and VARCHAR of ASCII characters. A {@code timestamp} is a BIGINT, so that its milliseconds need no conversion.
+ * Columns of the tables' key: one column of bytes, or the columns of {@code keycolumns}. The latter have the types INT,
+ * BIGINT and VARCHAR of ASCII characters. A {@code timestamp} is a BIGINT, so that milliseconds need no conversion.
  */
 public final class Key {
   /** Name of the key's column if there is only one, as in the tables of stock YCSB. */
@@ -32,7 +32,7 @@ public final class Key {
   }
 
   /**
-   * Sets the first columns of a key as consecutive variables.
+   * Sets consecutive variables to the first columns of a key.
    *
    * @param first number of the first variable, from 1
    * @param key   the key
@@ -54,7 +54,7 @@ public final class Key {
     return variable;
   }
 
-  /** Sets all columns of a key as consecutive variables. Returns the number of the next variable. */
+  /** Sets consecutive variables to all columns of a key. Returns the number of the next variable. */
   int set(PreparedStatement statement, int first, byte[] key) throws SQLException {
     return set(statement, first, key, size());
   }

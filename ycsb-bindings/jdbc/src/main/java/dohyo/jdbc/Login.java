@@ -3,7 +3,7 @@ package dohyo.jdbc;
 import java.sql.Connection;
 import java.sql.SQLException;
 
-/** Address of a server, and how to connect to it. */
+/** Address of a server and the settings for connecting to it. */
 public interface Login {
   /**
    * Opens a connection, on which every statement is a separate transaction.

@@ -12,7 +12,7 @@ import java.util.stream.Stream;
  * @param verb    the operation
  * @param table   table name
  * @param columns fields to read or write; {@code null} for all, and for verbs without fields
- * @param rows    number of records of one execution
+ * @param rows    number of records per execution
  */
 public record Sql(Verb verb, String table, Columns columns, int rows) {
   /** Statements of the binding. {@link JdbcBinding} sets their variables in the order of the text. */
@@ -43,8 +43,8 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
   }
 
   /**
-   * Returns the condition for the records. With several key columns, it consists of alternatives, for which all servers
-   * use the index. For a list of rows, {@code (a, b) IN ((?, ?), …)}, MariaDB would read the whole table (MDEV-10947).
+   * Returns the condition for the records. With several key columns it consists of alternatives, because all servers
+   * use the index for these. For {@code (a, b) IN ((?, ?), …)}, MariaDB would read the whole table (MDEV-10947).
    */
   private String is(Dialect dialect, List<String> key) {
     return key.size() == 1 && rows > 1 ? dialect.quoted(key.get(0)) + " IN (" + repeated("?", rows, ", ") + ")"
@@ -73,7 +73,7 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
         + each(dialect, columns.names(), assignment, ", ");
   }
 
-  // Includes the key only in a read of several records, whose result must show which record each row is.
+  // Includes the key only in a read of several records, because the result must show which record a row belongs to.
   private String fields(Dialect dialect, List<String> key) {
     return columns == null ? "*" : (verb == Verb.READ && rows > 1 ? each(dialect, key, "%s", ", ") + ", " : "")
         + each(dialect, columns.names(), "%s", ", ");

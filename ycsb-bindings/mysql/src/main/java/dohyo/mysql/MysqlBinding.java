@@ -6,7 +6,7 @@ import dohyo.jdbc.Login;
 
 /** Binding for MySQL and MariaDB, with any storage engine. */
 public final class MysqlBinding extends JdbcBinding {
-  /** Makes a binding that connects with {@code mysql.url}, {@code mysql.user} and {@code mysql.password}. */
+  /** Creates a binding that connects with {@code mysql.url}, {@code mysql.user} and {@code mysql.password}. */
   public MysqlBinding() {
     super(new MysqlDialect());
   }

@@ -6,7 +6,7 @@ import java.sql.SQLTransactionRollbackException;
 
 /** SQL that MariaDB and MySQL share. */
 public final class MysqlDialect implements Dialect {
-  /** ER_LOCK_WAIT_TIMEOUT, for which the driver has no class. */
+  /** Code of ER_LOCK_WAIT_TIMEOUT, for which the driver has no exception class. */
   private static final int LOCK_WAIT_TIMEOUT = 1205;
 
   @Override
@@ -20,8 +20,8 @@ public final class MysqlDialect implements Dialect {
   }
 
   /**
-   * Returns a text in quotes, for statements that take no variables. The quotes are right in the SQL mode that {@link
-   * MysqlLogin} sets.
+   * Returns a text in quotes, for statements that do not accept variables. The quotes are valid in the SQL mode that
+   * {@link MysqlLogin} sets.
    */
   public static String literal(String text) {
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'";

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Properties;
 import org.mariadb.jdbc.Driver;
 
-/** Address of a MySQL or MariaDB server, and how to connect to it. */
+/** Address of a MySQL or MariaDB server and the settings for connecting to it. */
 public final class MysqlLogin implements Login {
   private static final String PREFIX = "jdbc:mariadb://";
 
@@ -22,17 +22,17 @@ public final class MysqlLogin implements Login {
 
   /**
    * Reads {@code mysql.url} (default {@code jdbc:mariadb://127.0.0.1:3306/ycsb}), {@code mysql.user} (default root) and
-   * {@code mysql.password}. Reads {@code mysql.useSSL}, and {@code mysql.ca}, the certificates to trust, as PEM in
-   * Base64 on one line, by default the JVM's. Does not connect.
+   * {@code mysql.password}. Reads {@code mysql.useSSL}, and {@code mysql.ca}, the certificates to trust as PEM in
+   * Base64 on one line (default: the JVM's certificates). Does not connect.
    *
-   * @throws SettingException if the URL is not one of the driver's
+   * @throws SettingException if the driver does not support the URL
    */
   public MysqlLogin(Settings settings) {
     this(settings, settings.text("mysql.url", PREFIX + "127.0.0.1:3306/ycsb"));
   }
 
   /**
-   * Makes a login with the same account on another server.
+   * Creates a login with the same account on another server.
    *
    * @param url replaces {@code mysql.url}
    */

@@ -7,7 +7,7 @@ import java.security.GeneralSecurityException;
 import java.util.Base64;
 import org.postgresql.ssl.WrappedFactory;
 
-/** TLS factory that trusts only the given certificates. The driver creates it by its class name. */
+/** TLS factory that trusts only the given certificates. The driver creates it from the class name. */
 public final class Authority extends WrappedFactory {
   /**
    * Reads the certificates.

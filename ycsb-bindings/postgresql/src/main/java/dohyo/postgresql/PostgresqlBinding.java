@@ -7,7 +7,7 @@ import dohyo.jdbc.Login;
 /** Binding for PostgreSQL. */
 public final class PostgresqlBinding extends JdbcBinding {
   /**
-   * Makes a binding that connects with {@code postgresql.url}, {@code postgresql.user} and {@code postgresql.password}.
+   * Creates a binding that uses {@code postgresql.url}, {@code postgresql.user} and {@code postgresql.password}.
    */
   public PostgresqlBinding() {
     super(new PostgresqlDialect());

@@ -19,7 +19,7 @@ public final class PostgresqlDialect implements Dialect {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
 
-  /** Returns a text in quotes, for statements that take no variables. */
+  /** Returns a text in quotes, for statements that do not accept variables. */
   public static String literal(String text) {
     return "'" + text.replace("'", "''") + "'";
   }

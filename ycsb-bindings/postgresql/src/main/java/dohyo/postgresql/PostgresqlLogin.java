@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.postgresql.Driver;
 import org.postgresql.ssl.DefaultJavaSSLFactory;
 
-/** Address of a PostgreSQL server, and how to connect to it. */
+/** Address of a PostgreSQL server and the settings for connecting to it. */
 public final class PostgresqlLogin implements Login {
   private static final String PREFIX = "jdbc:postgresql://";
 
@@ -24,9 +24,9 @@ public final class PostgresqlLogin implements Login {
   /**
    * Reads {@code postgresql.url} (default {@code jdbc:postgresql://127.0.0.1:5432/ycsb}), {@code postgresql.user}
    * (default postgres) and {@code postgresql.password}. Reads {@code postgresql.useSSL}, and {@code postgresql.ca}, the
-   * certificates to trust, as PEM in Base64 on one line, by default the JVM's. Does not connect.
+   * certificates to trust as PEM in Base64 on one line (default: the JVM's certificates). Does not connect.
    *
-   * @throws SettingException if the URL is not one of the driver's
+   * @throws SettingException if the driver does not support the URL
    */
   public PostgresqlLogin(Settings settings) {
     this(settings, settings.text("postgresql.url", PREFIX + "127.0.0.1:5432/ycsb"));
@@ -45,7 +45,7 @@ public final class PostgresqlLogin implements Login {
         "password", settings.text("postgresql.password", ""),
         "connectTimeout", seconds,
         "loginTimeout", seconds,
-        // Let the server prepare a statement at its first use, so that values are sent in binary.
+        // Let the server prepare a statement at its first use, so that values are sent as binary.
         "prepareThreshold", "1",
         // The binding has its own cache of statements, whose keys are faster to compare than their text.
         "preparedStatementCacheQueries", "0"));

@@ -7,9 +7,9 @@ import dohyo.cassandra.CassandraBinding;
 import dohyo.cassandra.CassandraConnection;
 
 /**
- * Binding for ScyllaDB: the binding for Cassandra, with the same properties, over ScyllaDB's own driver. That driver
- * keeps {@code cassandra.coreconnections} connections per host, and at least one to each shard. It sends a statement
- * over a connection to the shard that owns the key.
+ * Binding for ScyllaDB. It is the binding for Cassandra, with the same properties, but uses ScyllaDB's own driver. That
+ * driver keeps {@code cassandra.coreconnections} connections per host, and at least one to each shard. It sends a
+ * statement over a connection to the shard that owns the key.
  *
  * <p>With {@code scylla.shardawareness=true} (default) a connection selects its shard through the server's shard-aware
  * port. With {@code false} the shard is random, for networks that translate port numbers.

@@ -30,8 +30,8 @@ import java.util.stream.Stream;
 
 /**
  * Administers a running Aerospike, 6.0 or newer, through its info protocol. All verbs have the arguments hosts, port
- * and namespace, as in the binding's properties. If the servers require them, the properties of {@link Access} are in a
- * file, the argument access, because a command line would show the password.
+ * and namespace, as in the binding's properties. If the servers require a login, the argument access names a file with
+ * the properties of {@link Access}, because a command line would show the password.
  */
 public final class AerospikeAdmin {
   /** User and password of the only account of a new cluster. */
@@ -40,7 +40,7 @@ public final class AerospikeAdmin {
   private static final String SETTLING =
       "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
   private static final int MEBIBYTE = 1 << 20;
-  /** Name of the set with one record for each table, whose bin contains the trial's mark. */
+  /** Name of the set that has one record for each table. The record's bin contains the trial's mark. */
   private static final String MARKS = "dohyo";
   private static final String MARK = "mark";
 
@@ -54,8 +54,8 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Creates the account in {@code access} by the default account of a new cluster, and sets the same password for the
-   * default account. Argument: nodes, see ready.
+   * Logs in with the default account of a new cluster, creates the account in {@code access}, and gives the default
+   * account the same password. Argument: nodes, see ready.
    */
   private static Map<String, ?> account(Settings arguments) throws IOException {
     Settings access = access(arguments);
@@ -102,7 +102,7 @@ public final class AerospikeAdmin {
     for (Node node : seen) {
       String size = pairs(info(node, "statistics"), ";").get("cluster_size");
       if (seen.length != nodes || !size.equals(String.valueOf(nodes))) {
-        throw new IOException("%s sees %s nodes and the client %d, not %d".formatted(node, size, seen.length, nodes));
+        throw new IOException("%s sees %s nodes, the client %d, not %d".formatted(node, size, seen.length, nodes));
       }
     }
   }
@@ -122,8 +122,8 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Marks the sets. A set has no comment, and exists only from its first record on, so the marks are records in another
-   * set. Fails if a set has records but lacks this trial's mark. Then reads the conditions back from all nodes.
+   * Marks the sets. The marks are records in another set, because a set has no comment and exists only when it has a
+   * record. Fails if a set has records but lacks this trial's mark. Then reads the conditions back from all nodes.
    * Arguments: tables; trial; write_acks and read_acks of the client; layout, see the binding's property; pid, a file
    * that begins with the server's process id.
    */
@@ -225,7 +225,7 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Reads the settings of a namespace. Sends both names of the argument, which changed with 7.0; a server ignores one.
+   * Reads the settings of a namespace. Sends the argument's old name and its new one, since 7.0; a server ignores one.
    */
   private static Map<String, String> namespaceConfig(Node node, String namespace) throws IOException {
     return pairs(info(node, "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace), ";");
@@ -244,7 +244,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Returns the matching counters that are not zero on any node. */
+  /** Returns the matching counters of all nodes that are not zero. */
   private static List<String> busy(AerospikeClient client, String namespace, String names) throws IOException {
     List<String> busy = new ArrayList<>();
     for (Node node : client.getNodes()) {
@@ -259,7 +259,7 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Returns the number of rows by table. With packed records it reads the blocks, because the server counts only
+   * Returns the number of rows of each table. With packed records it reads the blocks, because the server counts only
    * blocks.
    */
   static Map<String, Long> countRows(AerospikeClient client, Settings arguments) throws IOException {
@@ -311,7 +311,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Returns the namespace's statistics over all nodes: sums of numbers, and true if any node reports true. */
+  /** Sums the namespace's statistics over all nodes. A flag is true if any node reports true. */
   static List<String> totals(AerospikeClient client, String namespace) throws IOException {
     Map<String, String> totals = new TreeMap<>();
     for (Node node : client.getNodes()) {

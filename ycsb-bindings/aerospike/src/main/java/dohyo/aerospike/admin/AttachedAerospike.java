@@ -18,8 +18,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Administers a trial's sets in a namespace of an attached Aerospike. One set is named after the place, and its only
- * record is the mark. The other sets are the tables, whose names begin with the place. Arguments: hosts, port,
+ * Administers a trial's sets in a namespace of an attached Aerospike. One set has the name of the place, and its only
+ * record is the mark. The other sets are the tables, whose names begin with that name. Arguments: hosts, port,
  * namespace, tables; access, see {@link AerospikeAdmin}.
  */
 public final class AttachedAerospike implements Attached {
@@ -98,10 +98,10 @@ public final class AttachedAerospike implements Attached {
     }
   }
 
-  /** Does nothing, because the first record of a set creates it. */
+  /** Does nothing, because a client's first record creates the set. */
   @Override
   public void createTables() {
-    // Clients create the sets.
+    // See above.
   }
 
   @Override

@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 public final class AttachedCql implements Attached {
   /** Column of system_schema.tables since Cassandra 5.0: false if a dropped table leaves no snapshot. */
   private static final String SNAPSHOT = "allow_auto_snapshot";
-  /** Tables with a server's settings in ScyllaDB, where values are JSON, and in Cassandra since 4.0. */
+  /** Tables that contain a server's settings: in ScyllaDB, whose values are JSON, and in Cassandra since 4.0. */
   private static final List<String> SETTINGS = List.of("system.config", "system_views.settings");
   /** Permission to create the keyspace. The server grants its creator all other permissions on it. */
   private static final String RIGHT = "CREATE";
@@ -61,7 +61,7 @@ public final class AttachedCql implements Attached {
     int copies = arguments.number("replication", 1, 1, Integer.MAX_VALUE);
     int nodes = cql.metadata().getAllHosts().size();
     if (copies > nodes) {
-      throw new IOException("replication %d needs as many nodes, and %s has %d; lower replication"
+      throw new IOException("replication %d needs as many nodes, but %s has %d; lower replication"
           .formatted(copies, arguments.required("host"), nodes));
     }
     try {
@@ -111,7 +111,7 @@ public final class AttachedCql implements Attached {
     boolean made = exists();
     Map<String, Object> conditions = new LinkedHashMap<>(made ? cql.conditions()
         : Map.of("version", cql.version(), "nodes", cql.metadata().getAllHosts().size(), "notes", List.of()));
-    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // the server states no number, as in Keyspaces
+    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // some servers state no number, such as Keyspaces
       conditions.put("replication", UNKNOWN);
       conditions.put("write_copies", null);
       conditions.put("read_copies", null);
@@ -130,7 +130,7 @@ public final class AttachedCql implements Attached {
     return conditions;
   }
 
-  /** Returns the server's settings; empty if it has no table with them, or this user may not read the table. */
+  /** Returns the server's settings; empty if no table contains them or this user may not read the table. */
   private Map<String, String> settings() {
     for (String table : SETTINGS) {
       try {
@@ -138,7 +138,7 @@ public final class AttachedCql implements Attached {
         settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
         return settings;
       } catch (DriverException e) {
-        continue; // the server may have the other table
+        continue; // try the table of the other product
       }
     }
     return Map.of();
@@ -159,7 +159,7 @@ public final class AttachedCql implements Attached {
     return Long.parseLong(cql.value("SELECT toUnixTimestamp(now()) FROM system.local").orElse("-1"));
   }
 
-  /** Returns CREATE on all keyspaces if LIST PERMISSIONS does not show it; the run's keyspace does not exist yet. */
+  /** Returns CREATE on all keyspaces if the user lacks it. The run's keyspace does not exist yet. */
   @Override
   public List<String> missingRights() {
     Settings access = Admin.properties(arguments, "connection");

@@ -16,9 +16,9 @@ import javax.management.JMException;
 import org.codehaus.jackson.map.ObjectMapper;
 
 /**
- * Administers a running Cassandra, from 3.11 to 5.0, over CQL and JMX. The arguments are those of {@link CqlAdmin},
- * and: jmx, the port on this host; log, the server's log, which has the settings of 3.11; timeout in seconds; folder,
- * for the statistics.
+ * Administers a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments in addition to those of {@link
+ * CqlAdmin}: jmx, the port on this host; log, the server's log, which contains the settings of 3.11; timeout in
+ * seconds; folder, for the statistics.
  */
 public final class CassandraAdmin {
   // Metrics that may explain a result. The list is short, because each metric takes one request after every run.
@@ -54,7 +54,7 @@ public final class CassandraAdmin {
     }
   }
 
-  /** Replaces the default user, see {@link CqlAdmin#replaceDefaultUser}. Afterwards a repair must copy the users. */
+  /** Replaces the default user, see {@link CqlAdmin#replaceDefaultUser}. A repair must then copy the users. */
   private static Map<String, ?> user(Settings arguments) {
     CqlAdmin.replaceDefaultUser(arguments);
     return Map.of();
@@ -92,8 +92,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Returns the period of the commit log with its unit, which 4.1 and newer have in the setting's value, and older
-   * versions in its name.
+   * Returns the sync period of the commit log with its unit. Since 4.1 the setting's value contains the unit, before
+   * that its name did.
    */
   private static String period(Map<String, String> settings) {
     String millis = settings.get("commitlog_sync_period_in_ms");
@@ -160,7 +160,7 @@ public final class CassandraAdmin {
       long chunks = jvm.chunkCacheBytes();
       return Map.of("chunk_cache_mb", chunks >> 20, "notes", List.of(
           "settle.cache=drop: the key cache and the row cache were emptied"
-              + (chunks == 0 ? "" : "; the chunk cache was not, as only a restart empties it")));
+              + (chunks == 0 ? "" : "; only a restart empties the chunk cache")));
     }
   }
 

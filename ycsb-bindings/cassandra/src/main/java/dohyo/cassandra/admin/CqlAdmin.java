@@ -33,11 +33,11 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Administers ScyllaDB and any version of Cassandra by requests that need only CQL. */
+/** Administers ScyllaDB and any version of Cassandra with requests that need only CQL. */
 public final class CqlAdmin implements AutoCloseable {
-  /** Name and password of the default user of a new Cassandra, and of a ScyllaDB before 5.4. */
+  /** Name and password of the default user in a new Cassandra, and in ScyllaDB before 5.4. */
   private static final String DEFAULT_USER = "cassandra";
-  /** Keyspace of the users. ScyllaDB since 6.0 does not need it to have the users on every node. */
+  /** Keyspace that stores the users. ScyllaDB 6.0 and newer stores them on every node without it. */
   private static final String USERS = "system_auth";
   private static final int CONNECT_MILLIS = 20_000;
   private static final int ANSWER_MILLIS = 120_000;
@@ -148,7 +148,7 @@ public final class CqlAdmin implements AutoCloseable {
         : " AND caching = {'keys': 'ALL', 'rows_per_partition': " + Query.literal(rows) + "}";
   }
 
-  /** Returns the comments of the keyspace's tables by name; empty if the keyspace does not exist. */
+  /** Returns the comment of each table in the keyspace; empty if the keyspace does not exist. */
   Map<String, String> comments() {
     return session.execute("SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?", keyspace())
         .all().stream().collect(Collectors.toMap(row -> row.getString(0), row -> row.getString(1)));
@@ -171,7 +171,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** Returns the quoted name of a table, with the keyspace. */
+  /** Returns the quoted name of a table, including the keyspace. */
   private String quoted(String table) {
     return Query.quoted(keyspace()) + "." + Query.quoted(table);
   }
@@ -231,7 +231,7 @@ public final class CqlAdmin implements AutoCloseable {
     return "{'class': %s, %s: %d}".formatted(Query.literal(strategy), Query.literal(where), copies);
   }
 
-  /** Changes the replication of a system keyspace. Afterwards, a repair must make the copies. */
+  /** Changes the replication of a system keyspace. A repair must then create the copies. */
   void copy(String systemKeyspace, int copies) {
     execute("ALTER KEYSPACE %s WITH replication = %s".formatted(systemKeyspace,
         replication("NetworkTopologyStrategy", copies)));
@@ -272,8 +272,8 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns where an acknowledged write is (memory or disk), by the server's {@code commitlog_sync}. Only with
-   * periodic, the server acknowledges a write before fsync.
+   * Returns where an acknowledged write is (memory or disk), which depends on the server's {@code commitlog_sync}. The
+   * server acknowledges a write before fsync only if this is periodic.
    */
   public static String durability(String sync) {
     return switch (sync) {
@@ -284,7 +284,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns notes on security features, which cost time and which other systems may not have.
+   * Returns notes on security features. They cost time, and other systems may not have them.
    *
    * @param authenticator the server's setting of that name
    * @param toClients     whether clients connect with TLS
@@ -313,7 +313,7 @@ public final class CqlAdmin implements AutoCloseable {
     return kib.isEmpty() ? "" : "compressed in chunks of " + kib + " KiB";
   }
 
-  /** Returns a note on the number of a partition's rows in the row cache; empty without a row cache. */
+  /** Returns a note on how many rows of each partition the row cache holds; empty without a row cache. */
   String cachedRows() {
     String rows = ofTables("caching", options -> options.getOrDefault("rows_per_partition", "NONE"));
     return rows.equals("NONE") ? "" : "row cache: " + rows + " rows of each partition";
@@ -324,7 +324,7 @@ public final class CqlAdmin implements AutoCloseable {
     return ofTables("compaction", options -> className(options.get("class")));
   }
 
-  /** Returns whether ScyllaDB distributes the keyspace by tablets. The column for that is missing in 5.2. */
+  /** Returns whether ScyllaDB distributes the keyspace in tablets. Version 5.2 lacks the column for this. */
   public boolean hasTablets() {
     String column = "initial_tablets";
     Row row = Answers.next(session.execute(
@@ -333,7 +333,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns notes on a ScyllaDB.
+   * Returns notes on the configuration of ScyllaDB.
    *
    * @param settings the settings in system.config
    */
@@ -372,8 +372,8 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns the server's version. In ScyllaDB, release_version is that of a compatible Cassandra, and only superusers
-   * may read ScyllaDB's own version.
+   * Returns the server's version. In ScyllaDB, release_version is the version of a compatible Cassandra, and only
+   * superusers may read ScyllaDB's own version.
    */
   String version() {
     String compatible = value("SELECT release_version FROM system.local").orElseThrow();
@@ -384,7 +384,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** Returns whether the server is a ScyllaDB. */
+  /** Returns whether the server is ScyllaDB, not Cassandra. */
   boolean isScylla() {
     return cluster.getMetadata().getKeyspace("system_schema").getTable("scylla_tables") != null;
   }
@@ -401,7 +401,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Counts the rows; implements the verb {@code count} of servers that speak CQL.
+   * Implements the verb {@code count} for servers that speak CQL.
    *
    * @param arguments see the constructor
    * @return {@code rows}, see {@link #countRows()}
@@ -412,7 +412,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** Returns the number of rows by table; see {@link Admin#countRows}. */
+  /** Returns the number of rows of each table, see {@link Admin#countRows}. */
   public Map<String, Long> countRows() {
     return Admin.countRows(arguments, this::countRows);
   }

@@ -101,12 +101,12 @@ final class ServerJvm implements AutoCloseable {
   }
 
   /**
-   * Returns the server's metrics: for each bean, sorted by name, its attributes that are numbers or texts.
+   * Returns the server's metrics: the attributes of each bean that are numbers or texts. Beans are sorted by name.
    *
    * @param patterns names of beans, with the wildcards of {@link ObjectName}
    */
   Map<String, Map<String, Object>> metrics(List<String> patterns) throws IOException, JMException {
-    Map<String, String[]> attributes = new HashMap<>(); // by class, because there are hundreds of beans
+    Map<String, String[]> attributes = new HashMap<>(); // per class, because there are hundreds of beans
     Map<String, Map<String, Object>> metrics = new TreeMap<>();
     for (String pattern : patterns) {
       for (ObjectInstance bean : beans.queryMBeans(new ObjectName(pattern), null)) {

@@ -21,12 +21,12 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import site.ycsb.DBException;
 
 /**
- * Administers a trial's namespace in an attached HBase. The arguments are those of {@link HBaseAdmin} without the web
- * pages, and connection, a file with further properties of the binding. The tables' names begin with the place and a
- * colon.
+ * Administers a trial's namespace in an attached HBase. The arguments are those of {@link HBaseAdmin}, except for the
+ * web pages, and connection, a file with further properties of the binding. The tables' names begin with the name of
+ * the place and a colon.
  */
 public final class AttachedHBase implements Attached {
-  /** Timeout of connecting to the servers, in milliseconds. The servers run already, so it need not include a start. */
+  /** Timeout of connecting to the servers, in milliseconds. It is short, because the servers are already running. */
   private static final long REACH_MILLIS = 20_000;
 
   private final Settings arguments;
@@ -111,7 +111,7 @@ public final class AttachedHBase implements Attached {
     List<String> found = new ArrayList<>(here().stream().filter(table -> !mark.equals(table.getValue(HBaseAdmin.MARK)))
         .map(table -> "the table " + table.getTableName()).toList());
     if (!mark.equals(namespace().getConfigurationValue(HBaseAdmin.MARK))) {
-      found.add("no mark of its own");
+      found.add("no mark of this run");
     }
     return found;
   }
@@ -149,7 +149,7 @@ public final class AttachedHBase implements Attached {
     conditions.put("write_copies", null);
     conditions.put("read_acks", "one");
     conditions.put("read_copies", 1);
-    // Each region is served by one server.
+    // Only one server serves each region.
     conditions.put("consistency", "strong");
     conditions.put("compression", HBaseAdmin.families(tables, family -> family.getCompressionType().getName()));
     conditions.put("endpoints", cluster.getLiveServerMetrics().keySet().stream()

@@ -56,7 +56,7 @@ import org.apache.hadoop.security.UserGroupInformation;
  * file system; tables; recordcount; and the arguments of each verb.
  */
 public final class HBaseAdmin implements AutoCloseable {
-  /** Timeout of a single call in milliseconds; calls normally end far sooner. */
+  /** Timeout of a single call in milliseconds. Calls normally take much less time. */
   private static final long CALL_MILLIS = 120_000;
   private static final int ROWS_PER_CALL = 10_000;
   /** Key of the trial's mark in a table's description. */
@@ -113,9 +113,9 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Flushes and compacts every table to one file per region. With flush=false it only waits for running flushes and
-   * compactions. With prefetch=true it waits until the files are in the block cache. Then it counts the rows. A
-   * compaction in HDFS also moves every file to its region's host, which the result shows as locality.
+   * Flushes and compacts every table to one file per region. With flush=false, only waits for running flushes and
+   * compactions. With prefetch=true, waits until the files are in the block cache. Then counts the rows. A compaction
+   * in HDFS also moves every file to its region's host, which the result shows as locality.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
@@ -233,7 +233,7 @@ public final class HBaseAdmin implements AutoCloseable {
       running.add(pages.configuration());
     }
     boolean fsync = running.stream().allMatch(server -> server.getBoolean("hbase.wal.hsync", false));
-    // All copies of the log acknowledge an entry, and each region is served by one server.
+    // All copies of the log acknowledge an entry, and only one server serves each region.
     int copies = hdfs.isPresent() ? hdfs.get().files("/hbase/WALs").copies() : 1;
 
     conditions.put("version", cluster.getHBaseVersion());
@@ -262,27 +262,27 @@ public final class HBaseAdmin implements AutoCloseable {
       notes.add("files are read into the block cache when they are opened (PREFETCH_BLOCKS_ON_OPEN)");
     }
     if (servers.size() > hosts) {
-      notes.add("region servers: %d, each with a heap of its own; hosts: %d".formatted(servers.size(), hosts));
+      notes.add("region servers: %d, each with its own heap; hosts: %d".formatted(servers.size(), hosts));
     }
     if (hdfs.isPresent()) {
       notes.add(hdfs.get().note());
       notes.add("short-circuit reads: " + distinct(running.stream()
           .map(server -> server.getBoolean("dfs.client.read.shortcircuit", false) ? "on"
-              : "off, no libhadoop.so, or others may write in a folder above the data")));
+              : "off: no libhadoop.so, or others may write to a folder above the data")));
       notes.add("masters: 1 and " + cluster.getBackupMasterNames().size() + " in reserve");
     }
     conditions.put("notes", notes);
     return conditions;
   }
 
-  /** Returns notes on security features of all servers, which cost time and which other systems may not have. */
+  /** Returns notes on security features of all servers. They cost time, and other systems may not have them. */
   private static List<String> protection(List<Configuration> running, boolean onHdfs) {
     boolean tls = running.stream().allMatch(server -> server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_ENABLED, false)
         && !server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_SUPPORTPLAINTEXT, true)
         && server.get(X509Util.HBASE_SERVER_NETTY_TLS_CLIENT_AUTH_MODE, "").equals("NEED"));
     List<String> notes = new ArrayList<>();
     if (running.stream().allMatch(server -> server.get(User.HBASE_SECURITY_CONF_KEY, "").equals("kerberos"))) {
-      notes.add("clients and nodes log in by Kerberos");
+      notes.add("clients and nodes log in with Kerberos");
     }
     if (tls) {
       notes.addAll(List.of("TLS to clients", "TLS among nodes", "clients have certificates",
@@ -321,8 +321,8 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Flushes and compacts, so that all records are in files, one per region. Regions that are in this state already, as
-   * in a copied load, are rewritten only in HDFS. There, a start may have moved regions to other hosts.
+   * Flushes and compacts, so that all records are in files, one per region. Regions that are already in this state, as
+   * in a copied load, are rewritten only in HDFS. There, a restart may have moved regions to other hosts.
    */
   Stored compact(Wait wait) throws Exception {
     for (TableName table : tables()) {
@@ -359,7 +359,7 @@ public final class HBaseAdmin implements AutoCloseable {
       Stored now = Stored.of(regions(tables()));
       boolean same = now.equals(stored[0]) && states.stream().allMatch(CompactionState.NONE::equals);
       stored[0] = now;
-      return same ? "" : "compactions or flushes are under way: states %s, %s".formatted(states, now);
+      return same ? "" : "compactions or flushes are still running: states %s, %s".formatted(states, now);
     });
     return stored[0];
   }
@@ -377,7 +377,7 @@ public final class HBaseAdmin implements AutoCloseable {
         bytes = now;
         grown = Instant.now();
       }
-      wait.pause("files are still being read into the block cache, which has %d bytes".formatted(bytes));
+      wait.pause("files are still being read into the block cache, which holds %d bytes".formatted(bytes));
     }
     return bytes;
   }
@@ -404,7 +404,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return regions;
   }
 
-  /** Returns the number of rows by table; see {@link Admin#countRows}. */
+  /** Returns the number of rows of each table, see {@link Admin#countRows}. */
   Map<String, Long> countRows() throws IOException {
     return Admin.countRows(arguments, table -> countRows(TableName.valueOf(table)));
   }

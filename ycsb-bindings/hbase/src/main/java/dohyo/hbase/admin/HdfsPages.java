@@ -24,7 +24,7 @@ final class HdfsPages {
    * Files below a folder.
    *
    * @param count  number of files
-   * @param copies minimum number of copies of any file, as configured or as being written; 0 without files
+   * @param copies minimum number of copies of any file, whether configured or being written; 0 without files
    */
   record Files(long count, int copies) {
     private Files with(int more, String number) {
@@ -34,7 +34,7 @@ final class HdfsPages {
   }
 
   /**
-   * Makes a reader of the pages. Does not connect yet.
+   * Creates a reader of the pages. Does not connect yet.
    *
    * @param address such as http://127.0.0.1:9870
    */
@@ -42,7 +42,7 @@ final class HdfsPages {
     pages = new InfoPages(address);
   }
 
-  /** Requests a check of all files below a folder from the NameNode, including those that are being written. */
+  /** Lets the NameNode check all files below a folder, including those that are being written. */
   Files files(String folder) throws IOException {
     Files files = new Files(0, 0);
     String check = "fsck?files=1&blocks=1&openforwrite=1&path=%s&ugi=%s"
@@ -64,7 +64,7 @@ final class HdfsPages {
     return files;
   }
 
-  /** Returns a note for the conditions: DataNodes, under-replicated blocks, settings. */
+  /** Returns a note for the conditions on DataNodes, under-replicated blocks and settings. */
   String note() throws IOException {
     JsonObject state = new JsonObject();
     for (JsonElement bean : pages.beans("Hadoop:service=NameNode,name=FSNamesystem*")) {

@@ -3,6 +3,7 @@ package dohyo.hbase.admin;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.ConnectException;
 import java.net.URI;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
@@ -23,7 +24,7 @@ final class InfoPages {
   private final String address;
 
   /**
-   * Makes a reader of the pages. Does not connect yet.
+   * Creates a reader of the pages. Does not connect yet.
    *
    * @param address such as http://127.0.0.1:16030
    */
@@ -67,7 +68,7 @@ final class InfoPages {
     return beans("java.lang:type=Runtime").get(0).getAsJsonObject();
   }
 
-  /** Returns the management beans of a name or pattern, which HBase and Hadoop show under /jmx. */
+  /** Returns the management beans that match a name or pattern. HBase and Hadoop serve them at /jmx. */
   JsonArray beans(String name) throws IOException {
     try (InputStream in = get("jmx?qry=" + name)) {
       String json = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -78,6 +79,10 @@ final class InfoPages {
   InputStream get(String page) throws IOException {
     URL url = URI.create(address + "/" + page).toURL();
     // Java's own client sends the user's Kerberos ticket if the server requires it.
-    return UserGroupInformation.isSecurityEnabled() ? SecurityUtil.doAsLoginUser(url::openStream) : url.openStream();
+    try {
+      return UserGroupInformation.isSecurityEnabled() ? SecurityUtil.doAsLoginUser(url::openStream) : url.openStream();
+    } catch (ConnectException e) {
+      throw new IOException("cannot read %s: %s".formatted(url, e.getMessage()), e); // Java's message lacks the address
+    }
   }
 }

@@ -10,8 +10,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Computes where to split a table so that all regions have the same number of records. YCSB's keys are "user" and a
- * decimal hash of varying length, which is far from uniform in the order of bytes. So the splits are quantiles of the
- * keys of a sample of records. The keys are made as the client makes them.
+ * decimal hash of varying length, whose distribution in the order of bytes is far from uniform. The splits are
+ * therefore quantiles of the keys of a sample of records. The keys are computed as in the client.
  */
 final class RegionSplits {
   private static final int SAMPLED_KEYS = 20_000;
@@ -34,7 +34,7 @@ final class RegionSplits {
     long records = arguments.whole("recordcount", 1, 1, Long.MAX_VALUE);
     RecordLayout layout = new RecordLayout(arguments);
     long samples = Math.min(records, SAMPLED_KEYS);
-    // Take a random sample, because steps of equal length would miss most values of a key's columns.
+    // Take a random sample, because equal steps would miss most values of a key's columns.
     LongStream sample = samples == records ? LongStream.range(0, records)
         : new SplittableRandom(1).longs(samples, 0, records);
     byte[][] keys = sample.mapToObj(layout::key).sorted(Bytes.BYTES_COMPARATOR).toArray(byte[][]::new);

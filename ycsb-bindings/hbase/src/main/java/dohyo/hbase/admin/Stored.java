@@ -5,7 +5,7 @@ import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.Size;
 
 /**
- * Number of files and amount of unflushed data of some regions, as their servers report them at one time.
+ * Number of files and amount of unflushed data of some regions, as reported by their servers at the same time.
  *
  * @param files             number of store files (HFiles)
  * @param memstoreMegabytes data in memstores in MiB; the server rounds the value of each region down
@@ -17,7 +17,7 @@ record Stored(int files, long memstoreMegabytes) {
         regions.stream().mapToLong(region -> (long) region.getMemStoreSize().get(Size.Unit.MEGABYTE)).sum());
   }
 
-  /** Returns a note on where reads come from without a flush. */
+  /** Returns a note that says where reads come from if nothing was flushed. */
   String unflushed() {
     return "settle.flush=false: " + (files == 0
         ? "all records are in memstores, none in files"

@@ -12,8 +12,8 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * Administers a trial's database on an attached server. Arguments in addition to those of {@link Attached}: connection,
- * a file with the binding's properties for user, password and TLS; server, {@code HOST:PORT}.
+ * Administers a trial's database on an attached server. The arguments are those of {@link Attached}; connection, a file
+ * with the binding's properties for user, password and TLS; and server, {@code HOST:PORT}.
  *
  * @param <S> type of the server
  */
@@ -33,7 +33,7 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
    *
    * @param arguments arguments of the verb
    * @param url       name of the property with the URL
-   * @param value     the URL, with an existing database or without a database
+   * @param value     the URL, which names an existing database or none
    */
   protected static Settings connection(Settings arguments, String url, String value) {
     Properties properties = new Properties();
@@ -64,7 +64,7 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
     return "the database " + place() + " on " + server.place();
   }
 
-  /** Returns a server for statements about the tables, connected to the place. */
+  /** Returns a server connection for statements about the tables, in which the place is the current database. */
   protected abstract S inside() throws SQLException;
 
   @Override

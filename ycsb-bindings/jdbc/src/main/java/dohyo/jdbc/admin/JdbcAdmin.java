@@ -51,7 +51,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return new Settings(properties);
   }
 
-  /** Returns the verbs that all such systems have: schema, settle, count and stats. */
+  /** Returns the verbs that all systems with JDBC support: schema, settle, count and stats. */
   protected static Map<String, Admin.Verb> verbs(Opening opening) {
     return Map.of(
         "schema", arguments -> answer(opening, arguments, JdbcAdmin::schema),
@@ -94,7 +94,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Stream.concat(Stream.of(primary), replicas.stream()).toList();
   }
 
-  /** Returns the addresses {@code HOST:PORT} of the argument {@code replicas}. */
+  /** Returns the addresses {@code HOST:PORT} in the argument {@code replicas}. */
   protected final List<String> replicaPlaces() {
     return Stream.of(arguments.text("replicas", "").split(",")).filter(place -> !place.isEmpty()).toList();
   }
@@ -117,21 +117,21 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   /** Waits until every replica has all changes that the primary has committed so far. */
   protected abstract void waitForCopies(Wait wait) throws Exception;
 
-  /** Writes changes that a server has only in memory to disk. */
+  /** Writes a server's changes to disk that are only in its memory. */
   protected abstract void flush(S server, Wait wait) throws Exception;
 
-  /** Throws an exception if a server did not keep its reported conditions. */
+  /** Throws an exception if a server has violated its reported conditions. */
   protected void check(S server) throws Exception {
   }
 
-  /** Returns queries for the server's own statistics, by the part of a file's name. */
+  /** Returns queries for the server's own statistics. The keys are parts of the files' names. */
   protected abstract Map<String, String> views() throws Exception;
 
   /** Waits for the replicas, creates the tables, then reads the conditions back. */
   private Map<String, ?> schema() throws Exception {
     new Wait(arguments, dialect.name() + "_replica_timeout").until(() -> {
       int here = connected();
-      return here >= replicas.size() ? "" : "%d of %d replicas have connected to the primary %s; their logs say why"
+      return here >= replicas.size() ? "" : "%d of %d replicas have connected to the primary %s; see their logs"
           .formatted(here, replicas.size(), primary.place());
     });
     create();
@@ -149,7 +149,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Map.of("seconds", wait.seconds(), "rows", countRows());
   }
 
-  /** Waits until every server has all rows of {@code tables}, and counts them on all servers. */
+  /** Waits until every server has all rows of {@code tables}, then counts the rows on all servers. */
   private Map<String, ?> count() throws Exception {
     waitForCopies(new Wait(arguments, dialect.name() + "_settle_timeout"));
     return Map.of("rows", countRows());
@@ -192,8 +192,8 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   }
 
   /**
-   * Returns acknowledgements in the scenario's terms. With few copies, several terms mean the same; the requested term
-   * has precedence.
+   * Returns the acknowledgements in the scenario's terms. With few copies, several terms mean the same. In that case
+   * the requested term takes precedence.
    */
   private static String acks(int copies, int replication, String asked) {
     Map<String, Integer> words = new LinkedHashMap<>();
@@ -209,7 +209,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
         .orElse("%d of %d".formatted(copies, replication));
   }
 
-  /** Returns the number of rows by table. Throws an IOException if a replica's number differs from the primary's. */
+  /** Returns the number of rows of each table. Throws an IOException if a replica and the primary differ. */
   private Map<String, Long> countRows() throws SQLException, IOException {
     Map<String, Long> rows = Admin.countRows(arguments, table -> count(primary, table));
     for (Map.Entry<String, Long> table : rows.entrySet()) {

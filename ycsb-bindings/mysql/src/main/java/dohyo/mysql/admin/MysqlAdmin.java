@@ -28,7 +28,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   static final String STATUS = "SHOW GLOBAL STATUS";
   private static final int MEBIBYTE = 1 << 20;
   /**
-   * InnoDB's settings while it settles. The first two are the number of pages of 16 KiB that it may write per second;
+   * Settings of InnoDB while it settles. The first two are the number of 16-KiB pages that it may write per second;
    * 100,000 pages are 1.5 GiB. The third is the percentage of pages that may stay dirty. The order matters, because the
    * first setting is the maximum of the second.
    */
@@ -36,7 +36,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
       new Variable("innodb_io_capacity_max", "100000"),
       new Variable("innodb_io_capacity", "100000"), new Variable("innodb_max_dirty_pages_pct", "0"));
 
-  /** A global variable of the server with its value. */
+  /** A global variable of the server and its value. */
   private record Variable(String name, String value) {
     String assignment() {
       return "SET GLOBAL %s = %s".formatted(name, value);
@@ -62,7 +62,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     Admin.main("MySQL", verbs, words);
   }
 
-  /** Makes this server a replica. The file {@code primary} has the host, port, user and password of the primary. */
+  /** Makes this server a replica. The file {@code primary} contains the primary's host, port, user and password. */
   private static Map<String, ?> follow(Settings arguments) throws Exception {
     Settings source = Admin.properties(arguments, "primary");
     try (MysqlServer replica = new MysqlServer(login(arguments))) {
@@ -92,7 +92,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * Checks that all writes have waited for the replicas. Otherwise, the actual conditions differ from the reported
+   * Checks that all writes have waited for the replicas. Otherwise the actual conditions would differ from the reported
    * ones.
    */
   @Override
@@ -119,7 +119,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     boolean innodb = engines.containsKey("InnoDB");
     String options = engines.values().stream().distinct().collect(Collectors.joining(", "));
     MysqlServer.SemiSync semiSync = primary().semiSync();
-    // The primary counts its replicas; with semi-synchronous replication only those that acknowledge.
+    // Use the primary's count of its replicas. With semi-synchronous replication, only replicas that acknowledge count.
     int replication = 1 + (semiSync.on() ? semiSync.clients() : primary().replicas());
     Map<String, Object> conditions = conditionsOf(replication, 1 + semiSync.acknowledge());
     conditions.put("title", "%s (%s)".formatted(primary().product(), String.join(", ", engines.keySet())));
@@ -156,15 +156,15 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
           : "asynchronous replication: a write waits for no replica");
     }
     if (!replicas().isEmpty() && !innodb) {
-      notes.add("MyISAM has no transactions: a write can be read before a replica has it, and stays if none ever has");
+      notes.add("MyISAM has no transactions: a write is visible before a replica has it, and stays if none gets it");
     }
     return notes;
   }
 
   /**
    * Returns whether an acknowledged write is on the disk of every server that acknowledged it. MyISAM has no log, so
-   * the data itself must be on disk. The binary log must be, too: after a crash, a primary reads there which
-   * transactions it had committed.
+   * the data itself must be on disk. The binary log must also be on disk, because a primary reads it after a crash to
+   * find out which transactions it had committed.
    */
   static boolean durable(Map<String, String> engines, List<MysqlServer> servers) throws SQLException {
     for (MysqlServer server : servers) {
@@ -185,8 +185,8 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * Returns the compression in the scenario's terms. The algorithm is in a variable of MariaDB, and in the table's
-   * options of MySQL.
+   * Returns the compression in the scenario's terms. MariaDB stores the algorithm in a variable, MySQL in the table's
+   * options.
    */
   static String compression(String options, Map<String, String> variables) {
     String algorithm = options.toLowerCase(Locale.ROOT);
@@ -210,7 +210,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * Writes all dirty pages. InnoDB would write them slowly without settings that permit more writes and no dirty pages.
+   * Writes all dirty pages. Temporary settings permit more writes and no dirty pages; without them InnoDB is slow.
    */
   @Override
   protected void flush(MysqlServer server, Wait wait) throws Exception {

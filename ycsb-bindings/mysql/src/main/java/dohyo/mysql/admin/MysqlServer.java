@@ -29,15 +29,15 @@ public final class MysqlServer extends JdbcServer {
     return pairs("SHOW GLOBAL VARIABLES");
   }
 
-  // ---- replication; MariaDB calls the servers master and slave, MySQL source and replica ----
+  // ---- replication: MariaDB calls the servers master and slave, MySQL source and replica ----
 
-  /** Makes this server follow a primary from its first transaction on, and waits until replication runs. */
+  /** Makes this server follow a primary from its first transaction on. Waits until replication is running. */
   void follow(String host, int port, String user, String password, Wait timeout) throws Exception {
     String[] words = isMariaDb()
         ? new String[] {"CHANGE MASTER TO MASTER_", "MASTER_", "MASTER_USE_GTID = slave_pos"}
         : new String[] {"CHANGE REPLICATION SOURCE TO SOURCE_", "SOURCE_",
             "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"};
-    execute("STOP REPLICA"); // replication may run already, in a copied load
+    execute("STOP REPLICA"); // in a copied load, replication may already be running
     execute(("%1$sHOST = %4$s, %2$sPORT = %5$d, %2$sUSER = %6$s, %2$sPASSWORD = %7$s, %2$sCONNECT_RETRY = 1,"
         + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], MysqlDialect.literal(host), port,
         MysqlDialect.literal(user), MysqlDialect.literal(password)));
@@ -118,7 +118,7 @@ public final class MysqlServer extends JdbcServer {
    * @param on       whether it is active, and has not fallen back to asynchronous replication
    * @param clients  number of replicas that acknowledge
    * @param waitsFor number of replicas for which a write waits; always one in MariaDB
-   * @param point    point of the commit at which a write waits
+   * @param point    step of the commit at which a write waits
    * @param yes      number of transactions that replicas have acknowledged
    * @param no       number of transactions that replicas have not acknowledged
    */

@@ -14,8 +14,8 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * Tables for YCSB's records. Values are bytes. The key is bytes, or several columns, in which a timestamp is
- * milliseconds since 1970. The comment of a table is the mark of the trial that created it.
+ * Creates the tables for YCSB's records. Values are bytes. The key is bytes, or several columns, in which a timestamp
+ * is milliseconds since 1970. The comment of a table is the mark of the trial that created it.
  */
 public final class Schema {
   private static final Map<String, String> MARIADB = Map.of("gz", " PAGE_COMPRESSED=1");

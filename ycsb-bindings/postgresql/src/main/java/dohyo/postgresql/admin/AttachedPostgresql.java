@@ -15,8 +15,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Administers a trial's database on an attached PostgreSQL. The further argument database is the database for
- * connections before the trial's exists. There, this class only reads the server's catalogue.
+ * Administers a trial's database on an attached PostgreSQL. The further argument database names the database to connect
+ * to before the trial's database exists. From there, this class only reads the server's catalogue.
  */
 public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   /** SQLSTATE duplicate_database. */
@@ -24,8 +24,8 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   /** SQLSTATE object_in_use. */
   private static final String IN_USE = "55006";
   /**
-   * Number of plain drops before WITH (FORCE). A plain drop waits 5 s for connections to end, and ends workers of
-   * autovacuum (CountOtherDBBackends). WITH (FORCE) ends such workers only for superusers and members of
+   * Number of plain drops before WITH (FORCE). A plain drop waits 5 s for connections to end, and ends autovacuum
+   * workers (CountOtherDBBackends). WITH (FORCE) can end these workers only if the user is a superuser or a member of
    * pg_signal_backend (TerminateOtherDBBackends).
    */
   private static final int PLAIN_DROPS = 2;
@@ -49,7 +49,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
       UNION ALL SELECT 'the extension ' || quote_ident(extname), NULL FROM pg_extension WHERE oid >= 16384
       UNION ALL SELECT 'the large object ' || oid, NULL FROM pg_largeobject_metadata""";
 
-  /** Connection to the trial's database; null before its first use. */
+  /** Connection to the trial's database; null until its first use. */
   private JdbcServer inside;
 
   AttachedPostgresql(Settings arguments) throws SQLException {
@@ -106,7 +106,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   @Override
   public boolean make() throws SQLException {
     try {
-      // Use template0: template1 may have the site's objects, which would count as foreign, because they have no mark.
+      // Use template0: template1 may contain objects of the site, which have no mark and would count as foreign.
       server().execute("CREATE DATABASE " + quoted() + " TEMPLATE template0");
       return true;
     } catch (SQLException e) {

@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 /** Administers a running PostgreSQL for Ansible. */
 public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   private static final PostgresqlDialect DIALECT = new PostgresqlDialect();
-  /** Views with one row, or with one row per database. Some versions lack some of them. */
+  /** Views that have one row, or one row per database. Some versions do not have all views. */
   private static final List<String> COUNTERS =
       List.of("pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal");
 
@@ -63,7 +63,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
         "SELECT count(*) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)") == 1;
     for (String table : Admin.tables(arguments())) {
       if (!there.containsKey(table)) {
-        // One message with several statements is one transaction.
+        // Several statements in one message form a single transaction.
         primary().execute(statements(arguments(), table, lz4));
       }
     }
@@ -182,15 +182,15 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
           .formatted(PostgresqlDialect.literal(position));
       wait.until(() -> {
         String bytes = replica.value(missing);
-        return "0".equals(bytes) ? "" : "the standby %s lacks %s bytes of the primary's log".formatted(
+        return "0".equals(bytes) ? "" : "the standby %s is %s bytes behind the primary's log".formatted(
             replica.place(), bytes);
       });
     }
   }
 
   /**
-   * Vacuums and analyses, as autovacuum would do after a load, and writes all changes to disk. A standby first waits
-   * for all changes.
+   * Vacuums and analyses the tables, as autovacuum would do after a load, and writes all changes to disk. A standby
+   * first waits for all changes.
    */
   @Override
   protected void flush(JdbcServer server, Wait wait) throws Exception {
@@ -204,7 +204,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     server.execute("CHECKPOINT");
   }
 
-  /** Returns the query for the counters of the server, and of the database to which the connection is open. */
+  /** Returns the query for the counters of the server and of the connection's database. */
   static String status(JdbcServer server) throws SQLException {
     List<String> counters = new ArrayList<>();
     for (String view : COUNTERS) {

@@ -8,11 +8,11 @@ import java.util.TreeMap;
 
 /** Options of Seastar on the command line of a running server. The table system.config does not contain them. */
 final class CommandLine {
-  /** Notes on options that affect measurements, by option. */
+  /** Note on each option that affects measurements. */
   private static final Map<String, String> NOTES = new TreeMap<>(Map.of(
       "kernel-page-cache", "reads and writes use the page cache of the kernel",
-      "overprovisioned", "shares its cores with other processes",
-      "poll-mode", "cores are always busy, so processor time says nothing",
+      "overprovisioned", "cores are shared with other processes",
+      "poll-mode", "cores are always busy, so processor time is meaningless",
       "unsafe-bypass-fsync", "fsync is ignored, so nothing is forced to disk"));
   private static final Set<String> OFF = Set.of("0", "false", "no", "off");
 
@@ -54,7 +54,7 @@ final class CommandLine {
     return notes;
   }
 
-  /** Returns whether idle cores poll: for 200 µs, 2,000 in a virtual machine, 0 with --overprovisioned (reactor.cc). */
+  /** Returns whether idle cores poll. The default is 200 µs, 2,000 in a VM, 0 with --overprovisioned (reactor.cc). */
   private boolean pollsWhileIdle() {
     String microseconds = options.get("idle-poll-time-us");
     return microseconds == null ? !options.containsKey("overprovisioned") : !microseconds.equals("0");

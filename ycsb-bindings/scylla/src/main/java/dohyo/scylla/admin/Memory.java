@@ -10,7 +10,7 @@ import java.util.List;
  * @param megabytes sum over all shards, in MiB
  */
 record Memory(int shards, long megabytes) {
-  /** Gauge in bytes, one line per shard: {@code name{shard="0"} 1073741824}. */
+  /** Gauge in bytes, with one line for each shard: {@code name{shard="0"} 1073741824}. */
   private static final String METRIC = "scylla_memory_total_memory{";
 
   /**

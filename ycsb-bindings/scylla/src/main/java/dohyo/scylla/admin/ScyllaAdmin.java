@@ -16,16 +16,16 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
- * Administers a running ScyllaDB over CQL and the node's HTTP pages. The arguments are those of {@link CqlAdmin}; api
- * and prometheus, addresses of the pages as host:port; pidfile, a file with the server's process id; timeout in
- * seconds; folder, for the statistics.
+ * Administers a running ScyllaDB over CQL and the node's HTTP pages. Arguments in addition to those of {@link
+ * CqlAdmin}: api and prometheus, addresses of the pages as host:port; pidfile, a file with the server's process id;
+ * timeout in seconds; folder, for the statistics.
  */
 public final class ScyllaAdmin {
   private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
   private static final Duration REPAIR_TIMEOUT = Duration.ofMinutes(1);
-  /** Page that waits for moves of tablets, since 6.0. */
+  /** Page that waits until tablets have moved. It exists since 6.0. */
   private static final String QUIESCE = "/storage_service/quiesce_topology";
-  /** Pages of the node's REST interface that become evidence, by file name. */
+  /** Pages of the node's REST interface that become evidence. The keys are file names. */
   private static final Map<String, String> REPORTS = Map.of(
       "stats-load.json", "/storage_service/load",
       "stats-compactions.json", "/compaction_manager/compactions",
@@ -48,7 +48,7 @@ public final class ScyllaAdmin {
     // The page is a list of addresses, such as ["10.0.0.1","10.0.0.2"].
     String live = api(arguments).get("/gossiper/endpoint/live").strip();
     if (live.split("\"").length / 2 < nodes) {
-      throw new IOException("this node sees %s, and should see %d nodes".formatted(live, nodes));
+      throw new IOException("this node sees %s, but should see %d nodes".formatted(live, nodes));
     }
     return Map.of("nodes", live);
   }
@@ -74,7 +74,7 @@ public final class ScyllaAdmin {
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       cql.createTables();
-      // The values are JSON.
+      // Remove the quotes, because the values are JSON.
       Map<String, String> settings = cql.settings("system.config");
       settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
       String sync = settings.get("commitlog_sync");
@@ -99,7 +99,7 @@ public final class ScyllaAdmin {
   /** Returns a note on file systems that the vendor's manual does not allow in production. */
   private static Stream<String> fileSystems(Map<String, String> settings) throws IOException {
     Set<String> types = new TreeSet<>();
-    // The first is a list, as in ["/data"]; Dohyo gives it one folder.
+    // The first value is a list, such as ["/data"], in which Dohyo sets one folder.
     for (String folder : List.of("data_file_directories", "commitlog_directory")) {
       types.add(Files.getFileStore(Path.of(settings.get(folder).replaceAll("[\\[\\]\"]", ""))).type());
     }
@@ -108,7 +108,7 @@ public final class ScyllaAdmin {
   }
 
   /**
-   * Flushes unless flush=false, waits until no tablet moves and no compaction is pending or running, then counts the
+   * Flushes unless flush=false. Waits until no tablet moves and no compaction is pending or running. Then counts the
    * rows.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
@@ -118,7 +118,7 @@ public final class ScyllaAdmin {
     if (flush) {
       api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), wait.timeout());
     }
-    // This request returns when the moves that have begun are over; 2026.3 also waits until no moves are planned.
+    // This request returns when all moves that have begun are over. 2026.3 also waits until no moves are planned.
     boolean hasTopology = api.postIfKnown(QUIESCE, wait.timeout());
     wait.untilQuiet(() -> {
       if (hasTopology) {

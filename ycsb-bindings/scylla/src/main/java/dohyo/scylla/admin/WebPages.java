@@ -16,7 +16,7 @@ final class WebPages {
       .connectTimeout(TIMEOUT).build();
   private final String server;
 
-  /** Makes a reader of the pages at this host:port. */
+  /** Creates a reader of the pages at this host:port. */
   WebPages(String place) {
     server = "http://" + place;
   }
@@ -44,10 +44,10 @@ final class WebPages {
   }
 
   /**
-   * Posts a request without a body, if the server has the page.
+   * Posts a request without a body if the server has the page.
    *
    * @param timeout time limit of the request
-   * @return whether it has the page
+   * @return whether the server has the page
    * @throws IOException if the request fails
    */
   boolean postIfKnown(String path, Duration timeout) throws IOException {

@@ -16,7 +16,7 @@ class CommandLineTest {
         "1024M", "--unsafe-bypass-fsync", "1", "--kernel-page-cache=true", "--poll-mode", "0"));
     assertFalse(line.forcesToDisk());
     assertEquals(List.of("reads and writes use the page cache of the kernel (--kernel-page-cache)",
-        "shares its cores with other processes (--overprovisioned)",
+        "cores are shared with other processes (--overprovisioned)",
         "fsync is ignored, so nothing is forced to disk (--unsafe-bypass-fsync)",
         "the speed of the disk is unknown (no --io-properties-file)"), line.notes());
   }

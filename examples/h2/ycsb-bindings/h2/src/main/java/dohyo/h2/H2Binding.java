@@ -59,7 +59,7 @@ public final class H2Binding extends Binding {
         connection.close();
       }
     } catch (SQLException e) {
-      // Ignored: the process is about to end, or the server is gone.
+      // Ignore the failure: the process is about to end, or the server is gone.
     }
     connection = null;
   }
