@@ -1,14 +1,14 @@
 """Dohyo compares NoSQL databases under equal conditions.
 
-The packages. Each imports only packages above it; its docstring lists them:
+Its packages are as follows. Each imports only packages above it, and its docstring lists these:
 
-- systems: the systems under test: their classes, and the options that users set
-- scenario: the checked request: the scenario's file, properties, phases, hosts
+- systems: the classes of the systems under test, and the options that users set
+- scenario: the checked request, with the scenario's file, properties, phases and hosts
 - trial: the steps of a trial on its hosts; Ansible's process runs them
-- ansible: the only access to hosts: playbooks, inventories, which systems are available
+- ansible: the only access to hosts, with playbooks, inventories and available systems
 - planning: the trials of a scenario, their variables, and the resources that they need
-- evidence: readers of a trial's evidence in `raw`: logs, histograms, statistics of the servers
-- summary: the results: validity, rows, conditions, the knee
+- evidence: readers of a trial's evidence in `raw`, such as logs, histograms and statistics of servers
+- summary: the results, with their validity, rows, conditions and the knee
 - facts: the evidence as a SQLite database, for queries that users write
 - tables: a summary as text
 - report: a summary as a page with charts, the charts as files, the index of all experiments

@@ -39,7 +39,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Commands(click.Group):
-    """Commands that reject empty arguments, which come from unset variables in scripts."""
+    """A group of commands that rejects empty arguments, because these come from unset variables in scripts."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for before, argument in pairwise(["", *args]):
@@ -84,14 +84,14 @@ def cli() -> None:
               help="Flush and compact Dohyo's own tables in attached servers.")  # fmt: skip
 @click.option("--target", metavar="N",
               help="Maximum operations per second (in the load of attached servers: records).")  # fmt: skip
-@click.option("--max-data", "max_data", metavar="SIZE", help="Limit the records written to attached servers: 10GB.")
+@click.option("--max-data", "max_data", metavar="SIZE", help="Limit the data written to attached servers (10GB).")
 @click.option("--yes", is_flag=True,
               help="Do not ask before writing to attached servers or measuring a busy machine.")  # fmt: skip
 @click.option("--rounds", metavar="N", help="Number of times to measure all systems in turn, with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
-@click.option("--scale", metavar="SHARE", help="Load and execute only this share of the scenario's counts: 0.01.")
+@click.option("--scale", metavar="SHARE", help="Load and execute only a share of the scenario's counts, such as 0.01.")
 @click.option("--full", is_flag=True, help="Use the scenario's full size, for a cluster, if it has two sizes.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, then exit.")  # fmt: skip
@@ -143,7 +143,7 @@ def run(
     ./run.sh workloadA --set target=20000 --doctor
     ./run.sh workloadA --attach cassandra=10.0.0.1,10.0.0.2 --attach-secrets secrets.yml --target 5000 --max-data 1GB
 
-    A system whose servers are not available is skipped, with the reason.
+    A system whose servers are not available is skipped, and the reason is printed.
 
     Exit code: 0 all systems have valid numbers, or were skipped and not named with --systems; 1 a system has no valid
     numbers, no system was measured, or a search found no rate; with --doctor, 1 the client will be the limit or could
@@ -173,7 +173,7 @@ def run(
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details, agreed=yes)
     if name is None:
         start = command(RUN, "workloadA")
-        raise BadInputError(f"which scenario? {command(RUN, '--list')} shows all, {start} is a good start")
+        raise BadInputError(f"no scenario given; {command(RUN, '--list')} shows all, {start} is a good start")
     _check_is_no_option(name)
     attached = attach.overrides(attach_, secrets, may, chosen_inventory)
     changes = loading.overrides(
@@ -279,7 +279,7 @@ def tabulate(
 
 
 def _records_each(given: tuple[str, ...]) -> dict[str, int]:
-    """Parses the records per operation by system; "" stands for all other systems."""
+    """Parses the number of records per operation for each system; "" stands for all other systems."""
     found: dict[str, int] = {}
     for each in given:
         system, _, count = each.rpartition("=")
@@ -300,7 +300,7 @@ def show(experiment: str | None, details: bool) -> int:
 
     Computes the results from the evidence; without evidence, reads them from summary.json.
 
-    Exit code: 0; 1 something has no valid numbers, is missing or broken; 2 bad input.
+    Exit code: 0 success; 1 something has no valid numbers, is missing or broken; 2 bad input.
     """
     from dohyo.console import Console
     from dohyo.evidence import experiment_folder
@@ -332,8 +332,8 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     ./dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
     ./dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
 
-    Exit code: 0 all is within the margin or better; 1 something has no valid numbers, or is missing in B; 2 bad input,
-    or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
+    Exit code: 0 everything is within the margin or better; 1 something has no valid numbers, or is missing in B; 2 bad
+    input, or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
     docs/method.md#two-experiments says when.
     """
     from dohyo.foreign.tabulate import refuse_logs
@@ -356,10 +356,10 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest
     that is not being measured right now).
 
-    FOLDER may also contain logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
+    FOLDER may also contain logs that any YCSB client wrote elsewhere, as for `dohyo tabulate`.
 
-    Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the page
-    contains everything else; 2 bad input, nothing was written.
+    Exit code: 0 success; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the
+    page contains everything else; 2 bad input, nothing was written.
     """
     from dohyo.evidence import experiment_folder
     from dohyo.foreign import page as foreign
@@ -401,13 +401,13 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
     ./dohyo db 20261121-070000-workloadA
     ./dohyo db 20261121-070000-workloadA 20261122-070000-workloadA --out both.db
 
-    Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the database
-    contains everything else; 2 bad input, nothing was written.
+    Exit code: 0 success; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the
+    database contains everything else; 2 bad input, nothing was written.
     """
     from dohyo.facts import database
     from dohyo.report import files
 
-    # Several names may lead to one folder.
+    # Several arguments may name the same folder.
     folders = list({folder.resolve(): folder for folder in map(_experiment, experiments)}.values())
     if len(folders) > 1 and out is None:
         raise BadInputError("several experiments: name the database with --out FILE")
@@ -429,7 +429,7 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
 def site_command(folder: Path, results: Path) -> int:
     """Writes an index of all experiments and their reports into DIR. It needs no web server.
 
-    Exit code: 0; 1 an experiment cannot be read: it is named and left out; 2 bad input.
+    Exit code: 0 success; 1 an experiment cannot be read: it is named and left out; 2 bad input.
     """
     from dohyo.report import site
 
@@ -479,10 +479,10 @@ def profiles_command() -> int:
 @cli.command("variables")
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def variables_command(folder: Path) -> int:
-    """Prints the variables of a trial as a file for trial.yml -e @FILE.
+    """Prints the variables of a trial, as a file for trial.yml -e @FILE.
 
-    TRIAL_FOLDER is the trial's folder below raw/. The variables come from the experiment's scenario, checked as by
-    ./run.sh. Ansible reads their texts as data; texts of trial.json would be templates, which can run programs.
+    TRIAL_FOLDER is the trial's folder below raw/. The variables come from the experiment's scenario, with the checks
+    of ./run.sh. Ansible reads their strings as data; strings of trial.json would be templates, which can run programs.
     """
     from dohyo.ansible.data import as_data
     from dohyo.evidence import experiment_folder
@@ -490,7 +490,7 @@ def variables_command(folder: Path) -> int:
 
     folder = folder.absolute()
     if not (folder.parent.parent / experiment_folder.FACTS).is_file():
-        raise BadInputError(f"{folder} is not the folder of a trial: name one below raw/ of an experiment")
+        raise BadInputError(f"{folder} is not the folder of a trial; name one below raw/ of an experiment")
     opened, _ = reopen(str(folder.parent.parent))
     trial = next((trial for trial in opened.trials if trial.name == folder.name), None)
     if trial is None:
@@ -502,7 +502,7 @@ def variables_command(folder: Path) -> int:
 def _check_trial(folder: Path) -> None:
     """Checks that the folder belongs to a trial and can be read."""
     if not (folder / "trial.json").is_file():
-        raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
+        raise BadInputError(f"{folder} is not the folder of a trial: trial.json is missing")
     from dohyo import folders
 
     folders.check(folder)
@@ -520,7 +520,7 @@ def next_probe_command(folder: Path) -> int:
     _check_trial(folder)
     search = read_trial(folder).search
     if search is None:
-        raise BadInputError(f"{folder}/trial.json: it has no search; a scenario asks for one with search=max")
+        raise BadInputError(f"{folder}/trial.json: the trial has no search; add search=max to its scenario")
     click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
     return 0
 
@@ -528,7 +528,7 @@ def next_probe_command(folder: Path) -> int:
 @cli.command("own-target", hidden=True)
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def own_target_command(folder: Path) -> int:
-    """Prints the rate of a trial's phase `own`, which follows from its last run of `max`."""
+    """Prints the rate of a trial's phase `own`, which is computed from the last run of the phase `max`."""
     from dohyo.summary.summary import own_target
 
     _check_trial(folder)
@@ -539,7 +539,7 @@ def own_target_command(folder: Path) -> int:
 def agree(chosen: Scenario) -> None:
     """Prints the licence of each server that would be downloaded for the first time; on a terminal, asks for consent.
 
-    :raises BadInputError: if the answer is no
+    :raises BadInputError: if the user declines
     """
     from dohyo.systems import catalogue
 
@@ -564,9 +564,9 @@ def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
 
 
 def _check_is_no_option(name: str) -> None:
-    """Checks that the name of a scenario is not an option without its dashes, or a command.
+    """Rejects a scenario's name if it is a command, or an option without its dashes.
 
-    :raises BadInputError: suggesting the option or the command
+    :raises BadInputError: with a suggestion: the option or the command
     """
     from dohyo.scenario import loading
 
@@ -593,7 +593,7 @@ def _folder(name: str | None) -> Path:
         if newest is None:
             running = f"; {there[0].name} is still being measured; name its ID to see it" if there else ""
             make = command(RUN, "workloadA")
-            raise BadInputError(f"there is no experiment in {shown(RESULTS)}{running}; {make} makes one")
+            raise BadInputError(f"{shown(RESULTS)} contains no experiment{running}; {make} creates one")
         return newest
     folder = RESULTS / name if "/" not in name and (RESULTS / name).is_dir() else Path(name)
     try:
@@ -609,7 +609,7 @@ def _folder(name: str | None) -> Path:
 def _experiment(name: str | None) -> Path:
     """Returns the folder of an experiment.
 
-    :raises BadInputError: if it does not exist, or has logs of other clients
+    :raises BadInputError: if it does not exist, or contains logs of other clients
     """
     from dohyo.summary.summary import is_experiment
 
@@ -654,9 +654,9 @@ def _list(inventory: Path | None, *, details: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command, and prints errors of the user as messages without a traceback.
+    """Runs the command, and prints the user's errors as messages without a traceback.
 
-    :param arguments: arguments of the command line; by default the process's
+    :param arguments: arguments of the command line; by default those of this process
     :returns: the exit code
     """
     terminal.set_up()
@@ -672,7 +672,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interruption as interruption:
         click.echo(f"interrupted {interruption}; nothing was started", err=True)
         return interruption.exit_code
-    except click.Abort:  # Ctrl-C at a question, or before signals are handled
+    except click.Abort:  # Ctrl-C at a prompt, or before signals are handled
         click.echo("interrupted; nothing was started", err=True)
         return 130
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Prints tables and wrapped lines with rich. Importing rich takes long, so that `terminal` does not use it."""
+"""Prints tables and wrapped lines with rich. Importing rich is slow, so `terminal` does not use it."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _LEAST_COLUMNS = 40
 
 
 class Console(rich_console.Console):
-    """A console of rich that removes escape sequences from texts and has a minimum width."""
+    """A rich console that has a minimum width and removes escape sequences from texts."""
 
     def __init__(self) -> None:
         super().__init__()

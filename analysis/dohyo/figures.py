@@ -1,4 +1,4 @@
-"""Formats numbers for tables and texts. A number that is not known (None) becomes a dash."""
+"""Formats numbers for tables and texts. An unknown number (None) becomes a dash."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def system_at(system: str, point: Mapping[str, str]) -> str:
 
 
 def whole(number: int | None) -> str:
-    """Formats a whole number with commas between thousands."""
+    """Formats a whole number with thousands separators."""
     return UNKNOWN if number is None else f"{number:,}"
 
 
 def counted(number: int, one: str, several: str = "") -> str:
     """Formats a number with a noun: "1 trial", "2,000 trials".
 
-    :param several: the plural if it is not the singular with an s
+    :param several: the plural, if it is irregular
     """
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
@@ -43,12 +43,12 @@ def rate(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-# Largest half of an interval that is shown, in percent of the mean. A wider interval of a rate includes 0.
+# Largest half-width of an interval that is shown, in percent of the mean. A wider interval of a rate includes 0.
 _WIDEST_HALF = 100
 
 
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
-    """Formats half of a mean's interval in percent of the mean; returns "cannot tell" if the interval includes 0.
+    """Formats the half-width of a mean's interval in percent of the mean, or "cannot tell" if it includes 0.
 
     :param least: smallest percentage that is rounded to a whole number
     """
@@ -57,12 +57,12 @@ def half_interval(mean: float, high: float, least: float = 9.95) -> str:
 
 
 def percent(share: float) -> str:
-    """Formats half of an interval, a share of the mean, as "± 2.5 %" with at most one decimal."""
+    """Formats the half-width of an interval, given as a share of the mean, as "± 2.5 %" with at most one decimal."""
     return f"\N{PLUS-MINUS SIGN} {100 * share:.{1 if share < 0.0995 and round(1000 * share) % 10 else 0}f} %"
 
 
 def milliseconds(number: float | None) -> str:
-    """Formats milliseconds with three significant digits and at most three decimals; from 100 on in whole ms."""
+    """Formats milliseconds with three significant digits and at most three decimals; whole ms from 100 upwards."""
     if number is None:
         return UNKNOWN
     if number >= 99.95:
@@ -79,7 +79,7 @@ def size(number: float) -> str:
 
 
 def named(name: str, number: float | None) -> str:
-    """Formats a number in the unit at the end of its name (`_bytes`, `_ms`, `_seconds`, `_ratio`), or as a count."""
+    """Formats a number in the unit that ends its name (`_bytes`, `_ms`, `_seconds`, `_ratio`), or as a count."""
     if number is None:
         return UNKNOWN
     match name.rpartition("_")[2]:
@@ -95,12 +95,12 @@ def named(name: str, number: float | None) -> str:
 
 
 def scaled(scale: float | None, full: int | None) -> str:
-    """Formats the scale of a trial with fewer records than the scenario's; `full` is their number at scale 1."""
+    """Formats the scale of a trial with fewer records than its scenario; `full` is the number of records at scale 1."""
     return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
 
 
 def dollars(number: float) -> str:
-    """Formats dollars with three significant digits, from $100 on in whole dollars."""
+    """Formats dollars with three significant digits; whole dollars from $100 upwards."""
     return f"${number:,.0f}" if number >= 100 else f"${number:.3g}"
 
 

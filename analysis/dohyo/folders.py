@@ -1,4 +1,4 @@
-"""Checks untrusted folders, such as an experiment's, and writes into them without following links out of them."""
+"""Checks untrusted folders, such as an experiment's, and writes to them without following links out of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def check(top: Path, *, hidden: bool = True) -> None:
     """Checks that a folder contains only folders and regular files. The path of the folder itself may contain links.
 
     :param top: the folder, or a regular file
-    :param hidden: whether to check names that begin with a dot, too
-    :raises BadInputError: names the first path that is a link or a special file, or that cannot be printed
+    :param hidden: whether to check files that begin with a dot as well
+    :raises BadInputError: for the first path that is a link or a special file, or that cannot be printed
     """
     if not top.is_dir():
         if top.exists() and not top.is_file():
@@ -34,7 +34,7 @@ def check(top: Path, *, hidden: bool = True) -> None:
             if not hidden and entry.name.startswith("."):
                 continue
             if plain_text.CONTROL.search(entry.name):
-                raise BadInputError(f"{folder}: the name {entry.name!a} in it cannot be printed; rename it")
+                raise BadInputError(f"{folder}: the name {entry.name!a} in it is not printable; rename it")
             if entry.is_symlink():
                 raise BadInputError(
                     f"{entry.path} is a link to {Path(entry.path).readlink()}; links in evidence are not followed:"
@@ -61,10 +61,10 @@ def kind(path: Path) -> str:
 
 
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Writes a file completely or not at all. If the path is a link, the file replaces the link.
+    """Writes a file atomically. If the path is a link, the file replaces the link.
 
-    :param content: bytes, a text, or parts of a text; text is written as UTF-8
-    :raises OSError: with the path; an earlier file at this path is then unchanged
+    :param content: bytes, a string, or parts of a string; strings are written as UTF-8
+    :raises OSError: with the path; an earlier file at the path is then unchanged
     """
     with replacing(path) as new, new.open("xb") as file:
         if isinstance(content, bytes):
@@ -77,7 +77,7 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields the path of a new file, which replaces the file at `path` at the end. If anything fails, that file stays.
+    """Yields the path of a new file. It replaces the file at `path` in the end, unless something fails.
 
     :raises OSError: with `path`
     """

@@ -12,7 +12,7 @@ from dohyo.places import JDK, ROOT
 
 
 def hardware() -> dict[str, Any]:
-    """Returns processor, memory and operating system of this machine."""
+    """Returns this machine's processor, memory and operating system."""
     processors = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     memory = [int(line.split()[1]) * 1024 for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
     names = dict(line.split("=", 1) for line in _lines("/etc/os-release") if "=" in line)
@@ -28,22 +28,22 @@ def hardware() -> dict[str, Any]:
 
 
 class Processors:
-    """Utilisation of this machine's processors, from /proc/stat."""
+    """Measures the utilisation of this machine's processors with /proc/stat."""
 
     def __init__(self) -> None:
         self._before = self._ticks()
 
     def busy(self) -> float | None:
-        """Returns the share of the time since the last call in which the processors were busy; None if not known."""
+        """Returns the share of the time since the last call in which the processors were busy, or None if unknown."""
         before, self._before = self._before, self._ticks()
         grown = [after - ticks for ticks, after in zip(before, self._before, strict=False)]
-        # The fourth and fifth values are the times spent idle and waiting for disks, proc(5).
+        # The fourth and fifth values are the time spent idle and waiting for disks; see proc(5).
         return 1 - sum(grown[3:5]) / sum(grown) if sum(grown) > 0 else None
 
     @staticmethod
     def _ticks() -> list[int]:
         line = next(iter(_lines("/proc/stat")), "")
-        # The values after the first eight are the time of virtual machines, which the first two include.
+        # The values after the first eight are the time of virtual machines, which the first two already include.
         return [int(ticks) for ticks in line.split()[1:9]]
 
 
@@ -62,7 +62,7 @@ def versions() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """Returns the commit of the checkout, with "+" if files were changed; None outside a git checkout."""
+    """Returns the commit of the checkout, with "+" if files were changed, or None outside a git checkout."""
     try:
         described = subprocess.run(
             ["git", "-C", ROOT, "describe", "--always", "--dirty=+", "--abbrev=12"],

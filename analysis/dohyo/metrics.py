@@ -1,8 +1,8 @@
 """Declares all numbers of an operation type as fields of `Row`.
 
 A declaration states the meaning of the number, its unit, its format, and where it appears. The tables, summary.json,
-summary.csv, the charts, the bounds of a search (`slo`), published figures, comparisons and docs/summary-json.md are
-made from it. A new percentile needs one line here. `python -m dohyo.metrics` prints the table of docs/summary-json.md.
+summary.csv, the charts, the bounds of a search (`slo`), published figures, comparisons and docs/summary-json.md follow
+from it. A new percentile needs one line here. `python -m dohyo.metrics` prints the table of docs/summary-json.md.
 """
 
 # ruff: noqa: RUF009 - the functions that are called as defaults of `Row` return dataclass fields
@@ -19,7 +19,7 @@ from dohyo.figures import milliseconds, rate, whole
 Samples = Literal["rounds", "runs"]
 # Parts into which the table of results is split if the terminal is too narrow for all columns.
 Part = Literal["rates", "latencies", "failures"]
-# Relative resolution of HdrHistograms with three significant digits; resolution in ms of old logs with whole µs.
+# Relative resolution of HdrHistograms with three significant digits, and resolution (ms) of old logs in whole µs.
 _BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
 
 
@@ -30,7 +30,7 @@ class Metric:
     :ivar about: meaning, source, and how clients, repeats and rounds are combined; in Markdown
     :ivar unit: unit in docs/summary-json.md; empty for counts and shares
     :ivar head: name in tables, charts and bounds; empty if it appears in none of them
-    :ivar write: function that formats the number, and None as a dash
+    :ivar write: function that formats the number; it formats None as a dash
     :ivar part: part of the table of results that contains its column; None if it has no column
     :ivar percentile: percentile from 0 to 100 in the merged histogram; None for other numbers
     :ivar less_is_better: whether smaller numbers are better
@@ -50,7 +50,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """Returns the head, followed by the unit if that is ms."""
+        """Returns the head, followed by the unit if the unit is ms."""
         return f"{self.head} ms" if self.unit == "ms" else self.head
 
 
@@ -83,7 +83,7 @@ def _percentile(at: float, part: Part | None = "latencies") -> Any:
 
 @dataclass(frozen=True)
 class Row:
-    """The results of one operation type of one system. A number that is not known is None, never an estimate."""
+    """The results of one operation type of one system. An unknown number is None, never an estimate."""
 
     phase: str = _as(
         "`load`, or the name of a later phase: `run` if the scenario names none ([scenarios.md](scenarios.md)); `probe`"
@@ -124,7 +124,7 @@ class Row:
         "kind of the samples: `rounds`, or `runs` of a single round; null for a single run, which has no samples"
     )
     ops_per_second_samples: list[float] = _as(
-        "the samples, in the order of time; not in summary.csv", "1/s", default_factory=list
+        "the samples in chronological order; not in summary.csv", "1/s", default_factory=list
     )
     records_per_second_samples: list[float] = _as("not in summary.csv", "1/s", default_factory=list)
     p50_ms_samples: list[float] = _as(

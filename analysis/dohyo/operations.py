@@ -1,4 +1,4 @@
-"""YCSB's names of operation types and their outcomes, and which counts are operations of the workload."""
+"""Interprets YCSB's names of operation types and outcomes: which names count operations of the workload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
 # reportlatencyforeacherror, the status of the call.
 _OUTCOME = re.compile(rf"(?:{INTENDED})?({READ_MODIFY_WRITE}|{'|'.join(sorted(_CALLS))})-([\w.]+)")
 _ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
-# Names in YCSB's logs that are not operation types: a second latency of scans; metrics of the client process.
+# Names in YCSB's logs that are not operation types: an additional latency of scans, metrics of the client process.
 _NO_OPERATION = re.compile(
     r"(Intended-)?(SCAN-LATENCY-PER-RECORD|CLEANUP|THREAD_COUNT|SYS_LOAD_AVG|GCS|GCS_TIME|USED_MEM_MB|(TOTAL_GC|MAX_|MIN_).*)"
 )
@@ -23,7 +23,7 @@ _NO_OPERATION = re.compile(
 
 @lru_cache  # called for every interval of a log
 def operation(metric: str) -> str | None:
-    """Returns the operation type of a metric in YCSB's logs; None if the metric must not be counted.
+    """Returns the operation type of a metric in YCSB's logs, or None if the metric must not be counted.
 
     With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice. HdrREAD counts, not BucketREAD.
     """
@@ -33,7 +33,7 @@ def operation(metric: str) -> str | None:
 
 
 def plain_name(tag: str) -> str:
-    """Converts the name of an operation type to upper case, as in YCSB; returns other names unchanged."""
+    """Converts the name of an operation type to upper case, as in YCSB. Other names remain unchanged."""
     return tag.upper() if tag.upper() in {*_CALLS, READ_MODIFY_WRITE} else tag
 
 
@@ -43,7 +43,7 @@ def is_call(name: str) -> bool:
 
 
 def outcome(name: str) -> tuple[str, str] | None:
-    """Splits a name such as READ-FAILED into operation type and status; returns None for other names."""
+    """Splits a name such as READ-FAILED into operation type and status. Returns None for other names."""
     found = _OUTCOME.fullmatch(name)
     return (found[1], found[2]) if found else None
 
@@ -59,7 +59,7 @@ def is_not_found(name: str) -> bool:
 
 
 def is_success(name: str) -> bool:
-    """Returns whether the name stands for calls that succeeded: that did not fail, and found something."""
+    """Returns whether the name stands for successful calls, which neither failed nor found nothing."""
     return is_call(name) and not is_failure(name) and not is_not_found(name)
 
 
@@ -91,7 +91,7 @@ def calls(counts: Mapping[str, int]) -> int:
 
 
 def order(name: str) -> tuple[int, str, bool]:
-    """Returns a sort key for rows that keeps an operation type with its failures and its intended latencies."""
+    """Returns a sort key for rows that puts an operation type's failures and intended latencies next to it."""
     plain = name.removeprefix(INTENDED)
     # Compare the longest name first, because READ-MODIFY-WRITE also begins with READ-.
     for known in sorted(_ORDER, key=len, reverse=True):

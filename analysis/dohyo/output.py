@@ -1,4 +1,4 @@
-"""Keeps a measurement running if standard output or standard error fails, as with a closed pipe or a full disk."""
+"""Keeps a measurement running if standard output or standard error fails, for example on a full disk."""
 
 import io
 import os
@@ -25,7 +25,7 @@ class _Lasting(io.FileIO):
 
 
 def make_last() -> None:
-    """Sends output to standard error if standard output fails, and discards it if standard error fails, too.
+    """Sends output to standard error if standard output fails, and discards it if standard error fails as well.
 
     Both must be open: call `terminal.set_up` first.
     """

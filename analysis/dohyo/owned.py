@@ -1,4 +1,4 @@
-"""Deletes files on the control machine: only files that Dohyo listed in their folder. No other module deletes any."""
+"""Deletes files on the control machine, and only those that Dohyo listed in their folder. No other module does so."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MARK = ".dohyo-files"
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Checks that Dohyo may write into a folder: that it is new or empty, or contains `MARK`.
+    """Checks that Dohyo may write into a folder: the folder is new or empty, or it contains `MARK`.
 
-    :raises BadInputError: if Dohyo may not, or if the path is a link or a file
+    :raises BadInputError: if Dohyo may not write into it, or if the path is a link or a file
     """
     if folder.is_symlink():
         raise BadInputError(f"{folder} is a link; links are not followed: name the folder itself, or remove the link")
@@ -23,12 +23,12 @@ def refuse_foreign(folder: Path) -> None:
         raise BadInputError(f"{folder} is a file; name a new or empty folder, or move the file away")
     if folder.is_dir() and any(folder.iterdir()) and not _is_marked(folder):
         raise BadInputError(
-            f"{folder} contains something that dohyo did not write (it has no file {MARK}); name a new or empty folder"
+            f"{folder} contains files that dohyo did not write (the file {MARK} is missing); name a new or empty folder"
         )
 
 
 def claim(folder: Path) -> None:
-    """Creates a folder if necessary, and marks it as Dohyo's. Leaves a folder unchanged that is marked already.
+    """Creates a folder if necessary, and marks it as Dohyo's unless it is already marked.
 
     :raises BadInputError: in the same cases as :func:`refuse_foreign`
     """
@@ -44,9 +44,9 @@ def note(folder: Path, names: Iterable[str]) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Removes the files that a folder's list names; all other files stay."""
+    """Removes only those files in a folder that its list names."""
     for name in (folder / MARK).read_text("utf-8").splitlines():
-        # The list may be forged: remove only files directly in the folder. Unlinking never follows a link.
+        # The list may be forged, so remove only files directly in the folder. Unlinking never follows a link.
         if name and "/" not in name and not (folder / name).is_dir():
             (folder / name).unlink(missing_ok=True)
     note(folder, [])

@@ -1,4 +1,4 @@
-"""Paths in a checkout, and how messages show paths and commands."""
+"""Defines the paths in a checkout, and formats paths and commands for messages."""
 
 import shlex
 from pathlib import Path
@@ -20,7 +20,7 @@ VEGA = ROOT / ".setup" / "vega.js"
 
 
 def shown(path: Path) -> str:
-    """Returns a path for messages: relative if it is below the current directory and that is not /."""
+    """Returns a path for messages. It is relative if it is below the current directory, unless that is /."""
     here, whole = Path.cwd(), path.resolve()
     return str(whole.relative_to(here)) if whole.is_relative_to(here) and here != here.parent else str(path)
 

@@ -4,8 +4,8 @@ import re
 
 from dohyo.bad_input import BadInputError
 
-# Characters that control a terminal, end a line or hide a part of it. They are control characters (also NUL, newlines),
-# line separators, marks of the direction of writing, and surrogates, which represent bytes that are not UTF-8.
+# Characters that control a terminal, end a line or hide a part of it. They are control characters (including NUL and
+# newlines), line separators, marks of the writing direction, and surrogates, which represent bytes that are not UTF-8.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -21,7 +21,7 @@ def check(text: str, shown: str) -> None:
     """Checks that a text contains no control character.
 
     :param shown: name of the text in the message
-    :raises BadInputError: names the text and the first control character
+    :raises BadInputError: with the name of the text and the first control character
     """
     if found := CONTROL.search(text):
         raise BadInputError(f"{escaped(shown)}: contains the control character U+{ord(found[0]):04X}; leave it out")

@@ -10,18 +10,18 @@ from dohyo.bad_input import BadInputError
 
 
 class _Plain(yaml.SafeLoader):
-    """A loader that rejects aliases, with which a few lines can become gigabytes."""
+    """A loader that rejects aliases, because they can expand a few lines to gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias; write the value out")
+            raise yaml.YAMLError(f"line {self.get_mark().line + 1} contains an alias; write the value out")
         return super().compose_node(parent, index)
 
 
 def load(path: Path) -> Any:
     """Returns the content of a file. The caller must not change it: files with the same text share one object.
 
-    :raises BadInputError: if the file cannot be read, is not YAML, or has aliases; the message does not name the file
+    :raises BadInputError: if the file is unreadable, not YAML, or contains aliases; the message does not name it
     """
     try:
         return _parsed(path.read_text(encoding="utf-8"))
@@ -31,5 +31,5 @@ def load(path: Path) -> Any:
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
-    """Parses YAML. The cache helps because trials of a system have the same files, and parsing takes 1 ms per line."""
+    """Parses YAML. Cached, because a system's trials contain the same files, and parsing takes 1 ms per line."""
     return yaml.load(text, _Plain)  # noqa: S506 - a safe loader

@@ -345,7 +345,7 @@ def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: P
     assert run.returncode == 0, said
     (trial,) = json.loads((out / "summary.json").read_text())["trials"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
-    assert "some objects of Dohyo are left on an attached system; the numbers stay" in said
+    assert "some objects of Dohyo are left on an attached system; the numbers are valid" in said
     assert "help_category" in said
     command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", said)
     assert command, said

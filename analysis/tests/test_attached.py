@@ -202,7 +202,7 @@ def test_those_of_the_scenario_itself_are_named(tmp_path: Path, capsys: pytest.C
     file.write_text(loading.find("workloadA").read_text("utf-8") + "\ncassandra_heap=1g\n", "utf-8")
     changes = {"attached": '{"cassandra": "db"}', "systems": "cassandra"}
     attach.check(loading.load(file, changes), None, None, changes)
-    assert "mine: cassandra_heap=1g: concerns servers that Dohyo starts" in " ".join(capsys.readouterr().err.split())
+    assert "mine: cassandra_heap=1g only affects servers that Dohyo starts" in " ".join(capsys.readouterr().err.split())
 
 
 def _secrets(folder: Path, text: str) -> Path:

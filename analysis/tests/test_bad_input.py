@@ -86,7 +86,7 @@ def test_a_broken_histogram_log_costs_its_trial_the_numbers_and_no_other(damage:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("READ.hdr", "READ.hdr has 0 operations"), ("result.txt", "no result lines in result.txt")]
+    ("name", "why"), [("READ.hdr", "READ.hdr contains 0 operations"), ("result.txt", "no result lines in result.txt")]
 )
 def test_an_empty_log_costs_its_trial_the_numbers(name: str, why: str, tmp_path: Path) -> None:
     two_trials(tmp_path)
@@ -161,7 +161,7 @@ def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
     folder.chmod(0o500)
     result = without_rights("report", str(folder))
     assert result.code == 2
-    assert f"no permission to write the report into {folder}; --out FILE names another place" in result.err
+    assert f"no permission to write the report to {folder}; change it with --out FILE" in result.err
     result = without_rights("report", str(folder), "--out", str(tmp_path / "page.html"))
     folder.chmod(0o700)
     assert result.code == 0, result.err

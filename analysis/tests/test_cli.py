@@ -81,7 +81,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "which scenario?"),
+        ([], "no scenario given; "),
         (["--sytems", "hbase"], "--systems"),
         (["worklodA"], "did you mean workloadA?"),
         (["list"], f"unknown scenario 'list': did you mean {ROOT}/run.sh --list?"),
@@ -128,7 +128,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
         (["--resume", "x", "--records", "5"], "leave out --records"),
         (["--resume", "x", "--doctor"], "leave out --doctor"),
         (["workloadA", "--plan", "--doctor"], "give one of them"),
-        (["workloadA", "--attach", "scylla=a", "--systems", "hbase"], "is not among --systems hbase; name it there"),
+        (["workloadA", "--attach", "scylla=a", "--systems", "hbase"], "is not among --systems hbase; add it there"),
     ],
 )
 def test_bad_input_ends_with_2_and_starts_nothing(
@@ -162,7 +162,7 @@ def test_a_folder_that_may_not_be_looked_into_is_bad_input() -> None:
         (closed := Path(name) / "closed").mkdir(0)
         done = without_rights("run", "workloadA", "--systems", "mysql-innodb", "--out", str(closed / "below"))
     assert (done.code, done.out) == (2, "")
-    assert f"cannot write to {closed}/below: Permission denied; --out DIR chooses another place" in done.err
+    assert f"cannot write to {closed}/below: Permission denied; use another folder with --out DIR" in done.err
 
 
 def test_a_program_that_prints_no_text_is_asked_all_the_same(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixtu
     shown = capsys.readouterr().out
     assert f"{len(there) * 3} trials: {', '.join(there)}, in each of 3 rounds" in shown
     skipped = [name for name in named if reasons[name]]
-    said = f"skipped on this machine: {', '.join(skipped)} ({ROOT}/run.sh --list says why)"
+    said = f"skipped on this machine: {', '.join(skipped)} (reasons: {ROOT}/run.sh --list)"
     assert (said in shown) == bool(skipped)
     # These hosts do not exist, so the command line must state their sizes.
     hosts = ("--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB")

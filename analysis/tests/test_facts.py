@@ -591,7 +591,7 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
     for name in ("mine.db", "notes.txt", "empty"):
         before = (tmp_path / name).read_bytes()
         done = dohyo(tmp_path / "x", "--out", tmp_path / name)
-        assert f"{name} is not a database of dohyo and is not replaced" in str(done.exception)
+        assert f"{name} is not a database that dohyo wrote, so it is not replaced" in str(done.exception)
         assert (tmp_path / name).read_bytes() == before
     # A link is replaced, but not the file to which it points.
     (tmp_path / "link.db").symlink_to("notes.txt")
@@ -611,7 +611,7 @@ def test_a_database_that_was_not_closed_is_not_replaced(ending: str, tmp_path: P
     beside.write_bytes(b"pages")
     done = dohyo(tmp_path / "x")
     assert isinstance(done.exception, BadInputError)
-    assert f"was not closed: close it, or remove {beside}" in str(done.exception)
+    assert f"was not closed; close it, or remove {beside}" in str(done.exception)
     assert (tmp_path / "x/facts.db").read_bytes() == before
 
 
@@ -649,14 +649,14 @@ def test_an_experiment_that_is_named_twice_is_there_once(tmp_path: Path, monkeyp
         (("no-such",), "is neither an ID"),
         (("x", "y"), "several experiments: name the database with --out FILE"),
         (("logs",), "is not the folder of an experiment; logs of other clients: "),
-        (("alone",), "has no evidence (raw): name an experiment that was measured"),
+        (("alone",), "contains no evidence (raw); name an experiment that was measured"),
         (("x", "--out", "x"), "is a folder; name the file, such as x/facts.db"),
-        (("x", "--out", "no/facts.db"), "there is no folder no"),
+        (("x", "--out", "no/facts.db"), "the folder no does not exist"),
         (("x", "--out", "fifo"), "fifo is a FIFO; remove it, or name another file"),
         (("x", "--out", "to-fifo"), "to-fifo is a FIFO; remove it, or name another file"),
         (("x", "--out", "x/raw/facts.db"), "raw is only for the evidence of an experiment; name another file"),
         (("x", "--out", "in/01-cassandra/facts.db"), "raw is only for the evidence"),
-        (("later",), "of a later version of dohyo"),
+        (("later",), "needs a later version of dohyo"),
     ],
 )
 def test_bad_input_is_refused(
@@ -730,7 +730,7 @@ def test_broken_evidence_is_named_and_the_rest_is_there(tmp_path: Path, capfd: p
             ("hbase", "ok"),
         ]
         (reason,) = facts.execute("select reason from run_check where verdict = 'warning'").fetchone()
-        assert "READ.hdr:1: not a line of a histogram log" in reason
+        assert "READ.hdr:1: the line is cut off" in reason
         assert facts.execute("select count(*) from run_check where name = 'run' and run is not null").fetchone()[0] > 0
 
 

@@ -167,7 +167,7 @@ def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
     ("asked", "faults", "why"),
     [
         (ASKED, None, f"faults were requested ({ASKED}), but faults.json is missing"),
-        (ASKED, killed(10.0), f"1 of 2 faults are in faults.json ({ASKED})"),
+        (ASKED, killed(10.0), f"faults.json contains 1 of 2 faults ({ASKED})"),
         ("kill(node1)@10s", Faults(events=[event("kill", None, planned=10.0)]),
          "kill(node1)@10s could not be carried out: nothing was done"),
         ("kill(node1)@10s", Faults(events=[event("kill", 10.0, hosts={"node1": FaultOnHost(error="no process")})]),
@@ -182,7 +182,7 @@ def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
         ("kill(node1)@10s", Faults(events=[event("kill", 10.0, hosts={})]),
          "kill(node1)@10s could not be carried out: nothing was done"),
         ("pause(node1)@10s", Faults(events=[event("kill", 10.0)], undone=[event("start", 30.0)]),
-         "faults.json has other faults than those that were requested (pause(node1)@10s)"),
+         "the faults in faults.json differ from the requested faults (pause(node1)@10s)"),
     ],
 )  # fmt: skip
 def test_what_was_not_done_or_not_undone_is_said(asked: str, faults: Faults | None, why: str) -> None:

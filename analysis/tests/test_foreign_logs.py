@@ -184,7 +184,7 @@ def test_types_that_add_up_to_more_than_all_operations_are_invalid(more: Mapping
     write(tmp_path / "run.txt", RUN + "".join(results(more).splitlines(keepends=True)[2:]))
     of = only(tmp_path)
     assert of.status == "invalid"
-    assert f"the types have {10_000 + sum(more.values()):,} operations, OVERALL 10,000" in (of.reason or "")
+    assert f"the types state {10_000 + sum(more.values()):,} operations, OVERALL 10,000" in (of.reason or "")
 
 
 def test_two_clients_that_wrote_line_by_line_into_one_file_have_no_valid_numbers(tmp_path: Path) -> None:
@@ -469,7 +469,7 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     out, _ = capsys.readouterr()
     assert out.splitlines()[2] == f"{tmp_path.name} · 3 clients · 1 round"
     assert "- Logs were added up as clients of one run: 3 of " in out
-    assert f"- No percentiles for {tmp_path.name}: those of several clients need histogram logs" in out
+    assert f"- No percentiles for {tmp_path.name}: percentiles of several clients need histogram logs" in out
     assert "use tabulate --repeats" in out
     assert tabulate([tmp_path], repeats=True) == 0
     out, _ = capsys.readouterr()
@@ -494,7 +494,7 @@ def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None
     write(tmp_path / "d/run.txt", command(10) + RUN)
     write(tmp_path / "all/run.txt", RUN + results({"READ": 10_000}))  # two runs in one file
     unlike = "not measured alike"
-    mix = f"{unlike}: {{}} has {{}} READ, {{}} 50%: another mix of operations"
+    mix = f"{unlike}: {{}} has {{}} READ, but {{}} 50%: the mixes are different"
     for names, said in {
         "ab": [mix.format("b", "95%", "a")],
         "ac": [],
@@ -509,8 +509,8 @@ def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
-        (results({"READ": 9500, "UPDATE": 500}), "b.txt has 95% READ, a.txt 50%: another mix of operations"),
-        (results({"READ": 5000, "SCAN": 5000}), "b.txt has 0% UPDATE, a.txt 50%: another mix of operations"),
+        (results({"READ": 9500, "UPDATE": 500}), "b.txt has 95% READ, but a.txt 50%: the mixes are different"),
+        (results({"READ": 5000, "SCAN": 5000}), "b.txt has 0% UPDATE, but a.txt 50%: the mixes are different"),
         (results({"READ": 5000, "UPDATE": 5000}, 21), "b.txt ran for 21.0 s, a.txt for 10.0 s"),
     ],
 )
@@ -540,7 +540,7 @@ def test_latencies_from_the_intended_start_are_not_compared_in_silence(interval:
     more = {"Intended-READ": 5021, "Intended-UPDATE": 4979} if interval == "both" else {}
     run = results({"READ": 5021, "UPDATE": 4979, **more}, overall=10_000)
     write(tmp_path / "b/run.txt", command.format(interval) + run)
-    said = "not measured alike: latencies of b are from the intended start, those of other logs are not"
+    said = "not measured alike: only the latencies of b are from the intended start"
     assert said in collecting.collect([tmp_path]).summary.notes
 
 
@@ -815,7 +815,7 @@ PLANNED = {"operationcount": "20000", "threadcount": "2"}
             "*\nRun", "*\nGot signal [interrupt] to exit.\nRun"),
          "go.log: 9,998 of 20,000 operations are missing; go.log: ended by a signal: interrupt"),
         (go({}, 10, measurementtype="raw", **PLANNED) + "operation,timestamp_us,latency_us\nREAD,17000000000000,700\n",
-         "go.log: lists of single operations are not read: use measurementtype=histogram"),
+         "go.log: lists of single operations are not supported; use measurementtype=histogram"),
         (go({}, 10, **{"measurement.output_file": "x.txt", **PLANNED}),
          "go.log: its results are in x.txt (measurement.output_file): append that file to this one"),
     ],
@@ -858,7 +858,7 @@ def test_results_of_ycsb_cpp_are_named_as_what_is_not_read(tmp_path: Path, capsy
     done = "".join(f"{phase} throughput(ops/sec): 9997.9\n" for phase in ("Load", "Run"))
     write(tmp_path / "run.txt", f"Load runtime(sec): 10.0021\nLoad operations(ops): 100000\n{done}")
     assert tabulate([tmp_path]) == 1
-    assert f"{tmp_path}/run.txt:3: results of YCSB-cpp or YCSB-C: they are not read" in capsys.readouterr().err
+    assert f"{tmp_path}/run.txt:3: results of YCSB-cpp or YCSB-C are not supported" in capsys.readouterr().err
 
 
 def test_operations_that_are_not_known_are_not_missing(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_the_page_may_go_elsewhere_and_links_the_logs_from_there(tmp_path: Path)
     assert not (tmp_path / "logs" / page.FILE).exists()
     with pytest.raises(BadInputError, match="is a folder; name the file"):
         files.place(tmp_path / "logs", tmp_path / "out")
-    with pytest.raises(BadInputError, match="there is no folder"):
+    with pytest.raises(BadInputError, match="does not exist; create it"):
         files.place(tmp_path / "logs", tmp_path / "other/page.html")
 
 

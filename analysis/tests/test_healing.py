@@ -307,7 +307,7 @@ def test_without_a_log_of_the_host_that_had_the_fault_nothing_is_known(tmp_path:
     [
         ("[1]", "Expected `object`, got `array`"),
         ("a b: {files: log}", "missing required field `end`"),
-        ("a b: {files: ../log, end: x}", "a b: files: .*must be names of files in the folder of a host"),
+        ("a b: {files: ../log, end: x}", "a b: files: .*must be names of files in a host's folder"),
         ("a b: {files: log, end: '('}", "a b: end: '\\(': not a regular expression of RE2"),
         ("a b: {files: log, end: x, note: y}", "unknown field `note`"),
     ],

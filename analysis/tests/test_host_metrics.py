@@ -534,7 +534,7 @@ def test_without_samples_there_is_no_table_and_of_a_missing_host_a_warning(tmp_p
     shutil.rmtree(folder / "hosts/node1")
     summary = summarise(tmp_path)
     assert summary.trials[0].hosts == []
-    assert [warning for warning in summary.warnings if "node1" in warning and "no samples" in warning]
+    assert [warning for warning in summary.warnings if "node1" in warning and "host are missing" in warning]
     (folder / "hosts").rmdir()
     summary = summarise(tmp_path)
     assert summary.warnings == []
@@ -779,7 +779,7 @@ def test_where_hosts_share_a_kernel_nothing_is_made_of_it(
     of = only(summary)
     assert (of.status, of.conditions.other_cpu) == ("ok", None)
     (note,) = [note for note in of.notes if "other processes" in note]
-    assert note.startswith(f"use by other processes is not known on {', '.join(hosts)}: they share a kernel")
+    assert note.startswith(f"the use by other processes is not known on {', '.join(hosts)}: they share a kernel")
     # The hypervisor's share is known even then, although the hypervisor may not have cost the servers anything.
     assert of.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
     assert "other_cpu" not in of.hosts[0].figures

@@ -67,7 +67,7 @@ def test_a_busy_machine_is_said_with_the_processes_and_the_way_out(
     said = capfd.readouterr().err
     assert "other processes used " in said
     assert any(f"(process {pid} of " in said for pid in busy)
-    assert "raise --set max.other.cpu=50%" in said
+    assert "end these programs, or set max.other.cpu=50%" in said
 
 
 def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest
     with open(stdin, encoding="utf-8") as answers:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdin", answers)
         os.write(terminal, b"n\ny\n")
-        with pytest.raises(BadInputError, match="nothing was started; end what uses the processors"):
+        with pytest.raises(BadInputError, match="nothing was started; end these programs"):
             neighbours.agree(scenario, agreed=False)
         neighbours.agree(scenario, agreed=False)
         # No input is left, so a question would fail; with --yes, none is asked.

@@ -169,7 +169,7 @@ def test_an_inventory_whose_script_hangs_is_refused(tmp_path: Path, monkeypatch:
     inventory.write_text("#!/bin/sh\nsleep 60\n")
     inventory.chmod(0o755)
     began = time.monotonic()
-    with pytest.raises(BadInputError, match=f"the inventory {inventory}: ansible-inventory has not ended within 2 s"):
+    with pytest.raises(BadInputError, match=f"the inventory {inventory}: ansible-inventory did not finish within 2 s"):
         check_inventory(inventory)
     assert time.monotonic() < began + 30
 

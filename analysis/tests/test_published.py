@@ -413,7 +413,7 @@ def test_published_places_are_those_of_the_scenario(path: Path) -> None:
 def test_aliases_and_endless_numbers_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "bomb.yml"
     file.write_text("a: &a [1]\nfacts: [*a]\n", "utf-8")
-    with pytest.raises(BadInputError, match="line 2 has an alias"):
+    with pytest.raises(BadInputError, match="line 2 contains an alias"):
         published.load(file)
     file.write_text(
         yaml.safe_dump({**GOOD, "figures": [{"of": "x", "system": "A", "records": 1}]}).replace(

@@ -133,6 +133,6 @@ def test_the_evidence_has_a_format(tmp_path: Path) -> None:
     assert experiment_folder.read(tmp_path).format == 1
     write_json(tmp_path / "experiment.json", {"format": FORMAT + 1})
     with pytest.raises(
-        BadInputError, match=rf"experiment.json: format is {FORMAT + 1}, .* reads formats up to {FORMAT}"
+        BadInputError, match=rf"experiment.json: format {FORMAT + 1} needs .* reads formats up to {FORMAT}"
     ):
         experiment_folder.read(tmp_path)

@@ -926,9 +926,9 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
     trial(tmp_path / "results/x", 1, "cassandra")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").touch()
-    with pytest.raises(BadInputError, match="mine contains something that dohyo did not write"):
+    with pytest.raises(BadInputError, match="mine contains files that dohyo did not write"):
         site.write(site.experiments(tmp_path / "results"), tmp_path / "mine", pytest.fail)
-    with pytest.raises(BadInputError, match="no experiments were found; name their folder with --results"):
+    with pytest.raises(BadInputError, match="no experiments found; name their folder with --results"):
         site.write([], tmp_path / "new", pytest.fail)
 
 
@@ -944,7 +944,7 @@ def test_a_page_replaces_nothing_but_a_page(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / "notes.txt")]
     result = CliRunner().invoke(cli, arguments, standalone_mode=False)
-    assert "is not a page of dohyo and is not replaced; name another file" in str(result.exception)
+    assert "is not a page that dohyo wrote, so it is not replaced; name another file" in str(result.exception)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     os.mkfifo(tmp_path / "fifo")
     for name, why in {"fifo": "is a FIFO", "here/raw/page.html": "raw is only for the evidence"}.items():

@@ -357,9 +357,9 @@ def test_ansible_is_told_the_next_rate_or_the_end(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_search_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="is not the folder of a trial: it has no trial"):
+    with pytest.raises(BadInputError, match="is not the folder of a trial: trial"):
         ask(tmp_path)
-    with pytest.raises(BadInputError, match="it has no search; a scenario asks for one with search=max"):
+    with pytest.raises(BadInputError, match="the trial has no search; add search=max to its scenario"):
         ask(trial(tmp_path, 1, "cassandra"))
     assert "next-probe" not in CliRunner().invoke(cli, ["--help"]).output
 

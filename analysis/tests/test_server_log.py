@@ -200,7 +200,7 @@ def test_a_log_that_does_not_cover_a_run_says_nothing_of_it(tmp_path: Path) -> N
     warnings: list[str] = []
     assert Servers(explained(tmp_path, "cassandra", LOG), runs, [], warnings.append).all() == []
     assert len(warnings) == 1
-    assert "log: does not cover run 1: its compactions and flushes are not known" in warnings[0]
+    assert "log: the log does not cover run 1, so its compactions and flushes are not known" in warnings[0]
 
 
 def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_before(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     # The server was killed during the second run.
     assert [(each.run, each.kind) for each in server.background] == [(1, "compaction"), (1, "flush")]
     assert len(warnings) == 1
-    assert "log: does not cover run 2" in warnings[0]
+    assert "log: the log does not cover run 2" in warnings[0]
     # A fault may have ended the server, so a log without entries does not prove that there was no work.
     ended = replace(runs[0], ill=frozenset({"host1"}))
     assert Servers(explained(tmp_path, "hbase", LOG), [ended], [], pytest.fail).all() == []

@@ -349,11 +349,11 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
     ("name", "content", "message"),
     [
         ("figures.yml", "[1]", "must be a mapping of names to figures"),
-        ("figures.yml", "a: &x [1]\nb: *x", "line 2 has an alias"),
+        ("figures.yml", "a: &x [1]\nb: *x", "line 2 contains an alias"),
         ("figures.yml", "a: {file: s}", "a: Object missing required field `keys`"),
         ("figures.yml", "a: {file: ../../../secret, keys: x}", "'../../../secret': must be the name of a file"),
         ("figures.yml", "a: {file: /etc/passwd, keys: x}", "'/etc/passwd': must be the name of a file"),
-        ("figures.yml", "a: {file: s, keys: {}}", "a: must be a pattern of keys, or a list of them - at `\\$.keys`"),
+        ("figures.yml", "a: {file: s, keys: {}}", "must be a pattern of keys, or a list of patterns - at `\\$.keys`"),
         ("figures.yml", "a: {file: s, keys: x, scale: two}", "a: Expected `float`, got `str` - at `\\$.scale`"),
         ("figures.yml", "a: {file: s, keys: x, run: rm}", "a: Object contains unknown field `run`"),
         ("log.yml", "1", "Expected `object`, got `int`"),
@@ -364,7 +364,7 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
         ("log.yml", "flush: {files: log, end: '((a{999}){999}){999}'}", "not a regular expression of RE2"),
         ("log.yml", "flush: {files: log, end: 1}", r"Expected `str`, got `int` - at `\$\[\.\.\.\]\.end`"),
         ("log.yml", 'flush: {files: log, end: "\\ud800"}', "not a regular expression of RE2"),
-        ("log.yml", "flush: {files: log, end: '(?P<size>x)'}", "end needs a group ms, or a group key as begin has"),
+        ("log.yml", "flush: {files: log, end: '(?P<size>x)'}", "end needs a group ms, or begin and end need a group"),
     ],
 )
 def test_a_damaged_copy_is_one_warning(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -400,7 +400,7 @@ def test_broken_statistics_are_a_warning(tmp_path: Path) -> None:
     assert Servers(explained(tmp_path, "cassandra", FILE), [], [], warnings.append).all() == []
     assert len(warnings) == 2
     assert "stats-metrics.json: cannot be read as JSON" in warnings[0]
-    assert warnings[1] == f"{tmp_path / 'host1'}: has no statistics of the servers"
+    assert warnings[1] == f"{tmp_path / 'host1'}: statistics of the servers are missing"
     assert Servers(tmp_path / "none", [], [], pytest.fail).all() == []
 
 

@@ -96,11 +96,11 @@ BREAKS: dict[str, tuple[Any, str]] = {
     ),
     "histogram": (
         lambda f: edit(f / "READ.hdr", (f / "READ.hdr").read_text().splitlines()[-2] + "\n", ""),
-        r"run-1 on node1: READ.hdr has \d+ operations, the result lines 2990",
+        r"run-1 on node1: READ.hdr contains \d+ operations, but the result lines state 2990",
     ),
     "counts": (
         lambda f: edit(f / "client.json", '"operations" : 2990', '"operations" : 2991'),
-        "run-1 on node1: client.json counts 2991 operations of READ, the result lines 2990",
+        "run-1 on node1: client.json counts 2991 operations of READ, but the result lines state 2990",
     ),
     "statuses": (
         lambda f: edit(f / "client.json", '"OK" : 2990', '"OK" : 2989, "ERROR": 1'),

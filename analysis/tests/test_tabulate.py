@@ -218,7 +218,7 @@ def test_go_ycsb_that_broke_off_is_incomplete(tmp_path: Path) -> None:
     write(tmp_path / "go.log", GO[: GO.index("Run finished")])
     (of,) = collect([tmp_path]).trials
     assert of.status == "incomplete"
-    assert "no line 'Run finished'" in (of.reason or "")
+    assert "the line 'Run finished' is missing" in (of.reason or "")
     assert row(of, "READ").operations == 125
 
 
@@ -253,7 +253,7 @@ def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path
     write(tmp_path / "result.txt", "\n".join([*lines, "[READ], Return=OK, 5000000000", ""]))
     (of,) = collect([tmp_path]).trials
     assert of.status == "invalid"
-    assert "[OVERALL] states 705,032,704 operations, the types 5,000,000,000" in (of.reason or "")
+    assert "[OVERALL] states 705,032,704 operations, but the types 5,000,000,000" in (of.reason or "")
 
 
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:

@@ -146,7 +146,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     # Report of a client
     "records of a client": (
         edit(f"{CLIENT}/client.json", "records", to=3),
-        "client.json counts 3 records, its operation types 800",
+        "client.json counts 3 records, but its operation types add up to 800",
     ),
     "operations of a client": (
         edit(f"{CLIENT}/client.json", "operations", to=8000),
@@ -154,7 +154,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "operations of a type": (
         edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "operations", to=4),
-        "client.json counts 4 operations of READ, the result lines 407",
+        "client.json counts 4 operations of READ, but the result lines state 407",
     ),
     "statuses of a type": (
         edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "statuses", "OK", to=4),
@@ -163,22 +163,22 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "failed records": (edit(f"{CLIENT}/client.json", "failed_records", to=700), SAME),
     "measured seconds": (
         edit(f"{CLIENT}/client.json", "measured_seconds", to=2.0),
-        "client.json measured 2 s, the result lines 4 s",
+        "client.json measured 2 s, but the result lines state 4 s",
     ),
     "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, but trial.json requests 4 s"),
     "a window shorter than the logs": (
         window(1.0, of_trial=True),
-        "client.json measured 1 s, operations of the histogram logs began after 3.0 s",
+        "client.json measured 1 s, but operations in the histogram logs began after 3.0 s",
     ),
     "a window longer than the logs": (
         window(8.0, of_trial=True),
-        "client.json measured 8 s, the histogram logs end after 4.1 s",
+        "client.json measured 8 s, but the histogram logs end after 4.1 s",
     ),
     "a window longer than the trial": (
         window(20.0, of_trial=True),
         "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, but the trial lasted",
     ),
-    "an invalid client": (edit(f"{CLIENT}/client.json", "valid", to=False), "the client calls its run invalid"),
+    "an invalid client": (edit(f"{CLIENT}/client.json", "valid", to=False), "client reported an invalid run"),
     "a client that exited with 4": (
         edit(f"{CLIENT}/client.json", "exit", to=4),
         "client.json states exit code 4, but the client ended with 0",
@@ -258,20 +258,20 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "run time": (
         replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], RunTime\(ms\)), .*", r"\1, 400"),
-        "client.json measured 4 s, the result lines 0.4 s",
+        "client.json measured 4 s, but the result lines state 0.4 s",
     ),
     "throughput": (replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], Throughput\(ops/sec\)), .*", r"\1, 9000"), SAME),
     "records of a result": (
         replace(f"{CLIENT}/result.txt", r"^\[READ\], Records, .*", "[READ], Records, 9000"),
-        "client.json counts 407 records of READ, the result lines 9000",
+        "client.json counts 407 records of READ, but the result lines state 9000",
     ),
     # Histogram logs of a client
     "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "half a histogram log": (cut(f"{CLIENT}/READ.hdr"), "READ.hdr:6: broken histogram: Incorrect padding"),
-    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr has"),
+    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr contains"),
     "a repeated interval": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:5], *all_[5:6], *all_[5:]]),
-        "READ.hdr has",
+        "READ.hdr contains",
     ),
     "intervals in another order": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:4], *reversed(all_[4:])]),
@@ -283,7 +283,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "another unit in a histogram log": (
         replace(f"{CLIENT}/READ.hdr", "microseconds", "nanoseconds"),
-        "READ.hdr has latencies up to",
+        "READ.hdr contains latencies up to",
     ),
     "an unknown unit": (
         replace(f"{CLIENT}/READ.hdr", "microseconds", "seconds"),
@@ -293,12 +293,12 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "another client's histograms": (
         put(f"{RUN}/host1/READ.hdr", f"{CLIENT}/READ.hdr"),
-        "READ.hdr has 397 operations, the result lines 407",
+        "READ.hdr contains 397 operations, but the result lines state 407",
     ),
     "no intended latencies": (remove(f"{CLIENT}/Intended-READ.hdr"), "Intended-READ.hdr is missing"),
     "service times as intended latencies": (
         put(f"{CLIENT}/READ.hdr", f"{CLIENT}/Intended-READ.hdr"),
-        "READ.hdr has 814 operations",
+        "READ.hdr contains 814 operations",
     ),
     # Set of clients
     "a missing client": (remove(CLIENT), "the client left no files"),
@@ -391,7 +391,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a missing client of the load": (remove(f"{TRIAL}/load/host2"), "the client left no files"),
     "records of the load": (
         edit(f"{TRIAL}/load/host2/client.json", "records", to=3),
-        "client.json counts 3 records, its operation types 400",
+        "client.json counts 3 records, but its operation types add up to 400",
     ),
     "no conditions": (remove(f"{TRIAL}/conditions.json"), "conditions.json: is missing"),
     "another replication": (edit(f"{TRIAL}/conditions.json", "replication", to=3), SAME),
@@ -440,7 +440,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     # Evidence of hosts and servers
     "no samples of a host": (
         remove(f"{TRIAL}/hosts/host2"),
-        "raw/01-mysql-innodb/hosts/host2/metrics.jsonl.gz: there are no samples of t",
+        "raw/01-mysql-innodb/hosts/host2/metrics.jsonl.gz: the samples of this host ar",
     ),
     "half the samples of a host": (
         samples(f"{TRIAL}/hosts/host2/metrics.jsonl.gz", lambda all_: all_[: len(all_) // 2]),
@@ -457,7 +457,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "statistics of another trial": (put(f"{OTHER}/server/host1/stats", f"{TRIAL}/server/host1/stats"), MANIFEST),
     "no statistics": (
         remove(f"{TRIAL}/server/host1/stats"),
-        "raw/01-mysql-innodb/server/host1: has no statistics of the servers",
+        "raw/01-mysql-innodb/server/host1: statistics of the servers are missing",
     ),
     "an invalid figures.yml": (
         lambda folder: (folder / TRIAL / "server/figures.yml").write_text("[]"),

@@ -236,7 +236,7 @@ def test_the_records_of_the_whole_are_those_of_its_operation_types(tmp_path: Pat
     edit_json(folder / "run-1/node1/client.json", records=3)
     (of,) = summarise(tmp_path).trials
     assert (of.status, of.rows[0].phase) == ("invalid", "load")
-    assert of.reason == "run-1 on node1: client.json counts 3 records, its operation types 6,000"
+    assert of.reason == "run-1 on node1: client.json counts 3 records, but its operation types add up to 6,000"
 
 
 def test_the_records_of_a_type_are_those_of_its_result_lines(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_the_records_of_a_type_are_those_of_its_result_lines(tmp_path: Path) -> 
     edit_json(file, operations_by_type=by_type)
     (of,) = summarise(tmp_path).trials
     assert of.reason is not None
-    assert "records of READ, the result lines" in of.reason
+    assert "records of READ, but the result lines" in of.reason
 
 
 def test_too_many_errors_have_a_place_in_time(tmp_path: Path) -> None:
@@ -300,8 +300,8 @@ STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
         ({"READ": STEADY, "SCAN": [(19.0, 1.0, 1, 0.5)], "INSERT": STEADY[:1]}, None),
         # The update of a read-modify-write begins only after the response to its read.
         ({"READ": STEADY, "UPDATE": [(25.0, 1.0, 1, 0.5)], "READ-MODIFY-WRITE": [(25.0, 1.0, 1, 6.0)]}, None),
-        ({"READ": STEADY, "UPDATE": [(25.0, 1.0, 1, 0.5)]}, "operations of the histogram logs began after 24.5 s"),
-        ({"READ": [*STEADY, (24.0, 1.0, 5, 0.5)]}, "operations of the histogram logs began after 23.5 s"),
+        ({"READ": STEADY, "UPDATE": [(25.0, 1.0, 1, 0.5)]}, "operations in the histogram logs began after 24.5 s"),
+        ({"READ": [*STEADY, (24.0, 1.0, 5, 0.5)]}, "operations in the histogram logs began after 23.5 s"),
         ({"READ": [*STEADY, (24.0, 1.0, 5, 4.5)], "SCAN": [(40.0, 1.0, 1, 0.5)]}, "began after 39.5 s"),
         ({"READ": STEADY[:18]}, "the histogram logs end after 18.0 s"),
         ({"READ": STEADY[:18], "UPDATE": STEADY[:3]}, "the histogram logs end after 18.0 s"),

@@ -182,7 +182,7 @@ def test_a_contradiction_makes_a_log_doubtful_or_begins_another_run_whose_head_i
     middle = content.index(b"[UPDATE]")
     (log,), warnings = read_bytes(content[:middle] + b"[READ], Operations, 7\n" + content[middle:], tmp_path)
     assert log.operations == only(STOCK / "text/result.txt").operations
-    assert "was given before with another value: lines of two runs are mixed" in log.doubts[0]
+    assert "appears before with another value: lines of two runs are mixed" in log.doubts[0]
     assert log.doubts[0].partition(":")[2] in warnings[0]
 
 

@@ -1,4 +1,4 @@
-"""Finds out which systems are available on the hosts, by the systems' classes."""
+"""Finds out which systems are available on the hosts. The class of each system decides."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from dohyo.systems.system import PLATFORM, System
 
 
 def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
-    """Returns a function that collects from a playbook's events why systems are unavailable; "" if one is available."""
+    """Returns a function that reads a playbook's events and records why each system is unavailable, or ""."""
 
     def watch(event: Event) -> None:
         if event["event"] == "system":
@@ -30,7 +30,7 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
 
     :param inventory: None for this machine, which is checked without Ansible
     :param variables: variables of the systems, such as the path of a server's archive
-    :returns: by system "", or the reason why it is not available and how to get it
+    :returns: for each system, "" or the reason why it is unavailable and how to get it
     :raises BadInputError: if the playbook that asks the hosts fails
     """
     inventory = inventory or local_inventory()
@@ -47,7 +47,7 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
 
 
 def _here(system: System, variables: Mapping[str, Any]) -> str:
-    """Returns why a system is unavailable on this machine; "" if it is available. Like dohyo.trial.hosts.look_for."""
+    """Returns why a system is unavailable on this machine, or "". Does the same as dohyo.trial.hosts.look_for."""
     if system.name in variables.get("attached", {}):
         return ""
     known = {

@@ -1,5 +1,5 @@
-"""Passes variables to Ansible as data. To Ansible, a string in a file of variables (``-e @FILE``) is a Jinja template,
-including `{{ lookup("pipe", …) }}`, which runs a command. Below YAML's tag ``!unsafe``, strings and keys are only text.
+"""Passes variables to Ansible as data. To Ansible, a string in a variables file (``-e @FILE``) is a Jinja template,
+including `{{ lookup("pipe", …) }}`, which runs a command. Under YAML's tag ``!unsafe``, strings and keys are only text.
 """
 
 import json
@@ -15,7 +15,7 @@ from dohyo.bad_input import BadInputError
 
 
 class _Dumper(yaml.SafeDumper):
-    """Tags every mapping and list, because ansible-core before 2.19 drops the content of untagged ones below a tag.
+    """Tags every mapping and list: inside a tagged one, ansible-core before 2.19 drops the content of untagged ones.
 
     Single strings are not tagged: Ansible would parse them again without their quotes, "4.10" as a number.
     """
@@ -26,7 +26,7 @@ _Dumper.add_representer(list, lambda dumper, value: dumper.represent_sequence("!
 
 
 def as_data(variables: Mapping[str, Any]) -> str:
-    """Returns YAML text from which ``ansible-playbook -e @FILE`` reads these variables, none of them as a template.
+    """Returns YAML text that ``ansible-playbook -e @FILE`` reads as plain values, never as templates.
 
     :param variables: variables of JSON's types; as in JSON, keys become strings
     """
@@ -34,11 +34,11 @@ def as_data(variables: Mapping[str, Any]) -> str:
 
 
 def check_path(path: Path, shown: str) -> None:
-    """Rejects a path that Ansible would change, because it expands variables of the environment in every path.
+    """Rejects a path that Ansible would change, because it expands environment variables in every path.
 
     :param shown: name of the path in the message
-    :raises BadInputError: naming what is wrong with it
+    :raises BadInputError: with a message that says what is wrong with the path
     """
     plain_text.check(str(path), shown)
     if found := re.search(r"\$(\w+|\{[^}]*\})", str(path)):
-        raise BadInputError(f"{shown}: Ansible reads {found[0]} as a variable of the environment; rename it")
+        raise BadInputError(f"{shown}: Ansible reads {found[0]} as an environment variable; rename it")

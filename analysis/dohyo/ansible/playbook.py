@@ -1,9 +1,9 @@
-"""Runs programs that may take long, especially Ansible's playbooks, so that Ctrl-C is handled at once and in order.
+"""Runs programs that may take long, mainly Ansible playbooks, so that Ctrl-C is handled at once and in an orderly way.
 
-Every program gets a session of its own. A Ctrl-C in the terminal reaches only this process, which then ends the program
-and has the servers stopped. If this process dies, even if killed, the program ends, too. Output and the events of
-Ansible's callback plugin come through pipes, and this process writes them. A full disk must not end a playbook that has
-servers to stop.
+Every program runs in its own session. A Ctrl-C in the terminal reaches only this process, which then ends the program
+and stops the servers. If this process dies or is killed, the program ends. The program's output and the events of
+Ansible's callback plugin arrive through pipes, and this process writes them to files. A full disk therefore does not
+end a playbook that still has to stop servers.
 """
 
 import json
@@ -30,17 +30,17 @@ from dohyo.places import ANSIBLE, JDK
 from dohyo.scenario.hosts import Hosts, of_inventory
 
 Event = dict[str, Any]
-# Task of trial.yml that reports why a trial failed.
+# Name of the task in trial.yml that reports why a trial failed.
 VERDICT = "Trial failed"
-# Seconds between two checks of a program: a smooth display that costs almost nothing in the measured window.
+# Seconds between two checks of a program: short enough for a smooth display, at almost no cost while measuring.
 POLL_SECONDS = 0.25
-# Timeout in seconds of a program of Ansible that reads an inventory or a file.
+# Timeout in seconds for an Ansible program that reads an inventory or a file.
 ANSWER_SECONDS = 300
-# Seconds for a program to end by itself after SIGTERM.
+# Seconds that a program has to exit after SIGTERM, before it is killed.
 GRACE_SECONDS = 5
-# Environment variables that would change how our playbooks run: other paths or precedence than in ansible.cfg, skipped
-# tasks, another log. Users decide on everything else: connections to hosts (ANSIBLE_SSH_ARGS, ANSIBLE_PRIVATE_KEY_FILE,
-# ANSIBLE_BECOME_METHOD, …), the number of forks, vaults.
+# Environment variables that Ansible does not receive. They would change how our playbooks run: other paths or
+# precedence than in ansible.cfg, skipped tasks, another log. Users decide on all others: connections to hosts
+# (ANSIBLE_SSH_ARGS, ANSIBLE_PRIVATE_KEY_FILE, ANSIBLE_BECOME_METHOD, …), the number of forks, vaults.
 _NOT_THE_USERS = frozenset(
     f"ANSIBLE_{name}"
     for name in (
@@ -54,7 +54,7 @@ _NOT_THE_USERS = frozenset(
 
 @dataclass(frozen=True)
 class Failure:
-    """Reason why a program failed; task and host are empty if it was not a task of Ansible."""
+    """The reason why a program failed. Task and host are empty if no Ansible task failed."""
 
     message: str
     log: Path
@@ -67,9 +67,9 @@ class Failure:
 
 
 class Sink:
-    """A pipe into a file. A full disk does not disturb the writer. It is a context manager.
+    """A pipe to a file, as a context manager. A full disk does not disturb the program that writes to the pipe.
 
-    :ivar writer: descriptor to write to, which programs inherit
+    :ivar writer: descriptor for writing, which the program inherits
     :ivar error: error that left the file incomplete, with the file's name
     """
 
@@ -82,7 +82,7 @@ class Sink:
         self._append(b"")
 
     def take(self) -> bytes:
-        """Moves the data in the pipe to the file, and returns it."""
+        """Moves the data that is in the pipe to the file, and returns this data."""
         data = b""
         with suppress(BlockingIOError):
             while more := os.read(self.reader, 1 << 16):
@@ -105,7 +105,7 @@ class Sink:
             return
         before = 0
         try:
-            # Open the file each time, to notice that it was removed.
+            # Open the file each time, so that its removal is noticed.
             with self.file.open("r+b" if data else "ab") as file:
                 before = file.seek(0, os.SEEK_END)
                 file.write(data)
@@ -126,12 +126,12 @@ def execute(
     cwd: Path | None = None,
     timeout: float = float("inf"),
 ) -> int:
-    """Runs a program to its end, and appends its output to a file; without a file, the program uses our output.
+    """Runs a program until it ends, and appends its output to a file or, without a file, to our own output.
 
     The program inherits the lock of `running.experiment.only_one`, and receives SIGTERM when this process dies.
 
-    :param check: called often; if it raises, the program and its children are ended first
-    :param watch: called often, and once more after the end
+    :param check: called repeatedly; if it raises, the program and its children are ended first
+    :param watch: called repeatedly, and once more after the end
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
     """
@@ -150,7 +150,7 @@ def _begin(
         cwd=cwd,
         env=env,
         start_new_session=True,
-        # Python marks descriptors that must not be inherited.
+        # Python itself marks the descriptors that must not be inherited.
         close_fds=False,
     )
 
@@ -163,16 +163,16 @@ def _attend(
     watch: Callable[[], None],
     timeout: float,
 ) -> int:
-    """Waits for the end of a program; parameters as for :func:`execute`.
+    """Waits until a program ends. The other parameters are those of :func:`execute`.
 
-    :param sinks: the program's pipes; the first one has its output, and ``watch`` takes from the others
+    :param sinks: the program's pipes: the first one carries its output, and ``watch`` reads the others
     """
     deadline = time.monotonic() + timeout
     readers = [sink.reader for sink in sinks]
     ended = os.pidfd_open(process.pid)
     try:
         while process.poll() is None and time.monotonic() < deadline:
-            # Read the events first, to know the phase that a signal interrupts.
+            # Read the events first: if a signal interrupts the program, the current phase is then known.
             watch()
             check()
             select.select([ended, *readers], [], [], POLL_SECONDS)
@@ -188,7 +188,7 @@ def _attend(
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a program and its process group. Servers and clients have sessions of their own."""
+    """Ends a program and its process group. Servers and clients survive, because they run in other sessions."""
     with suppress(ProcessLookupError):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
@@ -199,7 +199,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 class Events:
-    """Reads the events of one playbook, and keeps its failures.
+    """Reads the events of one playbook, and remembers the failed tasks.
 
     :ivar sink: pipe to which the callback plugin writes events
     """
@@ -210,7 +210,7 @@ class Events:
         self._failures: list[Event] = []
 
     def poll(self, watch: Callable[[Event], None]) -> None:
-        """Passes new events to a function."""
+        """Passes each new event to ``watch``."""
         # The last line may be incomplete.
         *lines, self._rest = (self._rest + self.sink.take()).split(b"\n")
         for event in map(json.loads, lines):
@@ -219,13 +219,13 @@ class Events:
             watch(event)
 
     def failure(self, log: Path) -> Failure | None:
-        """Returns the failed task with its message, or with the verdict of trial.yml, which knows how servers ended."""
+        """Returns the failed task and the reason. The verdict of trial.yml is preferred: it says how servers ended."""
         final = [event for event in self._failures if not event.get("ignored")]
         if not final:
             return None
         task, host, message = (str(final[0][key]).strip() for key in ("task", "host", "message"))
         if task == VERDICT:
-            # The failed task was rescued, so it counts as ignored.
+            # A rescue block has run, so Ansible marks the failed task as ignored.
             for event in self._failures:
                 if message.startswith(prefix := f"{event['task']}: "):
                     return Failure(message.removeprefix(prefix), log, str(event["task"]), str(event["host"]))
@@ -233,7 +233,7 @@ class Events:
 
 
 class Playbook:
-    """A started playbook of ansible/. It is a context manager, which ends the program.
+    """A running playbook from ansible/. It is a context manager, which ends the playbook on exit.
 
     :ivar variables: extra variables, which are data to Ansible and never templates
     """
@@ -249,7 +249,7 @@ class Playbook:
     ) -> None:
         """Starts the playbook.
 
-        :param inventory: None for the default one of ansible.cfg, which is this machine
+        :param inventory: None for the default of ansible.cfg, which contains only this machine
         :param folder: folder for ansible.log and events.jsonl
         :param waits: whether trial.yml waits for :meth:`finish` before its first task
         """
@@ -286,7 +286,7 @@ class Playbook:
         self._open.close()
 
     def discard(self) -> None:
-        """Ends a playbook that has waited, and removes its files."""
+        """Ends a playbook that still waits for :meth:`finish`, and removes its log and events."""
         with self:
             pass
         for sink in (self._log, self._events.sink):
@@ -301,7 +301,7 @@ class Playbook:
         tick: Callable[[], None] = lambda: None,
         timeout: float = float("inf"),
     ) -> Failure | None:
-        """Waits for the end; parameters and result as for :func:`play`."""
+        """Waits until the playbook ends. The parameters and the result are those of :func:`play`."""
         if self._gate is not None:
             os.write(self._gate, b"\n")
 
@@ -334,11 +334,11 @@ def play(
     tick: Callable[[], None] = lambda: None,
     timeout: float = float("inf"),
 ) -> Failure | None:
-    """Plays a playbook of ansible/; parameters as for :class:`Playbook`.
+    """Plays a playbook from ansible/. The other parameters are those of :class:`Playbook`.
 
-    :param check: called often; if it raises, the playbook is ended first
+    :param check: called repeatedly; if it raises, the playbook is ended first
     :param watch: called with each event
-    :param tick: called often while the playbook runs
+    :param tick: called repeatedly while the playbook runs
     :param timeout: seconds after which the playbook is ended
     :returns: the failure, or None
     :raises OSError: after the playbook's end, if ansible.log or events.jsonl is incomplete
@@ -348,7 +348,7 @@ def play(
 
 
 def named(error: OSError) -> str:
-    """Returns the file name and the reason of an error."""
+    """Returns an error as text: its file name and its reason."""
     return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
 
 
@@ -356,7 +356,7 @@ def check_inventory(inventory: Path) -> Hosts:
     """Checks that Ansible can read an inventory and that it names hosts for databases and for clients.
 
     :returns: facts about the database hosts
-    :raises BadInputError: naming what is wrong with the inventory
+    :raises BadInputError: with a message that says what is wrong with the inventory
     """
     groups = _groups(inventory)
 
@@ -378,7 +378,7 @@ _SHIPPED = {
 
 
 def local_inventory(folder: Path = LOCAL) -> Path | None:
-    """Returns this machine's inventory if a user has added variables, which Ansible must resolve; otherwise None."""
+    """Returns this machine's inventory if a user has added variables that Ansible must resolve, otherwise None."""
 
     def keys(value: object) -> set[str]:
         if not isinstance(value, dict):
@@ -395,7 +395,7 @@ def _groups(inventory: Path) -> dict[str, Any]:
     check_path(inventory, f"the inventory {inventory}")
     if not inventory.exists():
         raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ has examples")
-    # Leave out plugins/vars, which would print the variables of all systems for each of perhaps hundreds of hosts.
+    # Disable plugins/vars, which would add the variables of all systems to each of perhaps hundreds of hosts.
     words = ("ansible-inventory", "-i", inventory, "--list")
     answer = _answer(f"the inventory {inventory}", words, {"ANSIBLE_VARS_PLUGINS": os.devnull})
     if answer.returncode != 0:
@@ -408,7 +408,7 @@ def _groups(inventory: Path) -> dict[str, Any]:
 
 
 def host_variables(inventory: Path | None) -> dict[str, dict[str, Any]]:
-    """Returns an inventory's variables by host; empty without an inventory.
+    """Returns the variables of each host in an inventory, or an empty dictionary if there is no inventory.
 
     :raises BadInputError: like :func:`check_inventory`
     """
@@ -417,7 +417,7 @@ def host_variables(inventory: Path | None) -> dict[str, dict[str, Any]]:
 
 
 def decrypted(file: Path) -> str:
-    """Returns the content of a file that Ansible Vault encrypted, with the password file of Ansible's environment.
+    """Decrypts a file of Ansible Vault. Ansible's environment variables name the password file.
 
     :raises BadInputError: if the password is missing or wrong
     """
@@ -433,10 +433,10 @@ def decrypted(file: Path) -> str:
 def _answer(
     about: str, words: Sequence[str | Path], environment: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
-    """Runs a program of Ansible and returns its output and exit code.
+    """Runs one of Ansible's programs and returns its output and exit code.
 
-    :param about: subject of the call, for the error
-    :raises BadInputError: after ANSWER_SECONDS, because the script of an inventory may hang
+    :param about: what the error's message begins with, such as the file that the program reads
+    :raises BadInputError: after ANSWER_SECONDS, because an inventory script may hang
     """
     try:
         return subprocess.run(
@@ -447,19 +447,19 @@ def _answer(
             capture_output=True,
             text=True,
             check=False,
-            # Without a terminal, the program cannot ask for a password.
+            # In its own session, the program has no terminal and cannot ask for a password.
             start_new_session=True,
             timeout=ANSWER_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise BadInputError(f"{about}: {words[0]} has not ended within {ANSWER_SECONDS} s") from None
+        raise BadInputError(f"{about}: {words[0]} did not finish within {ANSWER_SECONDS} s") from None
 
 
 def _environment(events: str) -> dict[str, str]:
-    """Returns Ansible's environment.
+    """Returns the environment variables for Ansible.
 
-    PATH begins with JDK 17 and this venv, the locale has UTF-8, which Ansible requires, and the log has no colours. The
-    user's callback plugins run beside Dohyo's, which writes the events.
+    PATH begins with JDK 17 and this venv. The locale uses UTF-8, as Ansible requires. The log contains no colours. The
+    user's callback plugins run in addition to Dohyo's, which writes the events.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_THE_USERS}
 
@@ -486,7 +486,7 @@ def _environment(events: str) -> dict[str, str]:
 
 
 def _last_error(log: Path) -> str:
-    """Returns Ansible's message if no task failed, as after a broken playbook or a killed process."""
+    """Returns the last error in Ansible's log, for failures without a failed task, such as a broken playbook."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,3 +1,3 @@
-"""Reads a trial's folder in `results/<id>/raw`: the logs of clients and servers and the conductor's records, in forms
-that can be added up. The package `summary` decides which of them count. This package may import `dohyo.scenario`.
+"""Reads a trial's folder in `results/<id>/raw`: logs of clients and servers, and the conductor's records. The results
+can be added up; the package `summary` decides which ones count. May import `dohyo.scenario`.
 """

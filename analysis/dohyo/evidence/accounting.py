@@ -1,4 +1,4 @@
-"""Adds up the accounts of acknowledged writes (`verify=acknowledged`) over clients, runs and rounds."""
+"""Sums the accounts of acknowledged writes (`verify=acknowledged`) over clients, runs and rounds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Accounting(Struct, frozen=True):
         return after + self.stale_reads + self.unwritten_reads + self.corrupt_reads > 0
 
     def __str__(self) -> str:
-        """Describes the counts in words. Leaves out a count that is 0 if it nearly always is."""
+        """Describes the counts in words. Counts that are nearly always 0 are left out if they are 0."""
         parts = [f"{self.stale_reads:,} stale of {self.reads:,} reads"]
         # Show losses that some clients found, even if other clients read nothing back.
         if self.read_back or self.keys:
@@ -63,8 +63,8 @@ class Accounting(Struct, frozen=True):
 class AccountingReport(Accounting, frozen=True):
     """The account of one client, from its client.json.
 
-    :ivar by_second: a list for each second: the second of the window (below 0 in the warm-up); the numbers of stale,
-        unwritten and corrupt reads; the number of writes that failed and may have been applied
+    :ivar by_second: a list for each second: its number in the window (below 0 in the warm-up); the numbers of stale,
+        unwritten and corrupt reads; the number of failed writes that may have been applied
     """
 
     read_back_seconds: Number | None = None
@@ -74,7 +74,7 @@ class AccountingReport(Accounting, frozen=True):
 
 
 def together(accounts: Iterable[Accounting | None]) -> Accounting | None:
-    """Returns the sum of the accounts that exist; None if there is no account."""
+    """Returns the sum of the accounts that exist, or None if there are none."""
     known = [account for account in accounts if account is not None]
     if not known:
         return None
@@ -95,7 +95,7 @@ def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:
 
 
 def losses(report: AccountingReport) -> str:
-    """Describes the losses of a client in a run without faults, where none is allowed; returns "" without losses."""
+    """Describes what a client lost in a run without faults, which allows no loss. Returns "" if nothing was lost."""
     found = (
         (report.lost, f"acknowledged writes of {report.lost:,} records were lost"),
         (report.missing, f"{report.missing:,} acknowledged records were missing"),

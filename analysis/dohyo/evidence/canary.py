@@ -1,4 +1,4 @@
-"""Compares the canaries, measurements of the hosts before each trial, as docs/method.md describes."""
+"""Compares the canaries: the measurements of the hosts before each trial. docs/method.md describes them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from dohyo.evidence.records import CanaryFile, CanaryReading
 from dohyo.figures import milliseconds, rate, size
 
-# Largest relative difference of a trial's median from that of all trials. A larger one is a drift.
+# Maximum relative difference between a trial's median and that of all trials. A larger difference is a drift.
 DRIFT = 0.05
-# Minimum number of time slices on each side. With fewer, chance separates the two sides in more than 1 % of all cases.
+# Minimum number of time slices on each side. With fewer, the sides differ by chance in more than 1 % of all cases.
 LEAST_SLICES = 5
-# Largest plausible value, in any unit; the smallest one is its inverse. Other values are left out as damaged.
+# Largest plausible value, in any unit; its inverse is the smallest one. Values outside are damaged and left out.
 _MOST = 1e15
 # Maximum number of drifts in the report; summary.json contains all of them.
 _MOST_TOLD = 8
@@ -33,10 +33,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class CanaryFigure:
-    """One figure of a host before a trial.
+    """A figure that was measured on a host before a trial.
 
     :ivar name: key of `_WORDS`
-    :ivar of: measured folder, or server at the other end of the connection; None if there is only one
+    :ivar of: the measured folder, or the server at the other end of the connection; None if there is only one
     :ivar unit: 1/s, B/s or ms
     :ivar median: median of the values in the time slices; `low` and `high` are the minimum and the maximum
     :ivar slices: number of time slices
@@ -68,7 +68,7 @@ class CanaryFigure:
 class Canary:
     """The measurements of all hosts before one trial.
 
-    :ivar at: time in UTC at which the measurements ended, in ISO 8601
+    :ivar at: time at which the measurements ended, in UTC and ISO 8601
     :ivar problems: measurements that failed, each with its reason
     """
 
@@ -84,8 +84,8 @@ class Drift:
     :ivar value: median before the trial
     :ivar usual: median over the trials
     :ivar change: relative change, `value / usual - 1`
-    :ivar certain: whether the ranges of the time slices do not overlap; otherwise the figure varies too much to tell
-    :ivar what: sentence that describes the drift
+    :ivar certain: whether the ranges of the time slices are disjoint; if not, the figure varies too much to tell
+    :ivar what: a sentence that describes the drift
     """
 
     trial: str
@@ -102,11 +102,11 @@ class Drift:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of the canaries of an experiment's trials.
+    """The result of comparing the canaries of an experiment's trials.
 
-    :ivar trials: number of trials that had a canary
-    :ivar same: groups of figures (CPU, memory, disk, network) that were the same within `DRIFT` on all hosts
-    :ivar unsteady: groups that differ by more than `DRIFT`, but whose time slices vary too much to be certain
+    :ivar trials: number of trials with a canary
+    :ivar same: groups of figures (CPU, memory, disk, network) that changed by at most `DRIFT` on all hosts
+    :ivar unsteady: groups that changed by more than `DRIFT`, but whose time slices vary too much to be certain
     :ivar largest: largest difference of any figure
     :ivar drifts: certain differences above `DRIFT`, the largest first
     """
@@ -138,7 +138,7 @@ class Comparison:
 
 
 def read(content: CanaryFile) -> Canary | None:
-    """Converts a trial's `canary.json`; returns None if it is empty."""
+    """Converts a trial's `canary.json`. Returns None if it is empty."""
     if content == CanaryFile():
         return None
     parts = [*content.hosts.items(), *content.network.items()]
@@ -187,10 +187,10 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
 
 
 def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
-    """Compares a figure of a host, as measured before each trial, with its usual value."""
+    """Compares the values of one host's figure before each trial with its usual value."""
     figures = list(of_trials.values())
     # Use the median, so that one unusual trial neither hides nor causes a drift. If their number is even, take the
-    # better of the two middle values: the mean would halve the difference between trials that alternate (A B A B).
+    # better of the two middle values: a mean would halve the difference between alternating trials (A B A B).
     middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
     usual = replace(
         figures[0],

@@ -17,23 +17,23 @@ from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_failure
 
-# Relative error of a number with three significant digits.
+# Relative rounding error of a number with three significant digits.
 _EXACT = 0.001
 # Length of the intervals in a client's logs. The last interval ends with the last operation.
 _INTERVAL_SECONDS = 1.0
-# Minimum number of operations from which logs never agree by chance, because latencies are in ns, intervals in ms.
+# With this number of operations, two logs never agree by chance: latencies are in ns, intervals in ms.
 _TELLING = 100
 
 
 class HistogramLogs:
-    """Facts from one client's histogram logs for comparison with its other results. Times are seconds of the window.
+    """Facts from one client's histogram logs, to check its other results. Times are in seconds of the window.
 
     :ivar counted: number of operations of each type
     :ivar highest: longest latency of each type, in µs
-    :ivar first: end of the interval that was written first; None without intervals
-    :ivar end: end of the interval that was written last
-    :ivar begun: for each type, a time after which an operation began. It is the maximum of an interval's start minus
-        its shortest latency
+    :ivar first: earliest end of an interval; None without intervals
+    :ivar end: latest end of an interval
+    :ivar begun: for each type, a time after which an operation began: the maximum of an interval's start minus its
+        shortest latency
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class HistogramLogs:
     def add(self, operation: str, interval: Interval) -> None:
         """Adds an interval."""
         histogram = interval.histogram
-        # The digest leaves out the log's header, which contains the date of the run, but nothing that was measured.
+        # The digest leaves out the log's header, which contains the date of the run but no measured values.
         self._hash.update(f"{operation} {interval.since_start:.6f} {interval.seconds:.6f}".encode())
         self._hash.update(histogram.indexes.tobytes() + histogram.counts.tobytes())
         self.counted[operation] = self.counted.get(operation, 0) + histogram.total
@@ -63,43 +63,43 @@ class HistogramLogs:
 
     @property
     def fingerprint(self) -> str | None:
-        """Returns a digest of the intervals; None if they have too few operations to differ surely from another run."""
+        """Returns a digest of the intervals, or None if they contain too few operations to identify the run."""
         return self._hash.hexdigest() if sum(self.counted.values()) >= _TELLING else None
 
     def problems(self, run: Run) -> Iterator[str]:
-        """Yields the contradictions between the logs and the result lines for each operation type."""
+        """Yields each contradiction between the logs and the result lines of an operation type."""
         for name, stated in run.by_operation.items():
             count, highest = self.counted.get(name), self.highest.get(name, 0.0)
             if count is not None and count != stated.operations:
-                yield f"{name}.hdr has {count} operations, the result lines {stated.operations}"
+                yield f"{name}.hdr contains {count} operations, but the result lines state {stated.operations}"
             elif count is None and self.counted and stated.operations:
                 yield f"{name}.hdr is missing"
             elif count is not None and stated.max_us is not None and _apart(highest, stated.max_us):
-                logged = f"{name}.hdr has latencies up to {highest:,.0f} µs"
-                yield f"{logged}, the result lines up to {stated.max_us:,.0f} µs"
+                logged = f"{name}.hdr contains latencies up to {highest:,.0f} µs"
+                yield f"{logged}, but the result lines state at most {stated.max_us:,.0f} µs"
 
     def other_window(self, seconds: float) -> str | None:
-        """Returns why the logs contradict a window of `seconds`; None if they do not.
+        """Returns why the logs contradict a window of `seconds`, or None if they do not.
 
-        An operation counts if it begins in the window, however late it ends. If a number of operations ends the window,
-        the window begins with the first operation. A client's two clocks may differ slightly after hours.
+        An operation counts if it begins in the window, however late it ends. If the window ends after a number of
+        operations, it begins with the first operation. After hours, the two clocks of a client may differ slightly.
         """
         if self.first is None:
             return None
         apart = _EXACT * seconds
         if self.end + _INTERVAL_SECONDS + apart < seconds:
-            return f"client.json measured {seconds:g} s, the histogram logs end after {self.end:.1f} s"
+            return f"client.json measured {seconds:g} s, but the histogram logs end after {self.end:.1f} s"
         # The UPDATE of a read-modify-write may begin after the window: the log READ-MODIFY-WRITE has the real start.
         halves = "UPDATE" if any(name.startswith(READ_MODIFY_WRITE) for name in self.begun) else None
         begun = max((at for name, at in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
         if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
-            return f"client.json measured {seconds:g} s, operations of the histogram logs began after {begun:.1f} s"
+            return f"client.json measured {seconds:g} s, but operations in the histogram logs began after {begun:.1f} s"
         return None
 
 
 @dataclass
 class ClientFolder:
-    """A client's results, or the problems that make them unusable."""
+    """The results of a client, and the problems that make them unusable."""
 
     host: str
     report: ClientReport
@@ -115,7 +115,7 @@ def read(
 ) -> ClientFolder:
     """Reads the folder of a client. If the client or its host failed, histogram logs may be incomplete.
 
-    :param latencies: sums by operation type, to which the client's histograms are added
+    :param latencies: for each operation type, the sum to which the client's histograms are added
     :param seen: called with the operation type and each interval
     """
     broken: list[str] = []
@@ -158,12 +158,12 @@ def read(
     if client.run.seconds is None and log.runtime_ms is not None:
         client.run.seconds = log.runtime_ms / 1000
     if client.run.seconds and log.runtime_ms and abs(client.run.seconds * 1000 - log.runtime_ms) > 1:
-        of_log = f"the result lines {log.runtime_ms / 1000:g} s"
-        client.problems.append(f"client.json measured {client.run.seconds:g} s, {of_log}")
+        of_log = f"the result lines state {log.runtime_ms / 1000:g} s"
+        client.problems.append(f"client.json measured {client.run.seconds:g} s, but {of_log}")
     elif client.run.seconds and (why := logs.other_window(client.run.seconds)):
         client.problems.append(why)
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
-    # After a failed read-modify-write the counts do not add up, because its update may be missing.
+    # The counts do not add up after a failed read-modify-write, because its update may be missing.
     if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
         found = (_attempted(client.run.by_operation, report), _carried(client.run))
         client.problems += [contradiction for contradiction in found if contradiction is not None]
@@ -172,21 +172,21 @@ def read(
 
 
 def _apart(logged_us: float, stated_us: float) -> bool:
-    """Returns whether two maxima differ by more than rounding to whole µs and to a bucket of the histogram."""
+    """Returns whether two maxima differ by more than the rounding to whole µs and to the histogram's buckets."""
     return abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 
 def _number(folder: Path) -> str:
-    """Reads `clientnumber` from the client's properties; returns an empty string if it is not set."""
+    """Reads `clientnumber` from the client's properties. Returns an empty string if it is not set."""
     stated = (line.strip().partition("=") for _, line in lines(folder / "client.properties", lambda _: None))
     return next((value for key, _, value in stated if key == "clientnumber"), "")
 
 
 def _failure(folder: Path, report: ClientReport) -> str | None:
-    """Returns why the client's run is not valid; None if it is valid."""
+    """Returns why the client's run is invalid, or None if it is valid."""
     _, code = next(lines(folder / "exit", lambda _: None), (1, ""))
     if report.valid is False:
-        return report.reason or "the client calls its run invalid"
+        return report.reason or "the client reported an invalid run"
     if (code := code.strip()) not in ("", "0"):
         errors = [line for _, line in lines(folder / "status.txt", lambda _: None) if line.startswith("ERROR: ")]
         last_error = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
@@ -199,7 +199,7 @@ def _failure(folder: Path, report: ClientReport) -> str | None:
 
 
 def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> str | None:
-    """Checks that attempted = succeeded + failed over all operation types; returns the contradiction, or None."""
+    """Checks that attempted = succeeded + failed over all operation types. Returns the contradiction, or None."""
     succeeded, failed = report.operations, report.failed_operations
     counts = {
         name: operation.operations for name, operation in by_operation.items() if operation.operations is not None
@@ -216,7 +216,7 @@ def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> s
 
 
 def _carried(run: Run) -> str | None:
-    """Checks that the records of all types add up to the total, which gives the rate; returns the contradiction."""
+    """Checks that the records of all types add up to the total. Returns the contradiction, or None."""
     types = {name: of for name, of in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE}
     counts = {name: records_of(name, operation) for name, operation in types.items()}
     known = {name: count for name, count in counts.items() if count is not None}
@@ -226,23 +226,23 @@ def _carried(run: Run) -> str | None:
     total = sum(known[name] for name in run.own if name in known) - known.get(READ_MODIFY_WRITE, 0)
     if total == run.records:
         return None
-    return f"client.json counts {run.records:,} records, its operation types {total:,}"
+    return f"client.json counts {run.records:,} records, but its operation types add up to {total:,}"
 
 
 def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
-    """Adds values from a client's client.json to its result lines; passes contradictions to `problem`."""
+    """Completes a client's result lines with values from its client.json, and passes contradictions to `problem`."""
     result = {name: structs.replace(operation) for name, operation in logged.items()}
     for name, facts in report.operations_by_type.items():
         operation = result.get(name)
         if operation is None:
-            problem(f"client.json counts {name}, the result lines do not")
+            problem(f"client.json counts {name}, but the result lines do not")
             continue
         for what, stated, value in (
             ("operations", facts.operations, operation.operations),
             ("records", facts.records, operation.records),
         ):
             if None not in (stated, value) and stated != value:
-                problem(f"client.json counts {stated} {what} of {name}, the result lines {value}")
+                problem(f"client.json counts {stated} {what} of {name}, but the result lines state {value}")
         if operation.records is None:
             operation.records = facts.records
         statuses = {status: count for status, count in facts.returns.items() if count}

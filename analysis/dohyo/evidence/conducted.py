@@ -1,4 +1,4 @@
-"""Reads the conductor's record of a run (`clients.json`), and summarises the runs of each client and each node."""
+"""Reads the conductor's record of a run (`clients.json`), and summarises several runs for each client and each node."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dohyo.statistics import total
 
 
 class Client(Struct, frozen=True):
-    """One client in a run, or a summary of all repeats, in which each time is the one furthest from 0."""
+    """One client in a run, or a summary of all repeats. Each time in a summary is the one furthest from 0."""
 
     host: str = ""
-    state: str | None = None  # ended, failed, vanished or stopped; in a summary, the first that is not "ended"
+    state: str | None = None  # ended, failed, vanished or stopped; in a summary, the first state that is not "ended"
     reason: str | None = None
     start_ms: Number | None = None  # from the agreed instant to the client's start
     end_ms: Number | None = None  # from the earliest end of any client to this client's end
@@ -30,9 +30,9 @@ class Node(Struct, frozen=True):
     """The servers on one host in a run, or a summary of all repeats."""
 
     host: str = ""
-    state: str | None = None  # ran, ended or vanished; in a summary, the first that is not "ran"
+    state: str | None = None  # ran, ended or vanished; in a summary, the first state that is not "ran"
     reason: str | None = None
-    cpu_seconds: Number | None = None  # user and system, in the measured windows
+    cpu_seconds: Number | None = None  # user and system time in the measured windows
     cpu_cores: float | None = None  # CPU seconds per measured second
     cpu_us_per_record: float | None = None  # CPU time of this node, divided by the records of the whole cluster
     memory_mb: Number | None = None  # resident memory; the largest of all repeats
@@ -43,8 +43,8 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
     """The content of `clients.json` of one run; defaults if the file is missing.
 
     :ivar agreed: agreed instant at which all clients begin, in seconds since 1970 on the controller's clock
-    :ivar warmup_steady: whether the rate of all clients was steady and the JIT compilers idle when the window began;
-        None if this was not requested or is not known
+    :ivar warmup_steady: whether all clients had a steady rate and idle JIT compilers when the window began; None if
+        this was not requested or is not known
     :ivar warmup_seconds: seconds from the agreed instant to the window
     :ivar limit_ms: largest difference allowed between the clients' starts
     """
@@ -63,29 +63,29 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
 
     @property
     def failure(self) -> str:
-        """Returns why the run does not count; an empty string if it does."""
+        """Returns why the run does not count, or an empty string if it does."""
         return "" if self.valid else self.why_not or "its clients did not run together"
 
     def reason(self, host: str) -> str:
-        """Returns why a client left no results; an empty string if that is not known."""
+        """Returns why a client left no results, or an empty string if the reason is not known."""
         facts = self.clients.get(host, Client())
         return facts.reason or ("" if facts.state in (None, "", "ended") else f"its client has {facts.state}")
 
     def offset_error_ms(self) -> float | None:
-        """Returns the largest error of the clients' clock offsets; None if no error is known."""
+        """Returns the largest error of the clients' clock offsets, or None if no error is known."""
         return furthest(facts.offset_error_ms for facts in self.clients.values())
 
     def offsets_ms(self) -> dict[str, float]:
-        """Returns the offset of each host's clock from the controller's, for the hosts where it is known."""
+        """Returns the offset from the controller's clock for each host where it is known."""
         hosts: dict[str, Node | Client] = {**self.nodes, **self.clients}
         return {host: facts.offset_ms for host, facts in hosts.items() if isinstance(facts.offset_ms, float)}
 
     def clock_error_ms(self, host: str) -> float | None:
-        """Returns the error of the clock offset of a client's host; None for other hosts."""
+        """Returns the error of the clock offset on a client's host, or None for other hosts."""
         return self.clients[host].offset_error_ms if host in self.clients else None
 
     def server_cpu_seconds(self) -> float | None:
-        """Returns the processor time of all servers in the measured window; None if it is known for no node."""
+        """Returns the processor time of all servers in the measured window, or None if no node has a known time."""
         stated = [facts.cpu_seconds for facts in self.nodes.values() if facts.cpu_seconds is not None]
         return sum(stated) if stated else None
 
@@ -108,7 +108,7 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
 
 
 def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
-    """Summarises each node over runs, from the conductor's records (`phases`) and the clients' results (`runs`)."""
+    """Summarises each node over several runs: `phases` are the conductor's records, `runs` the clients' results."""
     seconds, records = total([run.seconds for run in runs]), total([run.records for run in runs])
     result = []
     for host in sorted({host for phase in phases for host in phase.nodes}):
@@ -131,7 +131,7 @@ def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
 
 
 def furthest(values: Iterable[float | None]) -> float | None:
-    """Returns the value that is furthest from 0; None if no value is known."""
+    """Returns the value that is furthest from 0, or None if no value is known."""
     return max((value for value in values if value is not None), key=abs, default=None)
 
 

@@ -21,9 +21,9 @@ DIP_SECONDS = 3
 DIP_SHARE = 0.5
 # Minimum length of a dip that is called a collapse.
 COLLAPSE_SECONDS = 10
-# Minimum mean, in operations per second. At a lower one, seconds with less than half of the mean occur by chance.
+# Minimum mean, in operations per second. If it is lower, some seconds have less than half of it by chance.
 _DIP_LEAST_MEAN = 10
-# Seconds with errors that are less than _ERRORS_APART apart are one event. More than _MOST_ERROR_EVENTS are merged.
+# Errors less than _ERRORS_APART seconds apart are one event. More than _MOST_ERROR_EVENTS events become one.
 _ERRORS_APART = 3
 _MOST_ERROR_EVENTS = 5
 
@@ -34,7 +34,7 @@ class Event(Struct, frozen=True):
     :ivar run: number of the run; None in the load
     :ivar at: start, in seconds after the agreed instant; None if it was before that
     :ivar until: end, in the same unit; None if the event has no duration
-    :ivar host: host of the event; None if it concerns all clients together
+    :ivar host: host on which it happened; None if it concerns all clients together
     :ivar phase: name of the run's phase
     """
 
@@ -61,8 +61,8 @@ class Event(Struct, frozen=True):
 class Dip:
     """Consecutive seconds in which the throughput was low.
 
-    :ivar first: first of these seconds, counted from the start of the measured window
-    :ivar seconds: length
+    :ivar first: the first of these seconds, counted from the start of the measured window
+    :ivar seconds: number of these seconds
     :ivar lowest: number of operations in the worst second
     :ivar mean: operations per second of the whole run
     """
@@ -79,7 +79,7 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
 
 class Seconds:
-    """The number of operations of all clients in each second of a run's measured window, from their histogram logs."""
+    """Counts the operations of all clients in each second of a run's measured window, from their histogram logs."""
 
     def __init__(self) -> None:
         self._counts: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation type -> second -> count
@@ -107,10 +107,10 @@ class Seconds:
         return self._counts
 
     def throughput(self, measured: float | None = None) -> list[int]:
-        """Returns the number of operations without error of all clients, for each full second in which all measured.
+        """Returns the number of all clients' operations without error, for each full second in which all measured.
 
-        :param measured: length of the shortest client's measured window. If None, the time that all logs cover is used.
-            A log ends with the last operation, which may be long before the end of the window
+        :param measured: length of the shortest measured window of a client. If None, the time that all logs cover is
+            used. A log ends with the last operation, which may be long before the end of the window
         """
         return self._by_second([name for name in self._counts if not is_failure(name)], measured)
 
@@ -128,7 +128,7 @@ class Seconds:
 
     def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
-        whole = round(end - 0.4) if self._ends else 0  # a last second of at least 0.9 s counts as a full one
+        whole = round(end - 0.4) if self._ends else 0  # an incomplete last second counts from 0.9 s
         return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
@@ -177,7 +177,7 @@ def dips(throughput: Sequence[int]) -> list[Dip]:
 
 
 def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
-    """Describes each dip of at least `COLLAPSE_SECONDS`: its seconds after the agreed instant, and its depth."""
+    """Describes each dip of at least `COLLAPSE_SECONDS`: its seconds after the agreed instant, and its lowest rate."""
     return [
         f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
         f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
@@ -187,7 +187,7 @@ def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
 
 
 def _stretches(seconds: Sequence[int], apart: int) -> list[tuple[int, int]]:
-    """Joins seconds less than `apart` from each other; returns the first second of each stretch, and its end."""
+    """Joins seconds that are less than `apart` seconds apart. Returns the first second and the end of each stretch."""
     gaps = [(before, after) for before, after in pairwise(seconds) if after - before >= apart]
     begins = [*seconds[:1], *(after for _, after in gaps)]
     ends = [*(before + 1 for before, _ in gaps), *(last + 1 for last in seconds[-1:])]

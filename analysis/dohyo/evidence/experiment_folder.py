@@ -25,8 +25,8 @@ R = TypeVar("R", bound=Struct)
 def read(experiment: Path) -> ExperimentFacts:
     """Checks the folder of an experiment, which may be untrusted, and reads its experiment.json.
 
-    :returns: the content; defaults if the file is missing
-    :raises BadInputError: for a link, a special file, a file that Dohyo cannot have written, or one of a later version
+    :returns: its content, or default values if it is missing
+    :raises BadInputError: for a link, a special file, or a file that this version of Dohyo cannot have written
     """
     folders.check(experiment)
     for state in sorted((experiment / "raw").glob("*/state.json")):
@@ -34,14 +34,14 @@ def read(experiment: Path) -> ExperimentFacts:
     facts = strictly(experiment / FACTS, ExperimentFacts)
     if facts.format > FORMAT:
         raise BadInputError(
-            f"{experiment / FACTS}: format is {facts.format}, of a later version of dohyo; this one reads formats up to"
-            f" {FORMAT}; use the later version"
+            f"{experiment / FACTS}: format {facts.format} needs a later version of dohyo;"
+            f" this one reads formats up to {FORMAT}"
         )
     return facts
 
 
 def running(experiment: Path) -> int | None:
-    """Returns the pid of the process that is running the experiment; None if no process is running it."""
+    """Returns the pid of the process that is running the experiment, or None if it is not running."""
     for results in dict.fromkeys((experiment.resolve().parent, RESULTS)):
         try:
             # With O_NONBLOCK, opening a named pipe does not wait for its other end.
@@ -62,7 +62,7 @@ def running(experiment: Path) -> int | None:
 
 
 def strictly(path: Path, record: type[R]) -> R:
-    """Reads a JSON file that Dohyo wrote; returns defaults if it is missing.
+    """Reads a JSON file that Dohyo wrote. Returns default values if the file is missing.
 
     :raises BadInputError: if Dohyo cannot have written the file
     """

@@ -1,4 +1,4 @@
-"""Reads the pauses of a JVM's garbage collector from its log.
+"""Reads the garbage collector's pauses from a JVM's log.
 
 All collectors in docs/versions.md write one of two formats. Unified logging (JDK 9 and later, JEP 158 and 271;
 `-Xlog:gc*:…:time,uptime`) writes the time at which a pause ends. JDK 8 (`-XX:+PrintGCDateStamps`) writes the time at
@@ -20,7 +20,7 @@ _UNIFIED = re.compile(r"\[(?P<time>\d{4}-[^\]]+)\]")
 _UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>\d+(?:\.\d+)?)ms)?$")
 _JDK8 = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[^ ]+): ")
 _JDK8_PAUSE = re.compile(r"\[(?:Full )?GC (?!concurrent-)")
-# The total of a pause. Only the CPU times or the end of the line follow it, unlike the times of the pause's parts.
+# The total time of a pause. Unlike the times of its parts, it is followed by the CPU times or by the end of the line.
 _JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
 
 
@@ -42,10 +42,10 @@ class Pause:
 
 
 def read(paths: Iterable[Path], warn: Warn) -> tuple[float, list[Pause]] | None:
-    """Reads the log files of one JVM, rotated ones included.
+    """Reads all log files of one JVM, including rotated ones.
 
-    :returns: time of the oldest line in seconds since 1970 (rotation may have deleted older ones), and the pauses in
-        the order of time; None if no file is such a log
+    :returns: the time of the oldest line in seconds since 1970 (rotation may have deleted older lines), and the pauses
+        in chronological order; None if no file is a garbage collection log
     """
     begins: list[float] = []
     pauses: list[Pause] = []
@@ -60,7 +60,7 @@ def read(paths: Iterable[Path], warn: Warn) -> tuple[float, list[Pause]] | None:
 
 
 class _Collections:
-    """Parses the lines of one file."""
+    """Parses the lines of one log file."""
 
     def __init__(self) -> None:
         self.begin: float | None = None

@@ -8,8 +8,8 @@ The package `hdrhistogram` decodes histograms of HdrHistogram 2.1.5 and later (V
 thousands of counters. An interval uses a few hundred of them; numpy selects these, and only these are added. This
 module itself decodes the older V1 encoding, which HdrHistogram 2.1.4 in the stock YCSB client 0.17.0 writes.
 
-Dohyo's client records nanoseconds; stock YCSB and older clients of Dohyo record microseconds. A comment in the log
-names the operation type and the unit (`#[Logging for: READ, nanoseconds]`). The default unit is microseconds.
+Dohyo's client records nanoseconds; stock YCSB and older versions of Dohyo's client record microseconds. A comment in
+the log names the operation type and the unit (`#[Logging for: READ, nanoseconds]`). The default unit is microseconds.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ from pyhdrh import encode as encode_v2
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import OVERALL, operation, plain_name
 
-# Upper bound of all histograms in µs: one day. With a common bound, histograms are added as arrays.
+# Upper bound of all histograms in µs: one day. Because they share it, histograms can be added as arrays.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
-# Minimum number of operations beyond a percentile: docs/method.md#percentiles-and-rates-in-the-table.
+# Minimum number of operations beyond a percentile, see docs/method.md#percentiles-and-rates-in-the-table.
 BEYOND = 10
 
 _V1_COMPRESSED = 0x1C849302
 _V2_COMPRESSED = 0x1C849304
 _V2_PAYLOAD = 0x1C849303
-_WRITTEN = 0x10  # flag in the cookies of V2, which all libraries set when they write
+_WRITTEN = 0x10  # flag that every library sets when it writes a V2 cookie
 _COMPRESSED = struct.Struct(">II")  # cookie, bytes
 _HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
 _MAX_PAYLOAD = 4 * 1024 * 1024  # maximum bytes after decompression, as in the package `hdrhistogram` for V2
 _WORD = 8  # bytes per counter in memory
 _MOST_BYTES = 9  # maximum number of bytes of an encoded counter
-_STEP = 128  # number of counters to which the ends of an array are rounded
+_STEP = 128  # the ends of an array are rounded to a multiple of this number of counters
 
 _NUMBER = r"\d+(?:\.\d*)?"
-# A time may be negative: the clock may have been set back to before the start.
+# A time may be negative, because the clock may have been set back to before the start.
 _INTERVAL = re.compile(rf"(?:Tag=([^,]+),)?(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)(?:, *([^\]]*))?")
 MICROSECONDS = 1000  # number of microseconds in a millisecond
 _UNITS = {"microseconds": MICROSECONDS, "nanoseconds": 1_000_000}
-# Longest gap in seconds between intervals without a jump of the clock. Stock YCSB writes an interval every ten seconds.
+# A longer gap between intervals, in seconds, is a jump of the clock. Stock YCSB writes an interval every ten seconds.
 _LONGEST_PAUSE = 600.0
 # Longest plausible interval and latest plausible time, in seconds. A damaged log could otherwise exhaust the memory.
 _LONGEST_INTERVAL = 3600.0
@@ -71,9 +71,9 @@ Count = TypeVar("Count", int, Integers)
 
 
 class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
-    """Converts between counter indexes and values, as the package's histogram does, with the common upper bound.
+    """Converts between counter indexes and values like the package's histogram, but with the common upper bound.
 
-    :ivar per_ms: number of units of the values in a millisecond
+    :ivar per_ms: number of the values' units in a millisecond
     """
 
     def __init__(self, lowest: int, digits: int, per_ms: int) -> None:
@@ -88,8 +88,8 @@ class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
 class Histogram:
     """The histogram of one interval, with only the counters that are not 0.
 
-    Logs contain millions of histograms. The package's class allocates an array of 300 kB for each of them, and takes
-    many times as long to create and to add.
+    Logs contain millions of histograms. The package's class would allocate an array of 300 kB for each, and is many
+    times slower to create and to add.
 
     :ivar layout: layout of the counters; histograms with equal layouts share the object
     :ivar indexes: indexes of the counters that are not 0, ascending
@@ -107,7 +107,7 @@ class Histogram:
 
     @property
     def highest_us(self) -> float:
-        """Returns the largest latency in µs (the upper end of its bucket); 0 without operations."""
+        """Returns the largest latency in µs (the upper end of its bucket), or 0 without operations."""
         if not len(self.indexes):
             return 0.0
         value = self.layout.get_value_from_index(self.indexes.item(-1))
@@ -115,13 +115,13 @@ class Histogram:
 
     @property
     def lowest_us(self) -> float:
-        """Returns the smallest latency in µs (the lower end of its bucket); 0 without operations."""
+        """Returns the smallest latency in µs (the lower end of its bucket), or 0 without operations."""
         if not len(self.indexes):
             return 0.0
         return float(self.layout.get_value_from_index(self.indexes.item(0)) * MICROSECONDS / self.layout.per_ms)
 
     def converted(self, layout: Layout) -> Histogram:
-        """Converts the histogram to another layout, bucket by bucket according to their lower ends."""
+        """Converts the histogram to another layout. The lower end of a bucket selects the new bucket."""
         if self.layout is layout:
             return self
         places = _places(self.layout, layout)[self.indexes]
@@ -131,7 +131,7 @@ class Histogram:
 
 
 def _of_counters(layout: Layout, counters: Integers) -> Histogram:
-    """Returns the histogram for an array of counters that begins with the first counter of the layout."""
+    """Returns the histogram of an array of counters, which begins with the first counter of the layout."""
     indexes = counters.nonzero()[0]
     counts = counters[indexes]
     return Histogram(layout, indexes, counts, sum(counts.tolist()))
@@ -153,7 +153,7 @@ class Counters:
         self.total = 0
 
     def add(self, indexes: Integers, counts: Integers, total: int) -> None:
-        """Adds counts, `total` in all, to the counters at the indexes, which are ascending and may repeat."""
+        """Adds each count to the counter at its index. The indexes are ascending and may repeat; `total` is the sum."""
         if total:
             self._widen(indexes.item(0), indexes.item(-1) + 1)
             np.add.at(self.counts, indexes - self.first, counts)
@@ -168,9 +168,9 @@ class Counters:
             self.total += other.total
 
     def at_ranks(self, ranks: Sequence[int]) -> list[int]:
-        """Returns for each rank (from 1) the index of the counter that includes the operation of this rank."""
+        """Returns, for each rank (from 1), the index of the counter that contains the operation with this rank."""
         cumulated = self.counts.cumsum()
-        # With the counts of a damaged log, the sum may overflow 64 bits and be smaller than a rank.
+        # If a log is damaged, the sum of its counts may overflow 64 bits and become smaller than a rank.
         known = [min(each, int(cumulated[-1])) for each in ranks]
         return [self.first + int(position) for position in cumulated.searchsorted(known)]
 
@@ -189,7 +189,7 @@ class Counters:
 
 @lru_cache
 def _layout(lowest: int, digits: int, per_ms: int) -> Layout:
-    """Returns the layout with these values, always the same object."""
+    """Returns the layout with these values. Equal values always give the same object."""
     return Layout(lowest, digits, per_ms)
 
 
@@ -201,13 +201,13 @@ def _lowest(layout: Layout) -> Integers:
 
 @lru_cache
 def _places(layout: Layout, into: Layout) -> Integers:
-    """Returns for each bucket the bucket of another layout that contains its lower end."""
+    """Returns, for each bucket, the bucket of another layout that contains its lower end."""
     return _lowest(into).searchsorted(_lowest(layout) * into.per_ms // layout.per_ms, "right") - 1
 
 
 @lru_cache
 def _middles(layout: Layout) -> NDArray[np.float64]:
-    """Returns the middle of each bucket. The cache helps because a mean is computed for each client."""
+    """Returns the middle of each bucket. Cached, because a mean is computed for each client."""
     lowest = _lowest(layout).tolist()
     return np.array([(low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest], np.float64)
 
@@ -232,7 +232,7 @@ class Latencies:
         self._counters.add(converted.indexes, converted.counts, converted.total)
 
     def add_all(self, other: Latencies) -> None:
-        """Adds the sum of other latencies."""
+        """Adds all histograms of other latencies."""
         if other._layout is None:
             return
         if self._layout is None:
@@ -251,8 +251,8 @@ class Latencies:
     def encoded(self) -> bytes | None:
         """Returns the histogram in HdrHistogram's compressed V2 encoding, which every HdrHistogram library reads.
 
-        A value times the conversion ratio in the header is in ms. Returns None without operations, or if the counts of
-        a damaged log exceed 64 bits.
+        Values are converted to ms by the conversion ratio in the header. Returns None if there are no operations, or if
+        the counts of a damaged log exceed 64 bits.
         """
         layout, counts = self._layout, self._counters.counts
         if layout is None or not self.count or (counts < 0).any():
@@ -266,7 +266,7 @@ class Latencies:
         return _COMPRESSED.pack(_V2_COMPRESSED | _WRITTEN, len(payload)) + payload
 
     def add_encoded(self, encoded: bytes) -> None:
-        """Adds a histogram from `encoded`.
+        """Adds a histogram that :meth:`encoded` returned.
 
         :raises ValueError: if the histogram is damaged or incomplete, or its unit is not known
         """
@@ -288,7 +288,7 @@ class Latencies:
         return self.percentiles_ms([100]).get(100)
 
     def percentiles_ms(self, percentiles: Sequence[float]) -> dict[float, float]:
-        """Returns the values in ms at the given percentiles (0..100); empty without operations.
+        """Returns the values in ms at the given percentiles (0..100), or {} if there are no operations.
 
         The rank is rounded up, as in HdrHistogram for Java, so that at least p % of all operations took at most this
         long. (The Python package rounds to the nearest rank, which can be one operation too fast.)
@@ -302,24 +302,24 @@ class Latencies:
 
 
 def rank(percentile: float, count: int) -> int:
-    """Returns the rank of the percentile (0..100) among `count` operations: rounded up, at least 1."""
+    """Returns the rank of a percentile (0..100) among `count` operations, rounded up and at least 1."""
     part, whole = _share(percentile)
     return max(1, -(-part * count // whole))
 
 
 @cache
 def _share(percentile: float) -> tuple[int, int]:
-    """Returns numerator and denominator of a percentile as a share, exactly."""
+    """Returns the numerator and denominator of a percentile as an exact fraction of 1."""
     return (Fraction(str(percentile)) / 100).as_integer_ratio()
 
 
 def is_known(percentile: float, count: int) -> bool:
-    """Returns whether `count` operations are enough to state this percentile: at least `BEYOND` rank above it."""
+    """Returns whether `count` operations are enough to state this percentile: `BEYOND` or more must lie above it."""
     return count - rank(percentile, count) >= BEYOND
 
 
 class _Scratch(threading.local):
-    """An array of counters for each thread, into which histograms are decoded. It contains only zeros between uses."""
+    """An array of counters for each thread, into which histograms are decoded. Between uses, it contains only zeros."""
 
     def __init__(self) -> None:
         self.clear()
@@ -353,8 +353,8 @@ _scratch = _Scratch()
 def decode(text: str, per_ms: int = MICROSECONDS) -> Histogram:
     """Decodes a base64 histogram in V1 or V2 encoding.
 
-    :param per_ms: number of units of its values in a millisecond
-    :raises ValueError: if it is damaged or incomplete, or has values that are not between 0 and `MAX_LATENCY_US`
+    :param per_ms: number of the values' units in a millisecond
+    :raises ValueError: if it is damaged or incomplete, or contains a value that is not between 0 and `MAX_LATENCY_US`
     """
     return _sound(lambda: _decode(a2b_base64(text, strict_mode=True), per_ms))
 
@@ -396,7 +396,7 @@ def _decode(blob: bytes, per_ms: int | None) -> Histogram:
 
 
 def _decode_v1(layout: Layout, counters: bytes, word: int) -> Histogram:
-    """Decodes V1, which has one big-endian counter of `word` bytes for each bucket up to the last one in use."""
+    """Decodes V1: a big-endian counter of `word` bytes for each bucket up to the last one in use."""
     histogram = _of_counters(layout, np.frombuffer(counters, f">i{word}").astype(np.int64))
     if len(histogram.indexes) and histogram.indexes[-1] >= layout.counts_len:
         raise ValueError(f"a value above {MAX_LATENCY_US} µs")
@@ -417,7 +417,7 @@ class Interval(NamedTuple):  # not a dataclass: there are millions, and a NamedT
         """Returns the seconds since the log's start that the interval covers: usually one, more if the client was
         delayed. Returns an empty range if the times are not plausible, as in a damaged log.
 
-        :param per_second: number of parts into which a second is divided; the result is in these parts
+        :param per_second: number of parts per second in which the result counts: 1 for whole seconds
         """
         if self.seconds > _LONGEST_INTERVAL or not 0 <= self.since_start < _LATEST_SECOND:
             return range(0)
@@ -426,16 +426,16 @@ class Interval(NamedTuple):  # not a dataclass: there are millions, and a NamedT
 
 
 def divided(counts: Count, parts: int, rounding: Count | int = 0) -> Iterator[Count]:
-    """Divides each count into parts that are as equal as possible and add up to the count.
+    """Divides each count into `parts` whole numbers that are as equal as possible and add up to the count.
 
-    :param rounding: for each count, a number from 0 to parts - 1 that selects the parts that receive the remainder
+    :param rounding: for each count, a number from 0 to parts - 1 that selects which parts receive the remainder
     """
     for part in range(parts):
         yield (counts * (part + 1) + rounding) // parts - (counts * part + rounding) // parts
 
 
 class LogParser:
-    """Parses the lines of one interval log into intervals, and keeps the facts from its comments."""
+    """Parses the lines of one interval log into intervals, and remembers what its comments state."""
 
     def __init__(self, name: str) -> None:
         """:param name: file name of the log; READ.hdr gives the operation type if no comment names it"""
@@ -447,7 +447,7 @@ class LogParser:
         self._ends: dict[str, float] = {}  # end of the last interval of each operation type
 
     def parse(self, line: str) -> Interval | None:
-        """Parses a line; returns None for comments, the legend and empty lines. Raises ValueError for other lines."""
+        """Parses a line. Returns None for comments, the legend and empty lines; raises ValueError for unknown lines."""
         line = line.strip()
         if not line or line.startswith('"StartTimestamp"'):
             return None
@@ -456,10 +456,10 @@ class LogParser:
             return None
         found = _INTERVAL.fullmatch(line)
         if not found:
-            raise ValueError("not a line of a histogram log, or cut off")
+            raise ValueError("the line is cut off, or does not belong to a histogram log")
         if self._unit not in _UNITS:
             raise ValueError(f"unit '{self._unit}' is not known; known units: {', '.join(_UNITS)}")
-        # In a log of several operation types, each line has a tag with the type.
+        # In a log with several operation types, a tag on each line names its type.
         self.operation = plain_name(found[1]) if found[1] else self._untagged
         if operation(self.operation) == OVERALL:
             raise ValueError(f"{OVERALL} is not an operation type; it stands for all of them")
@@ -467,7 +467,7 @@ class LogParser:
         return Interval(start, float(found[3]), decode(found[4], _UNITS[self._unit]), start - (self.start_time or 0.0))
 
     def jump(self, interval: Interval) -> float:
-        """Returns by how many seconds the clock jumped before this interval; 0 if a pause of the client explains it."""
+        """Returns the seconds by which the clock jumped before this interval, or 0 if the client may have paused."""
         end = self._ends.get(self.operation)
         self._ends[self.operation] = interval.start + interval.seconds
         return interval.start - end if end is not None and not -1 <= interval.start - end <= _LONGEST_PAUSE else 0.0
@@ -483,7 +483,7 @@ class LogParser:
             self._unit = operation[2] or self._unit
 
     def _absolute(self, stamp: float) -> float:
-        # Like HdrHistogram's reader: without a base time, times more than a year before the start are relative to it.
+        # As in HdrHistogram's reader, without a base time, times more than a year before the start are relative to it.
         if self._base_time is not None:
             return self._base_time + stamp
         if self.start_time is not None and stamp < self.start_time - _YEAR_SECONDS:
@@ -492,7 +492,7 @@ class LogParser:
 
 
 def beginning(path: Path) -> tuple[str | None, float | None]:
-    """Reads the operation type and the start (seconds since 1970) from a log's first lines; each is None if unknown."""
+    """Reads a log's operation type and its start (seconds since 1970) from the first lines. Either may be None."""
     parser = LogParser(path.name)
     for _, line in lines(path, lambda _: None):
         if not line.startswith("#"):
@@ -506,7 +506,7 @@ def merge_log(
 ) -> tuple[str, int]:
     """Adds one interval log (plain or gzip) to `merged`.
 
-    Logs that are not about operations (CLEANUP) are left out, and so are lines that cannot be read, with a warning.
+    Leaves out logs that are not about operations (CLEANUP). Lines that cannot be read cause a warning.
 
     :param merged: latencies by operation type
     :param seen: called with the operation type and each interval

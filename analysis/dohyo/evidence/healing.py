@@ -1,4 +1,4 @@
-"""Reads from servers' logs how they healed after a fault. `ansible/systems/NAME/healing.yml` describes the lines:
+"""Reads how servers healed after a fault from their logs. `ansible/systems/NAME/healing.yml` describes the lines:
 
     crash recovery:
       files: log
@@ -6,10 +6,10 @@
       end: ' LOG:  database system is ready to accept connections'
 
 The keys are names in the report; the entries are those of log.yml, see `server_log`. `key` may be missing if a server
-does only one such work at a time, and `begin` if a log reports only ends. With `begins: each`, work that begins again
-before it ends counts twice. With `begins: first` it is the same work, identified by its key also after a restart of the
-server. `end` may have a group `amount`: the amount of work in `unit`. If no log contains a line that matches `where`,
-the figures are unknown: the servers are another product, or never do this work.
+does only one piece of such work at a time, and `begin` if a log reports only ends. With `begins: each`, work that
+begins again before it ends counts twice. With `begins: first` it counts once, and its key identifies it even after a
+restart of the server. `end` may contain a group `amount`: the amount of work in `unit`. If no log contains a line that
+matches `where`, the figures are unknown: the servers are of another product, or never do this work.
 
 If a server was restarted, its earlier logs are in LOG.1, LOG.2, …, the oldest first. All of them are read.
 """
@@ -26,18 +26,18 @@ from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Lines, ServerLog, Work, covered
 from dohyo.evidence.text_file import Warn
 
-# Kind of work under which lines that match `where` are recorded.
+# Lines that match `where` are recorded as work of this kind.
 _WHERE = "where"
 
 
 @dataclass(frozen=True)
 class Healing:
-    """One kind of work with which the servers healed after a fault. It includes work that began before the next fault.
+    """One kind of work by which the servers healed after a fault, as far as it began before the next fault.
 
     :ivar what: name in healing.yml
     :ivar hosts: hosts that did the work
     :ivar count: number of times that the work ended; None if all figures are unknown
-    :ivar unfinished: number of times that the work began, but does not end in the logs
+    :ivar unfinished: number of times that the work began without an end in the logs
     :ivar amount: total amount, in `unit`; None if the logs do not state it
     :ivar begin: first start, in seconds of the measured window; None if no work began
     :ivar end: last end, in the same unit
@@ -56,13 +56,13 @@ class Healing:
 
 
 class HealingLogs:
-    """The servers' logs of one trial. They are read when they are first needed."""
+    """The servers' logs of one trial. They are read only when they are needed."""
 
     def __init__(self, folder: Path, warn: Warn) -> None:
         """:param folder: folder `server` of the trial; missing or broken files cause at most a warning"""
         self._folder = folder
         self._warn = warn
-        # For each kind of work: the host and the logs of each process, the oldest first. Empty logs are left out.
+        # For each kind of work, the host and the logs of each process, the oldest first. Empty logs are left out.
         self._read: dict[str, list[tuple[str, list[ServerLog]]]] = {}
 
     @cached_property
@@ -72,7 +72,7 @@ class HealingLogs:
     def after(
         self, since: float, until: float, began: float, offsets_ms: Mapping[str, float], hosts: Collection[str] = ()
     ) -> list[Healing]:
-        """Returns the work that began between two seconds of the window, for each kind.
+        """Returns, for each kind, the work that began between the seconds `since` and `until` of the window.
 
         :param began: start of the window, in seconds since 1970 on the controller's clock
         :param offsets_ms: offset of each host's clock from the controller's
@@ -106,7 +106,7 @@ class HealingLogs:
                 for work in ended:
                     begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
                     found.append((host, Work(work.kind, begin, end, None, work.amount)))
-                # A restarted process repeats the work that the earlier process left unfinished.
+                # A restarted process repeats work that the earlier process left unfinished.
                 left = begun if ended or begun else left
             unfinished += [max(at - at_zero, since) for at in left]
         works = [work for _, work in found]

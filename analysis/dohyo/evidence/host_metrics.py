@@ -1,7 +1,7 @@
-"""Computes the use of processors, memory, disks and networks on each host of a trial from the agent's samples.
+"""Computes from the agent's samples how much of its processors, memory, disks and networks each host of a trial used.
 
-The trial's `hosts/HOST/metrics.jsonl.gz` contains the kernel's counters, once a second from before the load to the end
-of the trial. The agent's sampler.py describes a line; docs/method.md describes the figures.
+The trial's `hosts/HOST/metrics.jsonl.gz` contains the kernel's counters, sampled every second from before the load to
+the end of the trial. The agent's sampler.py describes a line; docs/method.md describes the figures.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn, limited, lines
 
 FILE = "metrics.jsonl.gz"
-# Shares of the time of all processors, which add up to 1. User includes nice, system includes interrupts.
+# Shares of the processors' total time, which add up to 1. User includes nice, system includes interrupts.
 _CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "cpu_idle")
-# Memory as in the command free: cached is buffers, page cache and reclaimable; used is total less free and cached.
+# Memory as in the command free: cached is buffers, page cache and reclaimable; used is total minus free and cached.
 _MEMORY = ("memory_used_bytes", "memory_cached_bytes", "memory_available_bytes")
 # Utilisation is the share of the time in which at least one request was in progress.
 _DISK = (
@@ -35,9 +35,9 @@ _DISK = (
     "disk_writes_per_second", "disk_written_bytes_per_second", "disk_utilisation",
 )  # fmt: skip
 _NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second")
-# Processor share of processes that Dohyo did not start; user and system include it.
+# Share of the processors' time that processes not started by Dohyo used. It is also part of user and system.
 _OTHERS = ("other_cpu",)
-# Mean frequency as a share of the highest possible one, and temperature of the hottest processor, every ten seconds.
+# Mean frequency as a share of the maximum, and temperature of the hottest processor, sampled every ten seconds.
 CLOCKS = ("processor_frequency", "processor_celsius")
 _PARTS = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS, "clocks": CLOCKS}
 FIGURES = tuple(name for names in _PARTS.values() for name in names)
@@ -46,7 +46,7 @@ _UNKNOWN = {part: [math.nan] * len(names) for part, names in _PARTS.items()}
 _LOOPBACK = "lo"
 # Busy share above which the processors may be the limit.
 SATURATED = 0.9
-# Minimum share of the processors' time that, if other processes or the hypervisor used it, is named as a reason.
+# If other processes or the hypervisor used at least this share of the processors' time, it is named as a reason.
 NOTED = 0.05
 
 # Columns of `HostMetrics.series`.
@@ -63,7 +63,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Use:
-    """One figure over the measured windows: mean over time, and highest second."""
+    """One figure over the measured windows: its mean over time, and its highest value in one second."""
 
     mean: float
     maximum: float
@@ -71,14 +71,14 @@ class Use:
 
 @dataclass(frozen=True)
 class HostUse:
-    """Use of one host in the measured windows of a phase.
+    """The resources that one host used in the measured windows of a phase.
 
     :ivar cpus: number of processors; None if unknown
     :ivar covered_seconds: seconds of the windows that have samples
-    :ivar figures: known figures of the host, by name in `FIGURES`; those of disks and networks are sums, except the
-        utilisation, which is that of the busiest disk
+    :ivar figures: known figures of the host, by name in `FIGURES`. Figures of disks and networks are sums, but the
+        utilisation is that of the busiest disk
     :ivar devices: known figures of each disk and each network
-    :ivar memory_bytes: memory in total; None if unknown
+    :ivar memory_bytes: total memory; None if unknown
     """
 
     host: str
@@ -91,14 +91,14 @@ class HostUse:
 
     @property
     def busy(self) -> float | None:
-        """Returns the share of the processors' time that was not idle; None if unknown."""
+        """Returns the share of the processors' time that was not idle, or None if unknown."""
         idle, waiting = self.figures.get("cpu_idle"), self.figures.get("cpu_iowait")
         return None if idle is None or waiting is None else 1 - idle.mean - waiting.mean
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Shares of a host's processors that were not available in the measured window of a run.
+    """The shares of a host's processors that the run could not use in its measured window.
 
     :ivar run: number of the run; None for a measured load
     :ivar other: share that other processes used; None if unknown
@@ -116,7 +116,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples of one host in order of time, with a line for each second and device.
+    """The samples of one host in chronological order, with a line for each second and device.
 
     :ivar cpus: number of processors; None if unknown
     :ivar boot: ID of the kernel's boot; None in old samples, which do not distinguish other processes
@@ -124,7 +124,7 @@ class Samples:
     :ivar device: disk or network of each line; None for the whole host
     :ivar time: end of the line's second, in seconds since 1970 on the host's clock
     :ivar seconds: actual length of the line's second
-    :ivar figures: a column for each of `FIGURES`: shares of 1, bytes, or per second; NaN if unknown or not applicable
+    :ivar figures: a column for each of `FIGURES`: shares, bytes, or rates per second; NaN if unknown or not applicable
     :ivar memory: bytes of memory in the last sample; None without samples
     """
 
@@ -141,15 +141,15 @@ class Samples:
 def read(path: Path, warn: Warn) -> Samples:
     """Reads a host's samples. A line that cannot be read causes a warning and leaves a gap.
 
-    If a counter decreased (it wrapped, a device was exchanged, the host booted), its figures of that second are
-    unknown. If a host was switched off during the trial, earlier samples are in metrics.jsonl.gz.1, ….
+    If a counter decreased (it wrapped, a device was replaced, or the host booted), its figures are unknown in that
+    second. If a host was switched off during the trial, earlier samples are in metrics.jsonl.gz.1, ….
     """
     host: Mapping[str, Any] = {}
     devices: list[str | None] = []
     values = array("d")
     before: _Sample | None = None
     earlier = [each for each in path.parent.glob(f"{path.name}.[0-9]*") if each.suffix[1:].isdecimal()]
-    # Do not warn about earlier files: they may end in the middle of a line, because the host was switched off.
+    # Do not warn about earlier files: they may end in the middle of a line, because the host lost power.
     cut = [_objects(each, lambda _: None) for each in sorted(earlier, key=lambda each: int(each.suffix[1:]))]
     for content in itertools.chain(*cut, _objects(path, limited(path, warn))):
         if isinstance(content, _Sample):
@@ -195,7 +195,7 @@ class _Sample(Struct, frozen=True):
 
 
 def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
-    """Yields the first line, which describes the host, as a mapping, then the samples."""
+    """Yields the first line, which describes the host, as a mapping, and then the samples."""
     for at, line in lines(path, warn):
         try:
             content = mapping(loads(line))
@@ -206,9 +206,9 @@ def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
 
 
 def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
-    """Computes the rows of the host, each disk and each network from two samples; no rows if the host booted between.
+    """Computes the rows of the host, each disk and each network from two samples. Empty if the host booted in between.
 
-    :returns: device and values of each row: time, seconds and figures
+    :returns: for each row, the device and the values: time, seconds and figures
     """
     seconds = after.up - before.up
     if seconds <= 0:
@@ -256,12 +256,12 @@ def _growth(before: Sequence[float], after: Sequence[float], seconds: float) -> 
 
 
 def _sums(parts: Sequence[_Values], size: int) -> _Values:
-    """Returns the sum of each column. A sum is unknown if a value is unknown, or if there are no parts."""
+    """Returns the sum of each column. A sum is unknown if one of its values is unknown, or if there are no parts."""
     return [sum(column) for column in zip(*parts, strict=True)] or [math.nan] * size
 
 
 def _shares(ticks: _Values) -> _Values:
-    """Returns the shares in `_CPU`. They are unknown if the kernel decreased idle or iowait, see proc(5).
+    """Returns the shares in `_CPU`. They are unknown if idle or iowait decreased, which proc(5) says may happen.
 
     :param ticks: user, nice, system, idle, iowait, irq, softirq, steal
     """
@@ -271,7 +271,7 @@ def _shares(ticks: _Values) -> _Values:
 
 
 def _others(ticks: _Values, known: _Values) -> _Values:
-    """Returns the share of other processes. It may be negative in a second, because the kernel's counts are inexact.
+    """Returns the share of other processes. In single seconds it may be negative, because the kernel counts inexactly.
 
     :param ticks: ticks as in :func:`_shares`
     :param known: ticks of processes that Dohyo started, and ticks of kernel threads
@@ -287,24 +287,24 @@ def _memory(sizes: Sequence[float]) -> _Values:
 
 
 def _disk(values: _Values) -> _Values:
-    """Converts the last value from busy ms per second to a share. The kernel rounds up to its ticks: limit it to 1."""
+    """Converts the last value from busy ms per second to a share of at most 1. (The kernel rounds up to its ticks.)"""
     *others, busy = values
     return [*others, busy if math.isnan(busy) else min(1.0, busy / 1000)]
 
 
 class HostMetrics:
-    """Use of all hosts of one trial. Only one host's samples are in memory at a time."""
+    """The resources that the hosts of one trial used. Only one host's samples are in memory at a time."""
 
     def __init__(self, folder: Path, windows: Sequence[Window], wanted: Sequence[str], warn: Warn) -> None:
         """Reads the samples.
 
-        :param folder: folder `hosts` of the trial, which old experiments lack
+        :param folder: folder `hosts` of the trial; it is missing in old experiments
         :param wanted: hosts that must have samples
         """
         self._windows = windows
         self._files: dict[str, Path] = {}
         self._uses: list[HostUse] = []
-        self.taken: list[Taken] = []  # for each window, and each host whose samples distinguish other processes
+        self.taken: list[Taken] = []  # for each window and each host whose samples distinguish other processes
         # Hosts where the use by other processes is unknown.
         self.untold: list[str] = []
         phases = list(dict.fromkeys(window.phase for window in windows))
@@ -321,9 +321,9 @@ class HostMetrics:
                         self.taken += [taken(samples, host, window) for window in windows]
                         self.untold += [] if samples.sees_all else [host]
                 else:
-                    warn(f"{path}: there are no samples of this host")
+                    warn(f"{path}: the samples of this host are missing")
         self._uses.sort(key=lambda use: phases.index(use.phase))
-        # On hosts that share a kernel, the use by other processes is unknown: each sees the processes of all.
+        # If hosts share a kernel, their use by other processes is unknown: each host sees the processes of all of them.
         kernels = list(boots.values())
         self.untold = [host for host, boot in boots.items() if kernels.count(boot) > 1 or host in self.untold]
         self.taken = [
@@ -334,7 +334,7 @@ class HostMetrics:
                 use.figures.pop(*_OTHERS, None)
 
     def all(self) -> list[HostUse]:
-        """Returns the use of the hosts that have samples, for each phase."""
+        """Returns what the hosts used in each phase, as far as they have samples."""
         return [use for use in self._uses if use.covered_seconds]
 
     def notes(self) -> list[str]:
@@ -342,12 +342,12 @@ class HostMetrics:
         if not self.untold:
             return []
         why = "they share a kernel, are containers, or have a CPU quota or attached servers"
-        return [f"use by other processes is not known on {', '.join(self.untold)}: {why}"]
+        return [f"the use by other processes is not known on {', '.join(self.untold)}: {why}"]
 
     def series(self) -> Iterator[list[list[object]]]:
-        """Yields the samples of all runs and loads, warm-up included, for each host and run. It reads the files again.
+        """Reads the files again, and yields the samples of each host in each run and load, including the warm-up.
 
-        A day of samples takes hundreds of megabytes; so the lines come in parts. Unknown values are None.
+        The samples of a day take hundreds of megabytes, so the lines come in parts. Unknown values are None.
 
         :returns: lines with the columns `SERIES`; `time` is in seconds after the agreed start of the run
         """
@@ -368,7 +368,7 @@ class HostMetrics:
                     ]
 
     def means(self, window: Window, stretches: Sequence[tuple[float, float]]) -> Iterator[tuple[str, list[Figures]]]:
-        """Yields each host with its mean figures in each period of a run. It reads the files again.
+        """Reads the files again, and yields each host with its mean figures in each period of a run.
 
         :param stretches: start and end of each period, in seconds after the agreed start
         """
@@ -437,7 +437,7 @@ def _figures(
 ) -> NDArray[np.float64]:
     """Returns the figures of the lines that :func:`_inside` found.
 
-    In a second that ends after the window, the use by other processes is unknown: clients and Ansible work then.
+    The use by other processes is unknown in a second that ends after the window, because clients and Ansible work then.
     """
     figures = samples.figures[lines]
     figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan
@@ -445,7 +445,7 @@ def _figures(
 
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
-    """Returns the known figures of one device: means weighted by `weight`, maxima over the lines where `mostly`."""
+    """Returns the known figures of one device. Means are weighted by `weight`; maxima only count lines in `mostly`."""
     found = {}
     for name, values in zip(FIGURES, figures.T, strict=True):
         known = ~np.isnan(values)
@@ -472,7 +472,7 @@ def _rounded(value: float) -> float | None:
 def busy(uses: Sequence[HostUse], servers: Collection[str], clients: Collection[tuple[str, str]]) -> list[str]:
     """Returns a sentence for each client host whose processors were almost fully busy.
 
-    :param uses: use of all hosts
+    :param uses: what all hosts used
     :param servers: hosts with servers, which are left out because servers may use all processors
     :param clients: phase and host of each client
     """

@@ -1,4 +1,4 @@
-"""Reads JSON that other programs wrote; values of an unexpected type count as missing. Defines types of numbers."""
+"""Reads JSON that other programs wrote. Values of an unexpected type count as missing. Defines types for numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from msgspec import Meta
 
 from dohyo.evidence.text_file import Warn
 
-# Types of numbers in records; texts such as "5" are accepted, too, because Ansible writes numbers as texts.
+# Types of numbers in records. Strings such as "5" are accepted as well, because Ansible writes numbers as strings.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 
-# Maximum size of a file. Files that Dohyo writes are below 100 kB, statistics of servers below 1 MB.
+# Maximum size of a file. Dohyo's own files are smaller than 100 kB, statistics of servers smaller than 1 MB.
 _MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -28,7 +28,7 @@ def load(path: Path) -> Any:
     with path.open("rb") as file:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
-        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
     return loads(content)
 
 
@@ -49,7 +49,7 @@ def loads(content: str | bytes) -> Any:
 
 
 def read_object(path: Path, warn: Warn) -> dict[str, Any]:
-    """Reads a JSON object from a file. Returns {} if the file is missing or, with a warning, is not such an object."""
+    """Reads a JSON object from a file. Returns {} if the file is missing; warns and returns {} if it is broken."""
     try:
         content = load(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -68,7 +68,7 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 def number(value: Any) -> float | None:
-    """Converts a number or a string to a finite number; returns None for anything else."""
+    """Converts a number or a string to a finite number. Returns None if that is impossible."""
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):

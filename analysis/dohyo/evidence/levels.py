@@ -1,7 +1,7 @@
 """Finds changes in the level of a long run's throughput by seeded binary segmentation.
 
-The method is that of Kovács, Bühlmann, Li and Munk ("Seeded binary segmentation: a general methodology for fast and
-optimal changepoint detection", Biometrika 110, 2023), here for changes of the mean, from the package changeforest.
+The method was published by Kovács, Bühlmann, Li and Munk ("Seeded binary segmentation: a general methodology for fast
+and optimal changepoint detection", Biometrika 110, 2023). The package changeforest finds changes of the mean with it.
 
 The method needs the scatter within a level. A database's throughput is not independent from second to second, and a
 compaction every few minutes is not a change of level. The scatter is therefore estimated by the median difference of
@@ -19,15 +19,15 @@ import numpy as np
 from changeforest import Control, changeforest
 from numpy.typing import NDArray
 
-# Minimum length of a run. A shorter one has too few levels to estimate the scatter.
+# Minimum length of a run. A shorter run contains too few levels to estimate the scatter.
 LEAST_SECONDS = 3600
 # Minimum length of a level.
 LEVEL_SECONDS = 300
-# Minimum factor of a change. Smaller changes are not reported, however certain they are.
+# Minimum factor of a change. Smaller changes are not reported, even if they are certain.
 LEAST_FACTOR = 1.1
 # Length of the blocks. The method is applied to the mean of each block.
 _BLOCK_SECONDS = 30
-# Minimum gain of a change, in units of the scatter, divided by the logarithm of the number of blocks.
+# Minimum gain of a change: in units of the scatter, divided by the logarithm of the number of blocks.
 _PENALTY = 4.0
 # Factor from the median absolute deviation to the standard deviation of a normal distribution.
 _NORMAL = 1.4826
@@ -35,9 +35,9 @@ _NORMAL = 1.4826
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A change of level. Times are seconds of the series.
+    """A change of level. Times are in seconds from the start of the series.
 
-    :ivar at: time of the change, precise to about `_BLOCK_SECONDS`
+    :ivar at: time of the change, accurate to about `_BLOCK_SECONDS`
     :ivar begin: start of the level before the change; `end` is the end of the level after it
     :ivar before: level before the change, the median of means over `_BLOCK_SECONDS`
     :ivar after: level after the change, computed in the same way
@@ -51,7 +51,7 @@ class LevelChange:
 
 
 def changes(series: Sequence[float]) -> list[LevelChange]:
-    """Finds the changes in a series of seconds, in order. A series shorter than `LEAST_SECONDS` has no changes."""
+    """Finds the changes in a series of seconds, in chronological order. Ignores series shorter than `LEAST_SECONDS`."""
     if len(series) < LEAST_SECONDS:
         return []
     count = len(series) // _BLOCK_SECONDS
@@ -61,7 +61,7 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
     control = Control(minimal_relative_segment_length=least / count, minimal_gain_to_split=_PENALTY * math.log(count))
     found = changeforest((blocks / scatter).reshape(-1, 1), "change_in_mean", "sbs", control).split_points()
     ends = _worth_telling(blocks, [0, *map(int, found), count])
-    # Use medians: a block may contain seconds of two levels, and a short level may be found some blocks too long.
+    # Use medians, because a block may contain seconds of two levels, and a short level may be found too long.
     medians = [float(np.median(blocks[begin:end])) for begin, end in pairwise(ends)]
     return [
         LevelChange(*(each * _BLOCK_SECONDS for each in ends[place : place + 3]), *medians[place : place + 2])
@@ -70,9 +70,9 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
 
 
 def _scatter(blocks: NDArray[np.float64]) -> float:
-    """Returns the standard deviation of independent blocks whose means over a level would scatter like these.
+    """Returns the standard deviation of independent blocks whose means over a level would scatter as these do.
 
-    The largest result for three lengths counts, because a cycle of exactly one length does not show in its result.
+    The largest result for three lengths counts, because a result does not show cycles of exactly its own length.
     """
     level = LEVEL_SECONDS // _BLOCK_SECONDS
     found = [0.0]

@@ -20,7 +20,7 @@ class Second:
     failed: int
     records: int  # estimate: operations times batchsize; the summary has the exact count
     records_per_second: float
-    p99_ms: float | None  # over all successful operations; None without any
+    p99_ms: float | None  # over all successful operations; None if there are none
 
 
 @dataclass
@@ -28,21 +28,21 @@ class _Bin:
     """Sum of the intervals that begin in the same second."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    seconds: defaultdict[Path, float] = field(default_factory=lambda: defaultdict(float))  # covered time of each log
+    seconds: defaultdict[Path, float] = field(default_factory=lambda: defaultdict(float))  # time that each log covers
     latencies: Latencies = field(default_factory=Latencies)
 
 
 class IntervalTail:
-    """Reads the new intervals of running clients' logs: call `poll` about once per second.
+    """Reads the new intervals of running clients' logs. Call `poll` about once per second.
 
     Logs may appear late, end in an incomplete line, or not exist at all.
     """
 
-    # Seconds for which the display waits for the log of a client that is behind the others or has failed.
+    # Seconds that the display waits for the log of a client that is behind the others or has failed.
     PATIENCE_SECONDS = 3
 
     def __init__(self, folders: Sequence[Path], batchsize: int = 1) -> None:
-        """:param folders: folder of the run for each client
+        """:param folders: the run's folder of each client
         :param batchsize: number of records per operation (a property of the client)
         """
         self._folders = list(folders)
@@ -61,7 +61,7 @@ class IntervalTail:
         if not newest:
             return []
         complete = max(newest) - self.PATIENCE_SECONDS
-        # Once all clients have written, the seconds up to the newest one of the slowest client are complete.
+        # Once all clients have written, the seconds that the slowest client has written are complete.
         if {log.path.parent for log in self._logs.values() if log.newest is not None} == set(self._folders):
             complete = max(complete, min(newest))
         ready = sorted(second for second in self._bins if second <= complete)

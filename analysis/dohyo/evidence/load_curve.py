@@ -1,4 +1,4 @@
-"""Computes the progress of a load, the rows over time, which shows whether a system slows down as its tables grow.
+"""Computes the rows of a load over time. They show whether a system slows down as its tables grow.
 
 The histogram logs of all clients count the inserts of each second; see docs/method.md.
 """
@@ -13,10 +13,10 @@ from itertools import accumulate, pairwise
 from dohyo.evidence.hdr_log import Interval
 from dohyo.operations import is_call, is_failure
 
-# Minimum duration of a load for `slowdown`. The logs have one value per second: too few for tenths of a shorter load.
+# Minimum duration of a load for `slowdown`. With one value per second, the logs are too coarse for a shorter load.
 SHORTEST_SECONDS = 10.0
 TENTHS = 10
-# Inserts are counted in tenths of a second, because the clients' intervals begin some ms apart.
+# Inserts are counted in tenths of a second, because the clients' intervals begin a few ms apart.
 _BINS_PER_SECOND = 10
 
 
@@ -38,7 +38,7 @@ class LoadCurve:
 
 
 class Inserted:
-    """The number of inserts of all clients over time in a load, from their histogram logs."""
+    """Counts the inserts of all clients during a load over time, from their histogram logs."""
 
     def __init__(self) -> None:
         self._bins: defaultdict[int, float] = defaultdict(float)  # tenth of a second -> inserts
@@ -57,10 +57,10 @@ class Inserted:
             self._bins[position] += count
 
     def curve(self, rows: int | None, measured: float | None) -> LoadCurve | None:
-        """Returns the curve; None if it is not known.
+        """Returns the curve, or None if it is not known.
 
-        :param rows: number of inserted rows. Each operation counts for the same number of rows, although the last batch
-            may be smaller
+        :param rows: number of inserted rows. All operations count for equally many rows, although the last batch may be
+            smaller
         :param measured: duration of the slowest client in seconds
         """
         if not self._bins or not rows or not measured or measured < 0:
@@ -72,7 +72,7 @@ class Inserted:
             return None
 
         def at(share: float) -> float:
-            """Returns the time in seconds when this share was inserted, interpolated between the ends of two bins."""
+            """Returns the seconds until this share was inserted, interpolated between the ends of two bins."""
             wanted = share * inserted[-1]
             upper = max(1, bisect_left(inserted, wanted))
             low, high = inserted[upper - 1 : upper + 1]

@@ -1,7 +1,7 @@
-"""Writes and checks the manifest of a trial: a checksum for each file of its evidence, written when the trial ends.
+"""Writes and checks the manifest of a trial: the checksums of its evidence's files, written when the trial ends.
 
-The format is that of `sha256sum`, so that `cd raw/TRIAL && sha256sum -c manifest` checks the files, too. The manifest
-does not list state.json, which changes later and contains the checksum of the manifest itself.
+The format is that of `sha256sum`, so `cd raw/TRIAL && sha256sum -c manifest` also checks the files. The manifest does
+not list state.json, which changes later and contains the checksum of the manifest itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dohyo import folders
 
 FILE = "manifest"
 _NOT_LISTED = (FILE, "state.json")
-# Maximum number of files that are named; the others are only counted.
+# Maximum number of files that are named; any others are only counted.
 _MOST_NAMED = 20
 
 
@@ -29,11 +29,11 @@ def write(trial: Path) -> str:
 
 
 def problems(trial: Path, checksum: str | None) -> list[str]:
-    """Returns the changes since the trial ended as `path: what`, with paths relative to the trial's folder.
+    """Returns what changed since the trial ended, as `path: what`, with paths relative to the trial's folder.
 
     The list is empty for a trial without a manifest: an earlier version recorded it, or it has not ended.
 
-    :param checksum: checksum of the manifest according to state.json; None if that has none
+    :param checksum: checksum of the manifest according to state.json; None if state.json does not contain it
     """
     try:
         content = (trial / FILE).read_bytes()
@@ -51,23 +51,23 @@ def problems(trial: Path, checksum: str | None) -> list[str]:
     ]
     wrong += [f"{name}: was added after the trial" for name in files if name not in listed]
     more = len(wrong) - _MOST_NAMED
-    return wrong if more <= 1 else [*wrong[:_MOST_NAMED], f"{more} more files: are missing, changed or added"]
+    return wrong if more <= 1 else [*wrong[:_MOST_NAMED], f"{more} more files: were changed or added, or are missing"]
 
 
 def is_there(trial: Path) -> bool:
-    """Returns whether a trial has a manifest; False if its folder cannot be read."""
+    """Returns whether a trial has a manifest, or False if its folder cannot be read."""
     with suppress(OSError):
         return (trial / FILE).exists()
     return False
 
 
 def checksum(file: Path) -> str:
-    """Returns the SHA-256 of a file; an empty string if it is missing."""
+    """Returns the SHA-256 of a file, or an empty string if the file is missing."""
     return _checksum(file) if file.is_file() else ""
 
 
 def _files(trial: Path) -> dict[str, Path]:
-    """Returns the files of a trial's evidence by name, as `sha256sum` escapes it, in sorted order."""
+    """Returns the files of a trial's evidence in sorted order, by their names as `sha256sum` escapes them."""
     found = [Path(folder, name) for folder, _, names in os.walk(trial) for name in names]
     by_name = {str(path.relative_to(trial)): path for path in sorted(found)}
     return {

@@ -1,9 +1,9 @@
 """Computes the latencies of all clients of a run over time: percentiles and a heat map for each time slot.
 
-All successful operations count; a READ-MODIFY-WRITE counts as its READ and its UPDATE. Memory is bounded, whatever the
-number of clients and the length of the run. A slot is a second long. If there are more than `MOST_SLOTS` slots, their
-length doubles until there are fewer. A slot merges eight neighbouring counters of the logs' histograms, so that its
-percentiles are at most 0.8 % too high. (`hdr_log.Latencies` computes those of the whole run with full precision.)
+All successful operations count; a READ-MODIFY-WRITE counts as its READ and its UPDATE. Memory is bounded for any number
+of clients and any length of the run. A slot is one second long; if there are more than `MOST_SLOTS` slots, their length
+is doubled. A slot merges groups of eight neighbouring counters of the logs' histograms, so its percentiles are at most
+0.8 % too high. (`hdr_log.Latencies` computes percentiles of the whole run with full precision.)
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 from dohyo.evidence.hdr_log import Counters, Integers, Interval, divided, rank, standard_layout
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 
-# Maximum number of slots: about the width of a screen in pixels. Half an hour has one slot per second. A slot takes
-# 4 to 20 kB of memory.
+# Maximum number of slots: about the width of a screen in pixels, or half an hour at one slot per second. A slot takes 4
+# to 20 kB of memory.
 MOST_SLOTS = 1800
 # Rows of a heat map. The upper end of a row is 19 % above its lower end, or one counter of a slot if that is more.
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
-_SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times as fast as it divides
+_SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times faster than it divides
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Slot:
 
     :ivar start: seconds after the start of the logs
     :ivar seconds: length of the slot
-    :ivar operations: number of operations that ended in the slot; intervals of several seconds are divided evenly
+    :ivar operations: number of operations that ended in the slot; intervals of several seconds are spread evenly
     :ivar percentiles_ms: latencies by percentile (0..100)
-    :ivar heat: number of operations for each row of the heat map, see `heat_row_ms`
+    :ivar heat: number of operations for each row of the heat map; see `heat_row_ms`
     """
 
     start: float
@@ -47,7 +47,7 @@ class Slot:
 
 
 class OverTime:
-    """Adds up the histogram logs of all clients in time slots."""
+    """Sums the histogram logs of all clients for each time slot."""
 
     def __init__(self, most_slots: int = MOST_SLOTS, *, intended: bool = False) -> None:
         """:param most_slots: maximum number of slots
@@ -56,7 +56,7 @@ class OverTime:
         self._most = most_slots
         self._intended = intended
         self._seconds = 1  # length of a slot
-        self._slots: defaultdict[int, Counters] = defaultdict(Counters)  # each counter merges eight of the logs
+        self._slots: defaultdict[int, Counters] = defaultdict(Counters)  # sums of eight counters of the logs
 
     def add(self, operation: str, interval: Interval) -> None:
         """Adds one interval of a client's log."""
@@ -67,7 +67,7 @@ class OverTime:
         if not interval.histogram.total or not covered:
             return
         found = interval.histogram.converted(standard_layout())
-        # Give the remainders of the counters to different seconds; otherwise one would receive all slow operations.
+        # Distribute the counters' remainders over the seconds; otherwise one second would receive all slow operations.
         parts = divided(found.counts, len(covered), np.arange(len(found.counts)) % len(covered))
         for second, counts in zip(covered, parts, strict=True):
             self._slots[second // self._seconds].add(found.indexes >> _SHIFT, counts, int(counts.sum()))
@@ -131,7 +131,7 @@ def _highest_us(index: int) -> int:
 
 @cache
 def _heat_rows() -> Integers:
-    """Returns for each counter of a slot the row of the heat map that contains its highest latency."""
+    """Returns, for each counter of a slot, the row of the heat map that contains its highest latency."""
     highest = [_highest_us(index) for index in range(standard_layout().counts_len // _NEIGHBOURS + 1)]
     doublings = np.log2(np.array(highest) + 1.0)
     return np.ceil(np.round(doublings * HEAT_ROWS_PER_DOUBLING, 6)).astype(np.int64)
@@ -139,6 +139,6 @@ def _heat_rows() -> Integers:
 
 @cache
 def _heat_ends_us() -> dict[int, tuple[int, int]]:
-    """Returns both ends of each row that contains counters. Low rows, narrower than a counter, may contain none."""
+    """Returns both ends of each row that contains counters. Low rows may be narrower than a counter, and empty."""
     highest = {int(row): _highest_us(index) + 1 for index, row in enumerate(_heat_rows())}
     return dict(zip(highest, pairwise([0, *highest.values()]), strict=True))

@@ -1,7 +1,7 @@
-"""Reads JSON files that Dohyo's programs wrote into records, which declare the fields that are read and their types.
+"""Reads JSON files that Dohyo's programs wrote. The result is a record, which declares the fields and their types.
 
-A file may be from an earlier version, damaged, or malicious. A field that is missing or null has its default. A value
-of another type is ignored with a warning that names file, field and value; the other fields are used.
+A file may be from an earlier version, damaged, or malicious. A field that is missing or null has its default value. A
+value of another type is ignored with a warning that names the file, the field and the value; the other fields are used.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from dohyo.scenario import faults, properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import LOAD, PROBE, RUN
 
-# Length of a window in seconds; at most a year, as for maxexecutiontime. Evaluating a longer one would take hours.
+# Length of a window in seconds; at most a year, as in maxexecutiontime. To evaluate a longer one would take hours.
 Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
-# Type of a value that is shown as written.
+# Type of a value that is shown exactly as it was written.
 Said = str | int | float | bool
-# Version of the evidence, `format` in experiment.json. Version 1 did not write it.
+# Version of the evidence's format: `format` in experiment.json. Version 1 did not write it.
 FORMAT = 2
 
 R = TypeVar("R", bound=Struct)
-# Function that receives a complaint `field is value: why`.
+# Function that receives a complaint of the form `field is value: why`.
 Complain = Callable[[str], object]
 
 
 def read(path: Path, record: type[R], warn: Warn) -> R:
-    """Reads a file. Missing fields have their defaults, also if the file is missing.
+    """Reads a file. Missing fields have their default values, as do all fields of a missing file.
 
     :param warn: receives `path: field is value: why` for each value that is ignored
     """
@@ -48,13 +48,13 @@ def read(path: Path, record: type[R], warn: Warn) -> R:
 
 
 def decoded(content: Any, record: type[R], complain: Complain) -> R:
-    """Converts the content of a file to a record. Missing fields have their defaults."""
+    """Converts the content of a file to a record. Missing fields have their default values."""
     found = _part(content, record, complain, "")
     return record() if found is UNSET else found
 
 
 def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
-    """Converts a value to a type, and leaves out parts of a wrong type. Returns UNSET if nothing is left."""
+    """Converts a value to a type. Leaves out parts of a wrong type, and returns UNSET if nothing remains."""
     try:
         return msgspec.convert(content, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -77,7 +77,7 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
         return kind(**{name: part for name, part in parts.items() if part is not UNSET})
     if isinstance(content, dict) and get_origin(kind) is dict:
         of = get_args(kind)[1]
-        # An entry of a wrong type becomes None if that is allowed: if it were missing, sums would be too small.
+        # An entry of a wrong type becomes None if that is allowed: sums would be too small if it were missing.
         unknown = None if NoneType in get_args(of) else UNSET
         values = {
             key: UNSET if value is None else _part(value, of, complain, inside + key) for key, value in content.items()
@@ -148,9 +148,9 @@ class ClientReport(Struct, frozen=True):
 
 
 class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.of", "loop": "client.loop"}):
-    """Properties, with their defaults, that the summary uses or compares with the clients' reports.
+    """The properties that the summary uses or compares with the clients' reports, with their defaults.
 
-    :ivar threads_of: "each" if threadcount is the number of threads of each client; "all" if it is that of all clients
+    :ivar threads_of: "each" if threadcount is the number of threads of each client; "all" if it is their sum
     """
 
     recordcount: Whole | None = None
@@ -171,7 +171,7 @@ class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.o
 
     @property
     def records(self) -> int | None:
-        """Returns the number of records to load; None if it is not known."""
+        """Returns the number of records to load, or None if it is not known."""
         return self.insertcount or (None if self.recordcount is None else self.recordcount - self.insertstart)
 
 
@@ -190,29 +190,29 @@ class PhaseSettings(Struct, frozen=True):
 
     @property
     def workload(self) -> WorkloadSettings:
-        """Returns the phase's own properties; defaults if it has none."""
+        """Returns the phase's own properties, or the defaults if it has none."""
         return self.properties or WorkloadSettings()
 
     @property
     def asked_faults(self) -> str | None:
-        """Returns the faults that are planned for the phase's runs; None without faults."""
+        """Returns the faults that are planned for the phase's runs, or None if there are none."""
         return None if self.faults == faults.NONE else self.faults
 
     @property
     def not_found_limit(self) -> float:
-        """Returns the share of the records that may be missing. The property's default applies if it is not set."""
+        """Returns the share of the records that may be missing: `maxnotfoundrate`, or its default if it is not set."""
         known = properties.find("maxnotfoundrate")
         return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((known and known.default) or 0)
 
 
 class TurnSettings(Struct, frozen=True):
-    """Turns of trials whose servers were up at the same time. `order` names the trial of each turn."""
+    """The turns of trials whose servers ran at the same time. `order` names the trial of each turn."""
 
     order: list[str] = []
 
 
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
-    """A trial's trial.json, which the package `planning` writes, without the variables of the systems."""
+    """A trial's trial.json, which the package `planning` writes. The variables of the systems are left out."""
 
     system: str | None = None
     name: str | None = None
@@ -251,9 +251,9 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
         return {key: str(value) for key, value in self.point.items()}
 
     def phase(self, name: str) -> PhaseSettings:
-        """Returns the settings of a phase, of the load, or of the probes of a search.
+        """Returns the settings of a phase, the load, or the probes of a search.
 
-        The trial's settings apply where a phase has none. Probes have the settings of the last phase, at other target
+        If a phase lacks a setting, the trial's setting applies. Probes use the last phase's settings, at other target
         rates.
         """
         if name == PROBE:
@@ -287,7 +287,7 @@ class TrialState(Struct, frozen=True):
 class FaultOnHost(Struct, frozen=True):
     """A fault on one host.
 
-    :ivar at: start in seconds of the window, by the controller's clock
+    :ivar at: start in seconds of the window, on the controller's clock
     """
 
     at: Number | None = None
@@ -295,11 +295,11 @@ class FaultOnHost(Struct, frozen=True):
 
 
 class FaultEvent(Struct, frozen=True):
-    """A fault, or an event that ended one, see docs/faults.md.
+    """A fault, or an event that ended a fault; see docs/faults.md.
 
-    :ivar target: requested target; the host if the event undid a fault at the end of the run
+    :ivar target: requested target; for an event that undid a fault at the end of the run, the host
     :ivar planned: requested start in seconds of the window; None if the event undid a fault at the end of the run
-    :ivar began: start in seconds of the window by the controller's clock; None if the event was not carried out
+    :ivar began: start in seconds of the window, on the controller's clock; None if the event was not carried out
     """
 
     kind: str = ""
@@ -312,7 +312,7 @@ class FaultEvent(Struct, frozen=True):
 class Faults(Struct, frozen=True):
     """The faults of a run.
 
-    :ivar window_began: start of the window in seconds since 1970 by the controller's clock; `window_ended` is its end
+    :ivar window_began: start of the window in seconds since 1970, on the controller's clock; `window_ended` is its end
     :ivar whole: time at which all servers were ready again, in seconds of the window; None if not known
     """
 
@@ -344,7 +344,7 @@ class CountedRows(Struct, frozen=True):
 
 
 class ReadBack(Struct, frozen=True):
-    """conditions.json, without the conditions themselves, which `dohyo.summary.conditions` declares."""
+    """conditions.json except for the conditions themselves, which `dohyo.summary.conditions` declares."""
 
     title: str | None = None
     tuned: dict[str, Said | list[Said]] = {}
@@ -354,11 +354,11 @@ class ReadBack(Struct, frozen=True):
     differences: list[str] = []
     exceeded: dict[str, Said] = {}  # condition → requested value, where the server can only provide a stricter one
     notes: list[str] = []
-    usd_per_hour: dict[str, Said | None] = {}  # price of each host; inventories may state numbers, text or nothing
+    usd_per_hour: dict[str, Said | None] = {}  # price of each host; inventories may state a number, a string or nothing
 
 
 class CanaryReading(Struct, frozen=True):
-    """A figure of a host, as the canary measured it in each time slice."""
+    """A figure that the canary measured on a host in each time slice."""
 
     name: str = ""
     of: str | None = None
@@ -367,7 +367,7 @@ class CanaryReading(Struct, frozen=True):
 
 
 class CanaryPart(Struct, frozen=True):
-    """The measurements on a host, or of the network from it to other hosts; `problems` explains missing ones."""
+    """The measurements of a host, or of the network from it to other hosts. `problems` says why some are missing."""
 
     figures: list[CanaryReading] = []
     problems: list[str] = []
@@ -393,7 +393,7 @@ class PlannedFacts(Struct, frozen=True):
 
 
 class ExperimentFacts(Struct, frozen=True):
-    """An experiment's experiment.json. Each field may be missing."""
+    """An experiment's experiment.json. Any field may be missing."""
 
     format: Whole = 1
     id: str | None = None

@@ -1,6 +1,6 @@
-"""Reads the result lines of a YCSB client, which `TextMeasurementsExporter` writes, and Dohyo's additional ones.
+"""Reads the result lines that YCSB's `TextMeasurementsExporter` writes, including the lines that Dohyo's client adds.
 
-A log may be cut off anywhere. Other lines are skipped. Result lines that cannot be read are reported, never guessed.
+A log may be cut off anywhere. Other lines are skipped. Result lines that cannot be read are reported, not guessed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dohyo.evidence.json_values import Number, Whole
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, calls, is_call, is_known, operation, outcome
 
-# Statuses that mean success; YCSB before 0.2 writes numbers. NOT_FOUND means neither success nor error.
+# Statuses that mean success; YCSB before 0.2 writes numbers. NOT_FOUND is neither a success nor an error.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
 NOT_FOUND = "NOT_FOUND"
 
@@ -31,7 +31,7 @@ _RESULT = re.compile(rf"(?:^|[\s|]){RESULT}")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
 _PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
 _LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
-_BUCKET = re.compile(r">?\d+")  # in results of measurementtype=histogram, timeseries, and of verbose histograms
+_BUCKET = re.compile(r">?\d+")  # in results of measurementtype=histogram and timeseries, and in verbose histograms
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
 _MOST = 10**18
 # YCSB's own statuses; bindings may have others.
@@ -49,7 +49,7 @@ _STATUSES = frozenset(
 )
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
 
-# Explanation of a wrong count: stock YCSB counts a client's operations in 32 bits.
+# Reason for a wrong count: stock YCSB counts a client's operations in 32 bits.
 OVERFLOW = "a 32-bit counter has overflowed"
 _NEGATIVE = re.compile(r"-\d[\d.E]*")
 _NEVER_NEGATIVE = frozenset({"RunTime(ms)", "Throughput(ops/sec)", "Operations", "Total Operations", "Records"})
@@ -58,7 +58,7 @@ _BUCKET_US = 1000.0  # tolerance: percentiles and maxima may be rounded to bucke
 
 
 class Operation(Struct, rename={"returns": "statuses"}):
-    """The result lines of one operation type. A value is None if the log has no such line. Times are in µs.
+    """The result lines of one operation type. A value is None if its line is missing in the log. Times are in µs.
 
     client.json contains only `operations`, `records` and `statuses`.
     """
@@ -94,12 +94,12 @@ class ResultLog:
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether the log contains nothing that is from YCSB."""
+        """Returns whether the log contains no output of YCSB."""
         return not self.has_results
 
     @property
     def overall_operations(self) -> int | None:
-        """Returns the number of operations of all types. It includes failed ones for the stock client only.
+        """Returns the number of operations of all types. For the stock client, it includes failed operations.
 
         The stock client prints only the rate, which is exactly 1000 · operations / runtime.
         """
@@ -116,7 +116,7 @@ class ResultLog:
 
     @property
     def counted(self) -> int:
-        """Returns the number of attempted operations, added up over the operation types."""
+        """Returns the number of attempted operations, summed over the operation types."""
         return calls({name: of.operations or 0 for name, of in self.operations.items()})
 
     @property
@@ -129,9 +129,9 @@ Log = TypeVar("Log", bound=ResultLog)
 
 
 def read_results(path: Path, warn: Warn) -> ResultLog | None:
-    """Reads the last run in a file of result lines; returns None if the file contains no run.
+    """Reads the last run in a file of result lines. Returns None if the file contains no run.
 
-    :param warn: receives each problem as `file:line: what`; no content of the file raises an error
+    :param warn: receives each problem as `file:line: what`; bad content never raises an error
     """
     warn = limited(path, warn)
     reader = ResultReader(path, warn, ResultLog)
@@ -163,17 +163,17 @@ class ResultReader(Generic[Log]):
         return self._logs[-1]
 
     def damaged(self) -> None:
-        """Records that the file cannot be read to its end."""
+        """Notes that the file cannot be read to its end."""
         self._is_damaged = True
 
     def read(self, number: int, line: str) -> None:
         """Reads the next line."""
         self._number, self._line = number, line
-        if line.endswith("\n"):  # `finish` handles a last line without a newline
+        if line.endswith("\n"):  # `finish` handles the last line if it has no newline
             self._understand(line)
 
     def finish(self) -> list[Log]:
-        """Ends the file, and returns the logs of all runs in it, in order."""
+        """Handles the end of the file. Returns the logs of all runs in the file, in order."""
         self._end(self._line if not self._line.endswith("\n") else "")
         if self._is_damaged and not self._log.is_empty:
             self._log.cut = self._log.cut or "the file is damaged"
@@ -183,7 +183,7 @@ class ResultReader(Generic[Log]):
         return found
 
     def _end(self, half: str) -> None:
-        """Reports the last line if it ends without a newline, because a number in it may be cut off."""
+        """Reports a last line that does not end with a newline, because a number in it may be cut off."""
         if half.strip() and not self._log.is_empty:
             self._cut("the last line has no newline and is left out")
 
@@ -203,11 +203,11 @@ class ResultReader(Generic[Log]):
             self._logs.append(self._new(self._path, self._number))
 
     def _understand(self, line: str) -> bool:
-        """Reads a result line, or reports an incomplete one. Returns False for other lines."""
+        """Reads a result line, or reports that it is incomplete. Returns False for other lines."""
         if (result := _RESULT.search(line)) is not None and "], " not in line[: result.start(1)]:
             self._result(result[1], result[2].strip(), result[3])
         elif _RESULT_START.match(line):
-            self._complain(f"not a whole result line: {line.strip()[:80]!r}")
+            self._complain(f"incomplete result line: {line.strip()[:80]!r}")
         else:
             return False
         return True
@@ -235,7 +235,7 @@ class ResultReader(Generic[Log]):
         log = self._log
         if measurement == "RunTime(ms)":
             runtime = decimal_or_fail(value)
-            # An identical line belongs to the same run: its output was collected twice.
+            # An identical line belongs to the same run, whose output was collected twice.
             has_overall = log.runtime_ms is not None and log.throughput is not None
             if log.operations or has_overall or log.runtime_ms not in (None, runtime):
                 self._next_log()
@@ -259,13 +259,13 @@ class ResultReader(Generic[Log]):
             return  # a measurement that Dohyo does not use
         if _contradicts(self._log.operations.get(name, known), known):
             if not self._log.is_whole:
-                self._doubt(f"[{name}], {measurement} was given before with another value: lines of two runs are mixed")
+                self._doubt(f"[{name}], {measurement} appears before with another value: lines of two runs are mixed")
                 return
-            self._next_log()  # the beginning of the next run is cut off
+            self._next_log()  # the start of the next run is cut off
         _fill(self._log.operations.setdefault(name, Operation()), measurement, value)
 
     def _check(self, log: Log) -> None:
-        """Checks that the numbers add up. Otherwise a log that was cut off between two lines would seem complete."""
+        """Checks that the numbers add up. Otherwise, a log that is cut off between two lines would seem complete."""
         if not log.has_results:
             return
         _leave_out_views(log.operations)
@@ -278,7 +278,7 @@ class ResultReader(Generic[Log]):
         for name, of in log.operations.items():
             if not is_call(name) or "-" in name:
                 continue  # READ-MODIFY-WRITE, READ-FAILED, Intended-READ… may have no return codes
-            # Each record has a return code, so that each operation has at least one, whether it succeeded or not.
+            # There is a return code for each record, so each operation has at least one, whether or not it succeeded.
             outcomes = [each for each in log.operations if each == name or each.startswith(f"{name}-")]
             attempted = sum(log.operations[each].operations or 0 for each in outcomes if READ_MODIFY_WRITE not in each)
             codes = sum(of.returns.values())
@@ -287,7 +287,7 @@ class ResultReader(Generic[Log]):
                 of.returns.clear()
         self._incomplete(log, why or _breaks_off(log.operations))
         if log.cut and log.operations:
-            # Return codes of the last operation type may be missing, such as those of errors.
+            # Some return codes of the last operation type may be missing, such as those of errors.
             log.operations[list(log.operations)[-1]].returns.clear()
 
     def _incomplete(self, log: Log, why: str | None) -> None:
@@ -300,7 +300,7 @@ class ResultReader(Generic[Log]):
         found = []
         if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
             found.append(
-                f"[OVERALL] states {log.overall_operations:,} operations, the types {log.counted:,}: {OVERFLOW}"
+                f"[OVERALL] states {log.overall_operations:,} operations, but the types {log.counted:,}: {OVERFLOW}"
             )
         for name, of in log.operations.items():
             if of.mean_us is not None and of.max_us is not None and of.mean_us > of.max_us + _BUCKET_US:
@@ -319,7 +319,7 @@ class ResultReader(Generic[Log]):
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:
-    """Stores one measurement; ignores an unknown one. Raises ValueError if the value is not a number."""
+    """Stores one measurement, or ignores it if it is unknown. Raises ValueError if the value is not a number."""
     if measurement in ("Operations", "Total Operations"):
         into.operations = whole_number(value)
     elif measurement == "Records":
@@ -341,7 +341,7 @@ def _fill(into: Operation, measurement: str, value: str) -> None:
 
 
 def _leave_out_views(operations: dict[str, Operation]) -> None:
-    """Removes types such as READ-COMB, whose suffix is not a status, because they count operations of READ again."""
+    """Removes types such as READ-COMB, whose suffix is not a status, because they count operations of READ twice."""
     for name in list(operations):
         of, status = outcome(name) or ("", "FAILED")
         if status not in _STATUSES and status not in operations.get(of, Operation()).returns:
@@ -349,7 +349,7 @@ def _leave_out_views(operations: dict[str, Operation]) -> None:
 
 
 def _breaks_off(operations: dict[str, Operation]) -> str | None:
-    """Returns which lines of the last operation type are missing, by comparison with other types; None if none is."""
+    """Returns which lines of the last operation type are missing, compared with other types, or None."""
     *others, last = operations or [""]
     if not others or not operations[last].operations:
         return None
@@ -362,14 +362,14 @@ def _breaks_off(operations: dict[str, Operation]) -> str | None:
     lost = (
         any(each.mean_us is not None for each in complete) and of.mean_us is None,
         any(each.max_us is not None for each in complete) and of.max_us is None,
-        # With measurementtype=histogram, percentiles are missing if too many latencies are beyond the last bucket.
+        # With measurementtype=histogram, percentiles are missing if too many latencies exceed the last bucket.
         not of.whole_milliseconds and any(each.percentiles_us.keys() - of.percentiles_us.keys() for each in complete),
     )
     return f"result lines of {last} are missing" if any(lost) else None
 
 
 def _contradicts(old: Operation, new: Operation) -> bool:
-    """Returns whether `new`, which contains one measurement, differs from `old` in it."""
+    """Returns whether the only measurement in `new` differs from that in `old`."""
     pairs: list[tuple[object, object]] = [
         (old.operations, new.operations),
         (old.records, new.records),
@@ -395,21 +395,21 @@ def failures(returns: Mapping[str, int]) -> int:
 
 
 def whole_number(value: str) -> int:
-    """Parses a whole number of at most 18 digits, also in the formats of older clients (`10110.0`, `1.0E7`)."""
+    """Parses a whole number of at most 18 digits. Accepts the formats of older clients (`10110.0`, `1.0E7`)."""
     if not _NUMBER.fullmatch(value) or not (number := Decimal(value)) < _MOST or number != int(number):
         raise ValueError(f"{value[:40]!r} is not a count")
     return int(number)
 
 
 def _half_digit(value: str) -> float:
-    """Returns the largest error of a rounded number: half of its last digit, or 0 if Java printed all digits."""
+    """Returns the largest rounding error of a number: half of its last digit, or 0 if Java printed all digits."""
     _, _, decimals = value.partition(".")
     is_of_java = len(decimals) > 6 or decimals == "0" or not value.replace(".", "").isdecimal()
     return 0.0 if is_of_java else 0.5 * 0.1 ** len(decimals)
 
 
 def decimal(value: str) -> float | None:
-    """Parses a decimal number; returns None for NaN and infinity, which Java prints if there were no operations."""
+    """Parses a decimal number. Returns None for NaN and infinity, which Java prints if there were no operations."""
     return None if value in _NO_VALUE else decimal_or_fail(value)
 
 

@@ -1,4 +1,4 @@
-"""Checks that at the end of a trial the tables contain the rows of the load and of all inserts of the runs."""
+"""Checks that the tables contain the rows of the load and of all inserts of the runs at the end of a trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dohyo.evidence.records import ClientReport
 def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple[str, ClientReport]]) -> str | None:
     """Compares the rows that the servers counted with the acknowledged inserts.
 
-    Each acknowledged insert must exist; one that failed or timed out may exist. The expected number is thus a range.
+    Each acknowledged row must exist, but rows of failed inserts may also exist. The expected number is thus a range.
 
     :param loaded: number of records that the load inserted
     :param rows: number of rows in each table, as the servers counted them (`counted.json`)
@@ -24,7 +24,7 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     uncertain = passed = 0
     silent = False
     for host, report in reports:
-        # A client that failed has not reported its inserts, so that there is no upper bound.
+        # A client that failed has not reported its inserts, so there is no upper bound.
         silent |= report.inserted is None
         used[host] = max(used.get(host, 0), report.inserted or 0)
         uncertain += report.unacknowledged_inserts or 0

@@ -1,4 +1,4 @@
-"""Adds up the counts of clients and repeats for each operation type, and computes the rows of the results."""
+"""Sums the counts of clients and repeats for each operation type, and computes the rows of the results."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Run:
     """
 
     seconds: float | None = None  # measured window of the slowest client
-    operations: int | None = None  # all types together, without failed operations
+    operations: int | None = None  # of all types, without failed operations
     records: int | None = None
-    server_cpu_seconds: float | None = None  # user and system, in the measured window
+    server_cpu_seconds: float | None = None  # user and system time in the measured window
     client_cpu_seconds: float | None = None
     by_operation: dict[str, Operation] = field(default_factory=dict)
     percentiles_ms: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Run:
 
 
 def together(clients: Sequence[Run]) -> Run:
-    """Adds up the clients of one run. A value that one client does not report is unknown in the sum."""
+    """Sums the totals of the clients of one run. A total that one client does not report is unknown in the sum."""
     seconds = [client.seconds for client in clients if client.seconds is not None]
     parts: dict[str, list[Operation]] = {}
     for client in clients:
@@ -61,10 +61,10 @@ def together(clients: Sequence[Run]) -> Run:
 
 
 def merge(parts: Sequence[Operation]) -> Operation:
-    """Adds up the counts of one operation type over several clients or repeats.
+    """Sums the counts of one operation type over several clients or repeats.
 
-    A value that one part does not report is unknown in the sum. Percentiles cannot be added, and are kept only if there
-    is a single part.
+    A count that one part does not report is unknown in the sum. Percentiles cannot be added: they are kept only if
+    there is a single part.
     """
     if len(parts) == 1:
         return structs.replace(parts[0])
@@ -85,7 +85,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
 
 
 def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Adds up the counts of each name over all parts."""
+    """Sums the counts of each name over all parts."""
     result: Counter[str] = Counter()
     for part in parts:
         result.update(part)
@@ -96,8 +96,8 @@ def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *,
     """Returns one row per operation type, [OVERALL] first.
 
     A rate is the geometric mean of the repeats' rates (operations of all clients / measured seconds), with its interval
-    over the repeats. Latencies are from `latencies` (merged over all clients and repeats) if these contain exactly the
-    operations that the result lines count. Otherwise they are from the result lines, as far as `merge` keeps them.
+    over the repeats. Latencies come from `latencies` (merged over all clients and repeats) if these contain exactly the
+    operations that the result lines count. Otherwise they come from the result lines, as far as `merge` keeps them.
     """
     names = sorted({name for run in runs for name in run.by_operation} | set(latencies), key=order)
     result = [_overall(phase, runs)]
@@ -106,7 +106,7 @@ def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *,
         known = [operation for operation in per_run if operation is not None]
         merged = merge(known) if known else Operation(operations=latencies[name].count)
         errors, not_found = _failures(merged.returns)
-        # A repeat without result lines of an operation type had no such operations.
+        # If a repeat has no result lines for an operation type, it had no such operations.
         ops = _rates([0 if each is None else each.operations for each in per_run], runs)
         records = _rates([0 if each is None else records_of(name, each) for each in per_run], runs)
         row = replace(
@@ -146,7 +146,7 @@ def sampled(
     p99_ms: Sequence[float] = (),
     p50_ms: Sequence[float] = (),
 ) -> Row:
-    """Adds to a row the geometric means of its samples, which are rounds or runs, with their intervals.
+    """Adds the geometric means of a row's samples (rounds or runs) and their intervals to the row.
 
     :param ops: operations per second of each sample
     :param records: records per second of each sample
@@ -180,14 +180,14 @@ def sampled(
 
 
 def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
-    """Returns the rates in operations per second, without operations that found nothing: the mean, then each sample.
+    """Returns the mean and each sample of the rate in operations per second, without operations that found nothing.
 
     :param rows: rows of all operation types
-    :param overall: row of all operations together
+    :param overall: row of all operation types together
     """
     rates = [overall.ops_per_second or 0.0, *overall.ops_per_second_samples]
     for row in rows:
-        # Leave out READ-MODIFY-WRITE: what it did not find counts in READ already.
+        # Leave out READ-MODIFY-WRITE: READ already counts the records that were not found.
         is_one = is_call(row.operation) and not row.operation.startswith(READ_MODIFY_WRITE)
         if (row.phase, row.discarded) == (overall.phase, overall.discarded) and is_one and is_not_found(row.operation):
             found_nothing = [row.ops_per_second or 0.0, *row.ops_per_second_samples]
@@ -198,9 +198,9 @@ def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
 def interval(
     samples: Sequence[float], confidence: float, least: float, shown: float | None = None
 ) -> tuple[float | None, float | None]:
-    """Returns the interval of the geometric mean of the samples; (None, None) if it is not known.
+    """Returns the interval of the samples' geometric mean, or (None, None) if it is not known.
 
-    :param least: minimum factor by which the interval extends to either side
+    :param least: minimum factor by which the interval extends in either direction
     :param shown: value that is shown with the interval and must be within it; by default the geometric mean
     """
     estimate = statistics.logarithms(samples, confidence)
@@ -213,7 +213,7 @@ def interval(
 
 
 def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:
-    """Adds to a row the rates and percentiles of its runs, with intervals."""
+    """Adds the rates and percentiles of a row's runs, with their intervals, to the row."""
     p50_ms, p99_ms = (
         [of[row.operation] for run in runs if row.operation in (of := run.percentiles_ms.get(name, {}))]
         for name in ("p50_ms", "p99_ms")
@@ -224,7 +224,7 @@ def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Seque
 
 
 def counted(row: Row, operations: Sequence[int | None]) -> Row:
-    """Adds to a row the resolution of its rates: 1 / the smallest number of operations in any round or run.
+    """Adds the resolution of a row's rates to the row: 1 / the smallest number of operations in a round or run.
 
     :param operations: number of operations in each round or run
     """
@@ -250,7 +250,7 @@ def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
 def records_of(name: str, operation: Operation) -> int | None:
     """Returns the number of successful records of an operation type.
 
-    There is one return code per record, but only one per SCAN: a separate result line states the records of SCANs.
+    Return codes count records, except that a SCAN has only one: a separate result line states the records of SCANs.
     """
     if name.startswith("SCAN") or not operation.returns:
         return operation.records
@@ -258,12 +258,12 @@ def records_of(name: str, operation: Operation) -> int | None:
 
 
 def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
-    """Returns the numbers of records with errors and of records not found. Both are None if no status is known."""
+    """Returns the number of records with errors and the number not found. Both are None if no status is known."""
     return (failures(returns), returns.get(NOT_FOUND, 0)) if returns else (None, None)
 
 
 def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:
-    """Returns the rate of each run: its count per second; [] if a count or a duration is not known."""
+    """Returns the rate of each run, its count per second, or [] if a count or a duration is not known."""
     rates = [count / run.seconds for count, run in zip(counts, runs, strict=True) if count is not None and run.seconds]
     return rates if len(rates) == len(runs) else []
 

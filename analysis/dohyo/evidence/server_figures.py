@@ -8,14 +8,14 @@ its figures do not depend on the checkout that reads them. For example:
       keys: "*:name=PendingTasks,type=Compaction Value"
       note: compactions still pending at the end
 
-`file` may contain wildcards if each server of a host has a file.
-A figure is the sum of the values that match `keys` (one pattern or several, with `*` for anything), minus the sum of
-`less`, divided by the sum of `per`, times `scale`. All but `keys` are optional. With `take: max` it is the largest
-value instead of the sum, for values such as percentiles that cannot be added. With a `note` the report names every host
-on which the figure is not 0. With `counter: true` the values grow from the start of the server, and the figure of a run
-is their growth in the run; otherwise it is the value after the run. `absent` is the value for a file without the keys,
-because some servers leave out counters that are 0. The end of a name gives the unit: `_bytes`, `_ms`, `_seconds`,
-`_ratio` (0 to 1). Other names are counts.
+`file` may contain wildcards if each server on a host has its own file. A figure is the sum of the values that match
+`keys` (one pattern or several, with `*` for anything), minus the sum of `less`, divided by the sum of `per`, times
+`scale`. All of these except `keys` are optional. With `take: max` the figure is the largest value instead of the sum,
+for values such as percentiles that cannot be added. With a `note` the report names every host on which the figure is
+not 0. With `counter: true` the values count from the start of the server, and the figure of a run is their growth in
+the run; otherwise it is the value after the run. `absent` is the value for a file without the keys, because some
+servers leave out counters that are 0. The end of a figure's name gives the unit: `_bytes`, `_ms`, `_seconds`, `_ratio`
+(0 to 1). Other names are counts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NAMED = re.compile(r"[\w.\[\]-]+=")
 
 @dataclass(frozen=True)
 class Values:
-    """The values from which a figure is computed, for one host or several."""
+    """The values of one host or several from which a figure is computed."""
 
     keys: list[float] = field(default_factory=list)
     less: list[float] = field(default_factory=list)
@@ -52,14 +52,14 @@ class Values:
 class Keys:
     """Patterns of keys, in which `*` stands for anything. A key must match one of them.
 
-    They are not regular expressions, because they may be untrusted, and some expressions take hours on a long key.
+    They are not regular expressions: untrusted expressions could take hours to match a long key.
     """
 
     def __init__(self, patterns: Any) -> None:
-        """:param patterns: a text, or a list of texts; otherwise a ValueError is raised"""
+        """:param patterns: a string or a list of strings; ValueError is raised for anything else"""
         listed = patterns if isinstance(patterns, list) else [patterns]
         if not listed or not all(isinstance(each, str) for each in listed):
-            raise ValueError("must be a pattern of keys, or a list of them")
+            raise ValueError("must be a pattern of keys, or a list of patterns")
         self._whole = frozenset(pattern for pattern in listed if "*" not in pattern)
         self._parted = [pattern.split("*") for pattern in listed if "*" in pattern]
 
@@ -106,7 +106,7 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def of_run(self, before: Values | None, after: Values) -> Values:
-        """Returns the values of a run: for a counter their growth in the run, otherwise those after the run.
+        """Returns the values of a run: the growth of a counter in the run, otherwise the values after the run.
 
         :param before: values before the run; None if not known
         :returns: no values if the growth is not known, for example because the server was restarted
@@ -122,15 +122,15 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return Values() if any(value < 0 for values in grown for value in values) else Values(*grown)
 
     def mean(self, runs: Sequence[Sequence[Values]]) -> float | None:
-        """Returns the mean of the figure over several runs, each with the values of its hosts. A ratio is computed from
-        the sums over all runs; a maximum is the largest of all runs.
+        """Returns the mean of the figure over several runs, each given by the values of its hosts. A ratio is computed
+        from the sums over all runs; a maximum is the largest value of all runs.
         """
         found = self.value([host for hosts in runs for host in hosts])
         together = self.take or self.per is not None
         return found if found is None or together or not runs else found / len(runs)
 
     def value(self, hosts: Sequence[Values]) -> float | None:
-        """Returns the figure of all the hosts together; None if a part is not known, or if the divisor is 0."""
+        """Returns the figure for all the hosts together, or None if a part is not known or the divisor is 0."""
         keys = [value for host in hosts for value in host.keys]
         if self.take:
             return max(keys) * self.scale if keys else None
@@ -168,12 +168,12 @@ def _figure(name: str, entry: Any) -> ServerFigure:
     except msgspec.ValidationError as error:
         raise BadInputError(f"{name}: {error}") from error
     if not FILES.fullmatch(figure.file):
-        raise BadInputError(f"{name}: file: {figure.file!r}: must be the name of a file in the folder of a host")
+        raise BadInputError(f"{name}: file: {figure.file!r}: must be the name of a file in a host's folder")
     return figure
 
 
 def pairs(path: Path, warn: Warn) -> list[tuple[str, float]]:
-    """Reads keys and numbers from a file of statistics. Returns [] if it is missing or, with a warning, broken.
+    """Reads keys and numbers from a file of statistics. Returns [] if it is missing; warns if it is broken.
 
     In JSON, a key is a path `OBJECT KEY`; an object in a list, such as a JMX bean, appears with its `name`. In text, a
     line is `key=value` (or several, separated by tabs), `key<tab>value`, or a Prometheus sample `metric{labels} value`.

@@ -10,15 +10,15 @@
 
 `files` are patterns of file names in `server/HOST`. If a kind of work is missing, the log does not report it.
 
-The patterns are regular expressions in RE2's syntax, which are searched for in each line. `end` matches the line that
-is written when the work is done; its group `ms` is the duration. Without that group, the work began with the last line
+The patterns are regular expressions in RE2's syntax, and each line is searched for them. `end` matches the line that is
+written when the work is done; its group `ms` is the duration. Without that group, the work began with the last line
 that matches `begin` and has the same group `key`, such as the thread. The group `size` is the amount written, if the
 log reports it: a number of bytes, or a number with a unit.
 
 A trial has a copy of log.yml, which may be untrusted. RE2 takes linear time for any pattern.
 
-A line begins with its time, in some logs after its level. The time is in UTC, which the role `service` ensures. MariaDB
-and Aerospike write whole seconds.
+A line begins with its time; in some logs the level comes first. The role `service` ensures that the time is in UTC.
+MariaDB and Aerospike write whole seconds.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SIZE = re.compile(r"([\d.,]+) ?([kKMGTP]?)(i?)(B|bytes)?")
 _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T", "P"))}
 
 
-# Kind of work, and the group `key` that distinguishes work of this kind; None without that group.
+# Kind of work, and the group `key` that distinguishes work of this kind (None without such a group).
 _Key = tuple[str, str | None]
 # Start times, as in the log, of work that has not ended.
 Begun = dict[_Key, list[str]]
@@ -93,9 +93,9 @@ class ServerLog:
 class Lines(Struct, frozen=True, forbid_unknown_fields=True):
     """Patterns of the lines about one kind of work: an entry of log.yml, or of healing.yml (`dohyo.evidence.healing`).
 
-    :ivar begins: which start counts if several match before one end; "first" for work that continues after a restart
+    :ivar begins: which start counts if several match before an end; "first" for work that continues after a restart
     :ivar unit: unit of the group `amount`
-    :ivar where: pattern without which the logs do not report this work; None if they always do
+    :ivar where: pattern of a line without which the logs do not report this work; None if they always report it
     """
 
     files: str | list[str]
@@ -112,7 +112,7 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def states_duration(self) -> bool:
-        """Returns whether the line at the end states the duration (in a group `ms`)."""
+        """Returns whether the line at the end of the work states the duration, in a group `ms`."""
         return "ms" in _regex(self.end).groupindex
 
     @property
@@ -123,14 +123,14 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
-    """Reads the patterns of a trial's log.yml or healing.yml; {} if it is missing or, with a warning, damaged."""
+    """Reads the patterns of a trial's log.yml or healing.yml; {} if it is missing. Warns if it is damaged."""
     kinds: Any = dict[Kind, Lines] if path.name == LOG else dict[str, Lines]
     try:
         found: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
         for kind, lines in found.items():
             _check(kind, lines)
             if path.name == LOG and not lines.is_timed:
-                raise BadInputError(f"{kind}: end needs a group ms, or a group key as begin has")
+                raise BadInputError(f"{kind}: end needs a group ms, or begin and end need a group key")
     except (msgspec.ValidationError, BadInputError) as error:
         warn(f"{path}: {error}")
         return {}
@@ -139,7 +139,7 @@ def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
 
 def _check(kind: str, lines: Lines) -> None:
     if not all(FILES.fullmatch(name) for name in lines.names):
-        raise BadInputError(f"{kind}: files: {lines.names}: must be names of files in the folder of a host")
+        raise BadInputError(f"{kind}: files: {lines.names}: must be names of files in a host's folder")
     for name in ("end", "begin", "where"):
         pattern = getattr(lines, name)
         try:
@@ -150,16 +150,16 @@ def _check(kind: str, lines: Lines) -> None:
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
-    """Compiles a pattern with RE2. The annotation is Python's class, because RE2's class has no types."""
+    """Compiles a pattern with RE2. The annotation names Python's class, because RE2's class has no types."""
     options = re2.Options()
-    options.log_errors = False  # otherwise RE2 would also write errors to standard error
+    options.log_errors = False  # otherwise RE2 would write errors to standard error as well
     compiled: re.Pattern[str] = re2.compile(pattern, options)
     return compiled
 
 
 def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
-    """Returns the logs of each process in a folder `server/HOST`, the oldest first. If the process was restarted, its
-    earlier logs are in LOG.1, LOG.2, …
+    """Returns the logs of each process in a folder `server/HOST`, the oldest first. If a process was restarted, its
+    earlier logs are LOG.1, LOG.2, …
     """
     found: dict[str, dict[float, Path]] = {}
     names = {name for lines in kinds for name in lines.names}
@@ -174,7 +174,7 @@ def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
 def read(path: Path, kinds: Mapping[str, Lines], warn: Warn, begun: Begun | None = None) -> ServerLog | None:
     """Reads the log of one process. Returns None if no line has a time.
 
-    :param begun: work that an earlier process left unfinished; updated to the work that this process leaves unfinished
+    :param begun: work that an earlier process left unfinished; on return, the work that this process left unfinished
     """
     first = last = None
     begun = {} if begun is None else begun
@@ -202,7 +202,7 @@ def read(path: Path, kinds: Mapping[str, Lines], warn: Warn, begun: Begun | None
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Returns the length of the union of spans (start and end), in their unit."""
+    """Returns the length of the union of spans, which are pairs of start and end, in their unit."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))
@@ -215,20 +215,20 @@ def _key(kind: str, match: re.Match[str]) -> _Key:
 
 
 def _works(kind: str, match: re.Match[str], begun: Begun | None, stamp: str) -> list[Work]:
-    """Returns the work that ended with a line.
+    """Returns the work whose end a line reports.
 
-    :param begun: work that has begun; None if the log does not report starts, so that work has no duration
+    :param begun: work that has begun; None if the log does not report starts, so that all work has duration 0
     """
     groups = match.groupdict()
     end = _seconds(stamp)
     if "ms" in groups:
-        # A JVM may separate thousands, by a character that depends on its locale.
+        # A JVM may separate thousands with a character that depends on its locale.
         digits = re.sub(r"\D", "", groups["ms"])
         begins = [end - int(digits) / 1000 if end is not None and digits else None]
     else:
         begins = [end] if begun is None else [_seconds(each) for each in begun.pop(_key(kind, match), [])]
     size, amount = _bytes(groups.get("size")), number(groups.get("amount"))
-    # Leave out work that seems to end before it starts, because the clock was set back.
+    # Leave out work that seems to end before it starts: the clock was set back.
     return [
         Work(kind, begin, end, size, amount)
         for begin in begins

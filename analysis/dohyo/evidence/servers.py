@@ -1,9 +1,9 @@
-"""Reads the servers' own evidence of a trial: pauses of JVMs, compactions and flushes in each run, and statistics.
+"""Reads the servers' own evidence in a trial: pauses of JVMs, compactions and flushes in each run, and statistics.
 
 The folder `server/HOST` of the trial contains `gc*.log*` of each JVM, the servers' own logs (see `server_log`), and
-statistics. These are stored in `stats/load` when the load has settled, and in `stats/PHASE-RUN` after each run. If the
-servers settled before a run, `stats/PHASE-RUN-before` has the statistics from then. Older trials have only those from
-the end of the trial, directly in `server/HOST`.
+statistics. Statistics are stored in `stats/load` when the servers have settled after the load, and in `stats/PHASE-RUN`
+after each run. If the servers settled before a run, `stats/PHASE-RUN-before` contains the statistics from then. Older
+trials contain only the statistics from their end, directly in `server/HOST`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dohyo.figures import named
 
 # Phase and number of a run. The number of the load is None.
 _Key = tuple[str, int | None]
-# Minimum number of pauses for a p99 that differs from the longest pause.
+# With fewer pauses, the p99 would be the longest pause.
 _ENOUGH_FOR_P99 = 100
 # Maximum number of pauses, and of hosts, that a text names.
 _MOST_PAUSES_TOLD = 5
@@ -47,8 +47,8 @@ class Window:
     :ivar phase: name of the run's phase
     :ivar run: number of the run; None for a load that is measured
     :ivar agreed: agreed instant at which the clients begin, before the warm-up
-    :ivar offsets_ms: offset of each host's clock from the controller's; 0 for hosts that are missing
-    :ivar ill: hosts with a fault in the run: gaps in their logs are expected and cause no warning
+    :ivar offsets_ms: offset of each host's clock from the controller's clock; hosts that are missing have 0
+    :ivar ill: hosts with a fault in the run; gaps in their logs are expected and cause no warning
     """
 
     phase: str
@@ -61,14 +61,14 @@ class Window:
 
     @property
     def key(self) -> _Key:
-        """Returns phase and run, which identify the window in its trial."""
+        """Returns the phase and the run, which identify the window within its trial."""
         return (self.phase, self.run)
 
     def __str__(self) -> str:
         return self.phase if self.run is None else f"{self.phase} {self.run}"
 
     def on_host(self, host: str) -> tuple[float, float, float]:
-        """Returns the window's start and end, and the agreed instant, as times on the clock of a host."""
+        """Returns the window's start and end, and the agreed instant, in the time of a host's clock."""
         offset = self.offsets_ms.get(host, 0.0) / 1000
         return self.begin + offset, self.end + offset, self.agreed + offset
 
@@ -98,7 +98,7 @@ class Background:
     """Compactions, or flushes, on one host or on all hosts, that overlap the measured window of a run.
 
     :ivar total_seconds: sum of their durations within the window
-    :ivar longest_at: start of the longest, in seconds after the agreed instant
+    :ivar longest_at: start of the longest one, in seconds after the agreed instant
     :ivar bytes: number of bytes written; None unless the logs report it for each compaction or flush
     :ivar share: share of the window in which at least one was in progress, on average over the hosts
     """
@@ -115,7 +115,7 @@ class Background:
 
 
 class Span(NamedTuple):
-    """Background work of a server in a run. Times are seconds after the agreed instant; `kind` is a key of `DOING`."""
+    """A server's background work in a run. Times are seconds after the agreed instant; `kind` is a key of `DOING`."""
 
     phase: str
     run: int | None
@@ -132,7 +132,7 @@ class Step:
     """The load, a run or a probe, after which statistics are stored.
 
     :ivar name: name of the folder with the statistics
-    :ivar counts: whether the step counts for the figures of its phase
+    :ivar counts: whether the step contributes to the figures of its phase
     :ivar restarted: hosts whose servers were restarted in the step, so that their counters began at 0 again
     """
 
@@ -144,7 +144,7 @@ class Step:
 
 @dataclass(frozen=True)
 class PhaseFigures:
-    """Figures of a phase: means over the runs that count. The figure of a counter is its growth in a run.
+    """The figures of a phase: means over the runs that count. For a counter, the growth in a run is used.
 
     :ivar runs: number of runs in the mean
     """
@@ -158,8 +158,8 @@ class PhaseFigures:
 class Server:
     """The servers on one host, or on all hosts together (`host` is None). A figure that is not known is None.
 
-    :ivar figures: values at the end of the trial; counters since the start of the servers
-    :ivar background: compactions and flushes; nothing is known about kinds and runs that are missing
+    :ivar figures: values at the end of the trial; counters count from the start of the servers
+    :ivar background: compactions and flushes; kinds and runs that are missing are unknown
     """
 
     host: str | None
@@ -176,7 +176,7 @@ class Servers:
         """Reads the evidence. Missing or broken files cause at most a warning.
 
         :param folder: folder `server` of the trial
-        :param steps: steps in the order of time, the load first
+        :param steps: steps in chronological order, the load first
         """
         self._figures = {figure.name: figure for figure in figures_of(folder, warn)}
         self._lines = server_log.lines_of(folder / LOG, warn)
@@ -184,16 +184,16 @@ class Servers:
         self._steps = steps
         self._values: dict[str, dict[str, Values]] = {}  # host -> figure -> last values
         self._of_steps: dict[str, dict[str, dict[str, Values]]] = {}  # host -> step -> figure -> values
-        # host -> process and window -> pauses; their times are in seconds after the agreed instant
+        # host -> process and window -> pauses, with times in seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
-        # host with logs -> window that the logs cover -> work; its times are in seconds after the agreed instant
+        # host with logs -> window that the logs cover -> work, with times in seconds after the agreed instant
         self._work: dict[str, dict[_Key, list[Work]]] = {}
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
                 self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
                 self._pauses[host.name] = _in_windows(host, windows, warn)
                 if self._figures and not any(values.keys for values in self._values[host.name].values()):
-                    warn(f"{host}: has no statistics of the servers")
+                    warn(f"{host}: statistics of the servers are missing")
                 if windows and (processes := server_log.processes(host, self._lines.values())):
                     self._work[host.name] = _work_in_windows(host.name, processes, self._lines, windows, warn)
 
@@ -227,7 +227,7 @@ class Servers:
                     yield Span(phase, run, host, None, work.kind, work.at, work.end, work.bytes)
 
     def pending_compactions(self, step: str) -> dict[str, float]:
-        """Returns the number of pending compactions after a step for each host; {} for systems without this figure."""
+        """Returns each host's number of pending compactions after a step, or {} for systems without this figure."""
         figure = self._figures.get(PENDING_COMPACTIONS)
         if figure is None:
             return {}
@@ -236,7 +236,7 @@ class Servers:
         return {host: value for host, value in found.items() if value is not None}
 
     def notes(self) -> list[str]:
-        """Returns a sentence for each figure with a `note` that is not 0 on some host. It names hosts and values."""
+        """Returns a sentence for each figure with a `note`. It names the hosts on which the figure is not 0."""
         found: list[str] = []
         for name, figure in self._figures.items():
             if figure.note:
@@ -245,10 +245,10 @@ class Servers:
         return found
 
     def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
-        """Returns events for the pauses of a run that must have delayed operations.
+        """Returns events for those pauses of a run that must have delayed operations.
 
-        :param p99_ms: p99 of the clients' slowest operation type; one event reports all longer pauses
-        :param timeout_ms: time after which an operation counts as failed; each longer pause becomes an event
+        :param p99_ms: p99 of the clients' slowest operation type; a single event reports all longer pauses
+        :param timeout_ms: time after which an operation counts as failed; each longer pause becomes a separate event
         """
         found: list[tuple[Pause, str, str | None]] = [
             (pause, host, process)
@@ -263,7 +263,7 @@ class Servers:
         limit = named("ms", timeout_ms)
         for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
             what = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
-            until = pause.end if pause.ms >= 1000 else None  # a shorter pause has no duration in whole seconds
+            until = pause.end if pause.ms >= 1000 else None  # shorter than a second: an instant
             events.append(Event(run, pause.at, until, what, host, phase))
         if p99_ms is not None and not failing and (above := [each for each in found if each[0].ms > p99_ms]):
             pause, host, process = above[0]
@@ -275,9 +275,9 @@ class Servers:
         return events
 
     def _read(self, host: Path, warn: Warn) -> tuple[dict[str, Values], dict[str, dict[str, Values]]]:
-        """Reads the last values of each figure on a host, and the values of each step."""
+        """Reads the last values of each figure on a host, and its values after each step."""
         last = self._kept(host, warn)
-        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # the load begins with fresh servers
+        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # before the load, servers are fresh
         of_steps = {}
         for step in self._steps:
             stats = host / "stats"
@@ -296,7 +296,7 @@ class Servers:
         return {name: each or Values() for name, each in last.items()}, of_steps
 
     def _kept(self, folder: Path, warn: Warn) -> dict[str, Values | None]:
-        """Reads the values of each figure from a folder of statistics; None if its file is missing or broken."""
+        """Reads each figure's values from a folder of statistics. They are None if the file is missing or broken."""
         files = {
             name: [pair for path in sorted(folder.glob(name)) for pair in pairs(path, warn)]
             for name in sorted({each.file for each in self._figures.values()})
@@ -355,7 +355,7 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
                 begin, end, agreed = window.on_host(host.name)
                 if oldest > begin:
                     if host.name not in window.ill:
-                        warn(f"{paths[0]}: begins after the start of {window}; older lines may have been rotated away")
+                        warn(f"{paths[0]}: the log begins after the start of {window}; its rotation may be the cause")
                     continue
                 result[process, window.key] = [
                     Pause(pause.at - agreed, pause.ms) for pause in pauses if pause.end > begin and pause.at < end
@@ -366,9 +366,9 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
 def _work_in_windows(
     host: str, processes: Sequence[Sequence[Path]], kinds: Mapping[str, Lines], windows: Sequence[Window], warn: Warn
 ) -> dict[_Key, list[Work]]:
-    """Reads the work in each run that the logs of all processes on a host cover.
+    """Reads the background work in each run that the logs of all processes on a host cover.
 
-    :param processes: the logs of each process, which are several if it was restarted
+    :param processes: the logs of each process; a process that was restarted has several
     """
     logs = [[log for path in paths if (log := server_log.read(path, kinds, warn))] for paths in processes]
     told: set[Path] = set()
@@ -381,7 +381,7 @@ def _work_in_windows(
             if path not in told and host not in window.ill:
                 told.add(path)
                 words = " and ".join(PLURALS[kind] for kind in PLURALS if kind in kinds)
-                warn(f"{path}: does not cover {window}: its {words} are not known")
+                warn(f"{path}: the log does not cover {window}, so its {words} are not known")
         if not short:
             result[window.key] = [
                 Work(work.kind, work.at - agreed, work.end - agreed, work.bytes)
@@ -393,7 +393,7 @@ def _work_in_windows(
 
 
 def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool) -> ServerLog | None:
-    """Returns the log of a process that covers the time from `begin` to `end`; None if no log does.
+    """Returns the log of a process that covers the time from `begin` to `end`, or None if there is no such log.
 
     A log extends to the start of the next one, even if its last line is earlier.
 
@@ -426,7 +426,7 @@ def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Work]]) -
 
 
 def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: int) -> Pauses:
-    """Summarises the pauses of `jvms` JVMs in a window. The shortest pause comes first in `pauses`."""
+    """Summarises the pauses of `jvms` JVMs in a window. `pauses` is sorted by length, the shortest pause first."""
     total = sum(pause.ms for pause in pauses)
     longest = pauses[-1] if pauses else None
     # The p99 is the smallest length that 99 % of the pauses do not exceed (nearest rank).

@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-# Function that receives a warning for the user, `file:line: what`.
+# Function that receives a warning for the user, in the form `file:line: what`.
 Warn = Callable[[str], None]
 
 _PACKED = (
@@ -22,17 +22,17 @@ _PACKED = (
     (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
 )
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# Control characters that do not occur in text: all except white space, NUL, bell, backspace and escape.
+# Control characters that do not occur in text: all except whitespace, NUL, bell, backspace and escape.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
-# Maximum length of a line in bytes. A longer one cannot be text, and is read in pieces, so that memory is bounded.
+# Maximum length of a line in bytes. A longer line is not text; it is read in pieces, which bounds memory.
 _LINE_LIMIT = 32 * 1024 * 1024
 _BLOCK = 64 * 1024
 _MESSAGES_PER_FILE = 20
 
 
 def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
-    """Yields the lines with their numbers, from 1. Only the last line of a file may lack its newline.
+    """Yields each line with its number, from 1. Only the last line of a file may lack a newline.
 
     :param warn: receives a message if the file cannot be read further; the iteration then ends without an error
     """
@@ -82,7 +82,7 @@ def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
 
 
 def limited(path: Path, warn: Warn) -> Warn:
-    """Returns a function that passes on only the first messages about a file, because each line may cause one."""
+    """Returns a function that passes on only the first messages about a file, because every line may cause one."""
     count = 0
 
     def pass_on(message: str) -> None:
@@ -97,7 +97,7 @@ def limited(path: Path, warn: Warn) -> Warn:
 
 
 def is_binary(path: Path) -> bool:
-    """Returns whether the first 4 KiB (uncompressed) contain bytes that are not text; False if they cannot be read.
+    """Returns whether the first 4 KiB (uncompressed) contain non-text bytes. Returns False for unreadable files.
 
     NULs do not count: a log that was truncated while a client wrote to it begins with a hole of NULs.
     """
@@ -110,7 +110,7 @@ def is_binary(path: Path) -> bool:
 
 
 def _without_mark(data: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
-    """Removes a byte order mark from a file's first bytes; returns the rest, and a converter to UTF-8."""
+    """Removes a byte order mark from a file's first bytes. Returns the rest, and a function that converts to UTF-8."""
     for mark, encoding in _ENCODINGS:
         if data.startswith(mark):
             decode = codecs.getincrementaldecoder(encoding)("replace").decode

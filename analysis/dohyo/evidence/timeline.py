@@ -1,4 +1,4 @@
-"""Evaluates the histogram logs of a run's clients over time. All results come from a single pass over the logs."""
+"""Evaluates the histogram logs of a run's clients over time. A single pass over the logs gives all results."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dohyo.evidence.over_time import MOST_SLOTS, OverTime
 
 
 class Timeline:
-    """Adds up the intervals of all clients of a run, or of a load.
+    """Sums the intervals of all clients in a run or a load.
 
     :ivar operations: operation types that have a log
-    :ivar seconds: number of operations, errors and operations that found nothing in each second
+    :ivar seconds: numbers of operations, of errors and of operations that found nothing, for each second
     :ivar latencies: percentiles and heat map for each time slot
-    :ivar waited: like `latencies`, but from the intended start; empty for a run without faults
+    :ivar waited: like `latencies`, but measured from the intended start; empty for a run without faults
     :ivar inserted: inserts of a load over time; empty for a run
     """
 
@@ -50,9 +50,9 @@ class Timeline:
 
 
 def when(by_second: Mapping[int, int], warmup: float) -> str:
-    """Describes when events happened, and when most of them; an empty string without any event.
+    """Describes when events happened, and when most of them did. Returns "" if there were none.
 
-    :param by_second: number of events in each second of the measured window that has any
+    :param by_second: number of events in each second of the measured window in which any happened
     """
     if not by_second:
         return ""

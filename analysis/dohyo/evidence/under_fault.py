@@ -1,4 +1,4 @@
-"""Computes the cost of a fault from the successful operations in each second before, during and after it.
+"""Computes the cost of a fault from the number of successful operations in each second before, during and after it.
 
 docs/faults.md#what-is-measured-under-a-fault defines each figure.
 """
@@ -17,9 +17,9 @@ from dohyo.evidence.over_time import Slot
 from dohyo.evidence.records import FaultEvent, Faults
 from dohyo.scenario import faults as scenario_faults
 
-# Shares of the rate before the fault. The rate is called full from FULL_SHARE on, and low below LOW_SHARE.
+# Shares of the rate before the fault. A rate is called full from FULL_SHARE upwards, and low below LOW_SHARE.
 FULL_SHARE, LOW_SHARE = 0.9, 0.5
-# Number of seconds over which the mean must be full. A second with a GC pause is not a cost of the fault, and one good
+# The mean over this number of seconds must be full. A second with a GC pause is not a cost of the fault, and one good
 # second between two bad ones is not a recovery.
 STEADY_SECONDS = 5
 _EXACT = 1e-9
@@ -34,17 +34,17 @@ class FaultCost:
 
     :ivar hosts: hosts on which the fault was carried out
     :ivar at: start in seconds of the measured window, on the controller's clock
-    :ivar until: start of the event that ends the fault, on the last of its hosts; None if it was not ended
-    :ivar seconds: length of the time that is evaluated
+    :ivar until: start of the event that ends the fault on the last of its hosts; None if the fault was not ended
+    :ivar seconds: length of the period that is evaluated
     :ivar zero_seconds: number of seconds without any successful operation
-    :ivar low_seconds: number of seconds with less than half of the rate before the first fault; None without a rate
-    :ivar recovered: whether the rate became full again; None without a rate before the first fault
-    :ivar recovery_seconds: time from the fault until the rate was full; 0 if it was full until the fault ended
-    :ivar restored: whether the rate became full again after the fault ended; None also if it did not end in the window
+    :ivar low_seconds: number of seconds with less than half of the rate before the first fault; None if that is unknown
+    :ivar recovered: whether the rate became full again; None if the rate before the first fault is unknown
+    :ivar recovery_seconds: time from the fault until the rate was full; 0 if the rate stayed full until the fault ended
+    :ivar restored: like `recovered`, but after the end of the fault; None also if the fault did not end in the window
     :ivar restore_seconds: time from the end of the fault until the rate was full
     :ivar worst_p99_ms: p99 of the worst second, from the intended start; None without a target rate
     :ivar worst_p99_at: worst second of the window
-    :ivar healing: work with which the servers healed, for each kind that the system's logs report
+    :ivar healing: work by which the servers healed, for each kind that the system's logs report
     """
 
     kind: str
@@ -74,8 +74,8 @@ class FaultedRun:
     :ivar asked: the faults that the scenario requests
     :ivar before_ops_per_second: successful operations per second in the whole seconds before the first fault
     :ivar errors: number of records for each status that is not a success, in the whole window
-    :ivar accounting: account of the acknowledged writes in this run
-    :ivar ready_seconds: time when all servers were ready again after the end, in seconds of the window
+    :ivar accounting: the account of the acknowledged writes in this run
+    :ivar ready_seconds: time at which all servers were ready again after the run, in seconds of the window
     """
 
     phase: str
@@ -89,19 +89,19 @@ class FaultedRun:
 
 
 def hurts(event: FaultEvent) -> bool:
-    """Returns whether an event is a fault, not the end of one."""
+    """Returns whether an event begins a fault. Other events end a fault."""
     return event.kind in scenario_faults.ENDS
 
 
 def rate_before(faults: Faults, successes: Sequence[int]) -> float | None:
-    """Returns the rate of successful operations before the first fault; None if there was none, or no full second."""
+    """Returns the rate of successful operations before the first fault, or None if there were none."""
     first = min((began for began, _ in _within(faults, len(successes))), default=0.0)
     before = successes[: int(first)]
     return sum(before) / len(before) if any(before) else None
 
 
 def in_window(faults: Faults, measured: float | None) -> float | None:
-    """Returns the length of the time in which operations were sent. The window may end later, with the last answers.
+    """Returns the number of seconds in which operations were sent. The window may end later, with the last answers.
 
     :param measured: length of the shortest client's window; None if not known
     """
@@ -113,10 +113,10 @@ def in_window(faults: Faults, measured: float | None) -> float | None:
 
 
 def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> list[FaultCost]:
-    """Computes the cost of each fault within the window, in the order of time.
+    """Computes the cost of each fault within the window, in chronological order.
 
     :param successes: number of successful operations in each whole second of the window
-    :param waited: latencies from the intended start, over time
+    :param waited: latencies over time, from the intended start
     """
     end = len(successes)
     before = rate_before(faults, successes)
@@ -161,13 +161,13 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
 def healed(
     faults: Sequence[FaultCost], logs: HealingLogs, began: float, offsets_ms: Mapping[str, float], end: float
 ) -> list[FaultCost]:
-    """Adds to each fault of a run the work with which the servers healed until the next fault, or until the end.
+    """Adds to each fault of a run the work by which the servers healed until the next fault, or until the end.
 
-    While several faults overlap, such work counts for each of them.
+    Work during several overlapping faults counts for each of them.
 
     :param began: start of the window, in seconds since 1970 on the controller's clock
     :param offsets_ms: offset of each host's clock from the controller's
-    :param end: time when all records had been read back, in seconds of the window
+    :param end: time at which all records had been read back, in seconds of the window
     """
     found = []
     for fault in faults:
@@ -193,9 +193,9 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
         yield f"faults.json exists, but the requested faults cannot be read ({requested})"
         return
     if len(faults.events) != len(planned):
-        yield f"{len(faults.events)} of {len(planned)} faults are in faults.json ({requested})"
+        yield f"faults.json contains {len(faults.events)} of {len(planned)} faults ({requested})"
     elif Counter(planned) != Counter((each.kind, each.target) for each in faults.events):
-        yield f"faults.json has other faults than those that were requested ({requested})"
+        yield f"the faults in faults.json differ from the requested faults ({requested})"
     for event in (*faults.events, *faults.undone):
         name = f"{event.kind}({event.target})" + ("" if event.planned is None else f"@{event.planned:g}s")
         errors = [f"{host}: {on_host.error}" for host, on_host in sorted(event.hosts.items()) if on_host.error]
@@ -210,25 +210,25 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
 
 
 def _within(faults: Faults, end: int) -> list[tuple[float, FaultEvent]]:
-    """Returns the faults that began in the window, each with its start, in the order of time."""
+    """Returns the faults that began in the window, each with its start, in chronological order."""
     begun = [(event.began, event) for event in faults.events if hurts(event) and event.began is not None]
     return sorted((each for each in begun if 0 <= each[0] < end), key=lambda each: each[0])
 
 
 def _next(begins: Sequence[float], after: float, end: int) -> int:
-    """Returns the second in which the next fault begins, or `end`. Faults in the same second count as one."""
+    """Returns the second in which the next fault begins, or `end`. Faults within one second count as a single fault."""
     return next((int(begin) for begin in begins if int(begin) > int(after)), end)
 
 
 def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[bool | None, float | None]:
-    """Returns whether the rate becomes as full as `before` again in these seconds, and the time until then.
+    """Returns whether the rate becomes full in these seconds, compared with `before`, and the time until then.
 
     :param since: instant within the first second from which the time counts
     """
     if before is None:
         return None, None
     least = FULL_SHARE * before * (1 - _EXACT)
-    # Operations that clients send later to catch up must not compensate for seconds without answers.
+    # Operations that clients send later, to catch up, must not compensate for seconds without answers.
     capped = [min(count, before) for count in seconds]
     places = range(len(seconds) - STEADY_SECONDS + 1)
     steady = [sum(capped[at : at + STEADY_SECONDS]) >= least * STEADY_SECONDS for at in places]
@@ -240,14 +240,14 @@ def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[b
 
 
 def _until(event: FaultEvent, faults: Faults) -> float | None:
-    """Returns when the fault was ended on the last of its hosts; None if it was not ended on all hosts."""
+    """Returns when the fault ended on the last of its hosts, or None if it did not end on all of them."""
     ends = [_ended(event, host, faults) for host in event.hosts]
     known = [end for end in ends if end is not None]
     return max(known) if known and len(known) == len(ends) else None
 
 
 def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
-    """Returns the start of the first event that ends the fault on a host; None without such an event."""
+    """Returns the start of the first event that ends the fault on a host, or None if there is no such event."""
     kind = scenario_faults.ENDS.get(event.kind)
     since = _at(event, host)
     later = [
@@ -268,7 +268,7 @@ def _at(event: FaultEvent, host: str) -> float | None:
 
 
 def _planned(asked: str) -> list[tuple[str, str]] | None:
-    """Returns the requested kinds and targets; None if they cannot be parsed."""
+    """Returns the requested kinds and targets, or None if they cannot be parsed."""
     try:
         return [(each.kind, each.target) for each in scenario_faults.parse(asked)]
     except BadInputError:

@@ -1,3 +1,3 @@
-"""Writes the evidence of experiments into the tables of a SQLite database, one row per fact. The package may import
+"""Writes the evidence of experiments to the tables of a SQLite database, one row per fact. The package may import
 `dohyo.scenario`, `dohyo.evidence` and `dohyo.summary`.
 """

@@ -1,4 +1,4 @@
-"""Writes a database of facts completely or not at all, and opens it with SQL functions for its histograms."""
+"""Writes a database of facts atomically, and opens it with SQL functions for the histograms in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dohyo.facts.loader import Loader
 from dohyo.summary.results import Summary
 
 FILE = "facts.db"
-# SQLite's application ID in the file's header, which marks the file as Dohyo's; the version of the tables.
+# SQLite's application ID in the file's header, which marks the file as Dohyo's, and the version of the tables.
 _APPLICATION = int.from_bytes(b"dohy", "big")
 _VERSION = 1
 # First bytes of a SQLite file, and the offset of the application ID in bytes.
@@ -27,12 +27,12 @@ _MAGIC, _APPLICATION_AT = b"SQLite format 3\0", 68
 
 
 def write(experiments: Sequence[Path], path: Path) -> list[tuple[ExperimentFacts, Summary]]:
-    """Writes the facts of experiments into a new file, which then replaces the file at `path`.
+    """Writes the facts of experiments to a new file, which then replaces the file at `path`.
 
     :param experiments: folders that contain `raw`
     :returns: content of experiment.json and summary of each experiment
-    :raises OSError: if the file cannot be written; an earlier file at `path` then stays
-    :raises BadInputError: for an experiment that Dohyo refuses to read
+    :raises OSError: if the file cannot be written; an earlier file at `path` is then unchanged
+    :raises BadInputError: if Dohyo refuses to read an experiment
     """
     try:
         with folders.replacing(path) as new, closing(sqlite3.connect(new, isolation_level=None)) as connection:
@@ -50,23 +50,23 @@ def write(experiments: Sequence[Path], path: Path) -> list[tuple[ExperimentFacts
 
 
 def check(path: Path) -> None:
-    """Checks that a database of facts may be written to `path`, where there may be an earlier one.
+    """Checks that a database of facts may be written to `path`, which may contain an earlier database.
 
-    :raises BadInputError: if a program has the earlier one open or did not close it, or if it contains other tables
+    :raises BadInputError: if another program uses the earlier database or did not close it, or if it has other tables
     """
     for beside in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")):
-        # SQLite would apply a log of the earlier database to the new one.
+        # SQLite would apply the earlier database's log to the new one.
         if beside.exists() and beside.stat().st_size:
-            raise BadInputError(f"{path} is open in another program, or was not closed: close it, or remove {beside}")
+            raise BadInputError(f"{path} is open in another program, or was not closed; close it, or remove {beside}")
     if path.is_file() and not path.is_symlink() and (names := _others(path)):
         what = f"{path} has tables or views that dohyo did not write: {', '.join(names)}"
         raise BadInputError(f"{what}; name another file with --out FILE")
 
 
 def _others(path: Path) -> list[str]:
-    """Returns the names of the tables and views that the schema does not define; [] if the file cannot be read."""
+    """Returns the tables and views that the schema does not define, or [] if the file cannot be read."""
     ours = re.findall(r"^create (?:table|view) (\w+)", schema.statements(), re.MULTILINE)
-    # No program has the file open. With immutable=1 SQLite creates no files beside it.
+    # With immutable=1 SQLite creates no files beside the database. It is safe, because no program has the file open.
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as before:
         try:
             found = before.execute("select name from sqlite_schema where type in ('table', 'view') order by name")
@@ -106,7 +106,7 @@ class _Sum:
     def step(self, histogram: bytes | None, percentile: float = 100.0) -> None:
         """Adds the histogram of a row.
 
-        :param percentile: percentile from 0 to 100 that `finalize` reads from the sum
+        :param percentile: percentile (0 to 100) that `finalize` returns
         """
         self.percentile = percentile
         if histogram is not None:
@@ -121,12 +121,12 @@ class _Operations(_Sum):
 
 class _Mean(_Sum):
     def finalize(self) -> float | None:
-        """Returns the mean in ms; None without operations."""
+        """Returns the mean in ms, or None if there are no operations."""
         return self.latencies.mean_ms
 
 
 class _Percentile(_Sum):
     def finalize(self) -> float | None:
-        """Returns the percentile in ms; None if fewer than 10 operations lie beyond it, except for the maximum."""
+        """Returns the percentile in ms, or None if fewer than 10 operations exceed it (unless it is the maximum)."""
         known = self.percentile == 100 or is_known(self.percentile, self.latencies.count)
         return self.latencies.percentiles_ms([self.percentile]).get(self.percentile) if known else None

@@ -29,11 +29,11 @@ from dohyo.summary.summary import summarise
 # IDs of a trial's runs in the database, by phase and number of the run.
 _Runs = Mapping[tuple[Any, Any], int]
 _MOST = 2**63 - 1
-_MAXIMUM = 100  # the maximum, as a percentile
+_MAXIMUM = 100  # the percentile that is the maximum
 
 
 class Loader:
-    """Adds experiments to a database in which the tables exist."""
+    """Adds experiments to a database that already contains the tables."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -42,13 +42,13 @@ class Loader:
         self._trials: dict[str, int] = {}  # IDs of the current experiment's trials, by name
 
     def add(self, experiment: Path) -> tuple[ExperimentFacts, Summary]:
-        """Reads an experiment and adds all of it.
+        """Reads an experiment and adds all its facts.
 
-        :raises BadInputError: for a folder without evidence, or if `experiment_folder.read` refuses the folder
+        :raises BadInputError: if the folder contains no evidence, or if `experiment_folder.read` rejects it
         """
         facts = experiment_folder.read(experiment)
         if not (experiment / "raw").is_dir():
-            raise BadInputError(f"{experiment} has no evidence (raw): name an experiment that was measured")
+            raise BadInputError(f"{experiment} contains no evidence (raw); name an experiment that was measured")
         folder, version = experiment.resolve(), facts.versions.get("dohyo")
         name = str(folder) if folder.name in self._names else folder.name
         self._names.add(name)
@@ -56,7 +56,7 @@ class Loader:
         self._trials = {}
         summary = summarise(experiment, self._read)
         for trial in summary.trials:
-            if trial.name not in self._trials:  # a trial without a folder, which `_read` has not received
+            if trial.name not in self._trials:  # a trial without a folder: `_read` was not called for it
                 self._trials[trial.name] = self._trial(trial)
         merged = {trial.name: self._trial(trial, of_rounds=True) for trial in summary.merged}
         compared = merged or self._trials
@@ -248,8 +248,8 @@ class Loader:
     def _insert(self, table: str, *records: object, **values: Any) -> int:
         """Adds a row, and returns its ID.
 
-        :param records: objects with fields for the other columns; the first object that has a field counts
-        :param values: values by column
+        :param records: objects with fields for the other columns; the first object with a field provides its value
+        :param values: value of each column that no record provides
         """
         others = [name for name in self._columns(table) if name not in values]
         found = [next(getattr(each, name) for each in records if hasattr(each, name)) for name in others]
@@ -262,15 +262,15 @@ class Loader:
         return [name for _, name, *_ in columns if name != "id"]
 
     def _many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Adds rows. The SQL text contains only names from this module; values from the evidence are parameters."""
+        """Adds rows. Values from the evidence are SQL parameters; the SQL text contains only names from this module."""
         names = ", ".join(f'"{column}"' for column in columns)
         statement = f"insert into {table} ({names}) values ({', '.join('?' * len(columns))})"  # noqa: S608
         self._connection.executemany(statement, ([_stored(value) for value in row] for row in rows))
 
 
 def _stored(value: Any) -> Any:
-    """Converts a value for SQLite. Lists and dicts become JSON, integers beyond 64 bits None. Replaces surrogates."""
-    if value is None or isinstance(value, float):  # checked first, because most values are of these types
+    """Converts a value for SQLite: lists and dicts to JSON, integers beyond 64 bits to None. Replaces surrogates."""
+    if value is None or isinstance(value, float):  # checked first, because most values have these types
         return value
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
@@ -282,13 +282,13 @@ def _stored(value: Any) -> Any:
 
 
 def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
-    """Yields rows of table `second`, without `run`: for each second a row per operation type, and one for all types."""
+    """Yields rows of table `second` without the column `run`: per second, one for each type and one for all types."""
     counts: dict[int, dict[str, int]] = {}
     for name, of_type in phase.timeline.seconds.by_operation.items():
         for second, count in of_type.items():
             counts.setdefault(second, {})[name] = count
     warmup, whole = phase.warmup, len(phase.throughput)
-    # Add seconds without any operation only to a run without problems: damaged evidence may claim years of them.
+    # Add rows for seconds without operations only if a run has no problems: damaged evidence may claim years of them.
     idle = range(0 if phase.problems else whole)
     slots = {slot.start: slot for slot in phase.timeline.latencies.slots((50, 99, _MAXIMUM))}
     length = next((int(slot.seconds) for slot in slots.values()), 1)
@@ -314,7 +314,7 @@ def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
 
 
 def _phases_and_faults(phase: Phase) -> Iterator[tuple[Any, ...]]:
-    """Yields rows of table `span`, without the columns `trial` and `run`: the run's warm-up, window and faults."""
+    """Yields the rows of a run's warm-up, window and faults for table `span`, without the columns `trial` and `run`."""
     if warmup := phase.warmup:
         yield ("warm-up", None, None, None, 0.0, warmup, None)
     if phase.run.seconds is not None:

@@ -1,4 +1,4 @@
-"""The tables of a database of facts. `python -m dohyo.facts.schema` prints their description for docs/facts.md."""
+"""Defines the tables of a database of facts. `python -m dohyo.facts.schema` prints the description in docs/facts.md."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Computes a summary and the data of charts from logs that any YCSB client wrote elsewhere.
+"""Computes a summary and the data for charts from logs that any YCSB client wrote elsewhere.
 
 Rules for grouping the logs:
 
-- Each folder and each subfolder is one line of the comparison, with the folder's name. Other files are skipped.
-- Several client logs in one folder are from clients of one run: counts are added up, rates use the longest run time.
-- Logs with only INSERT (or started with `-load`) are the load, the others are the run. Runs that were appended to one
-  file become separate lines: `name #2`.
+- Each folder and each subfolder becomes a line of the comparison, with the folder's name. Other files are skipped.
+- Several client logs in one folder come from clients of one run: counts are summed, rates use the longest run time.
+- Logs that contain only INSERT, or whose client was started with `-load`, are the load; the others are the run. Runs
+  that were appended to one file become separate lines: `name #2`.
 - Logs with only status lines are the standard error of a client whose results are in the folder. If there are more of
   them than results, a client was cut off, and the run is marked incomplete.
-- Percentiles are from `*.hdr` logs in the folder if these contain exactly the operations that the result lines count.
+- Percentiles come from `*.hdr` logs in the folder if these contain exactly the operations that the result lines count.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ from dohyo.tables.table import MIXED
 
 UNKNOWN_CONDITIONS = "logs of clients do not contain the versions and settings of servers, so conditions may be unequal"
 _UNMERGED = "cannot be merged from text"
-# Longest plausible run of a client (23 days). Otherwise a damaged log could use up the memory.
+# Longest plausible run of a client (23 days). Without this limit, a damaged log could exhaust the memory.
 _LONGEST_SECONDS = 2_000_000
-# Properties that define the workload; deleteproportion is one of some forks of YCSB.
+# Properties that define the workload; deleteproportion exists only in some forks of YCSB.
 _WORKLOAD = of_the_workload() | {"deleteproportion"}
-# Tolerance for the times of clients: status lines have whole seconds, and hosts' clocks differ.
+# Tolerance for the times of clients: status lines contain whole seconds, and the clocks of hosts differ.
 _APART_SECONDS = 2.0
 _GO_THREADS = 200  # the largest default of any version of go-ycsb
-# Maximum ratio of the run times of two clients of one run.
+# Maximum ratio between the run times of two clients in one run.
 _MOST_LONGER = 2.0
-# Tolerance, in addition to chance, for the difference between the shares of an operation type in two clients' logs.
+# Maximum difference, beyond what chance explains, between an operation type's shares in the logs of two clients.
 _SAME_SHARE = 0.02
 
 
 @dataclass(frozen=True)
 class ForeignRun:
-    """Data of the clients of one run or one load, in addition to the rows of its trial.
+    """The data of all clients in one run or one load, in addition to the rows of its trial.
 
-    :ivar latencies: latencies by operation type, where histogram logs contain every operation
+    :ivar latencies: latencies of each operation type for which histogram logs contain every operation
     :ivar throughput: number of operations in each second since the first client began; empty if not known
-    :ivar slots: operations over time, in slots as long as the logs' intervals; with latencies if from histogram logs
+    :ivar slots: operations over time, in slots as long as the logs' intervals; only histogram logs give latencies
     :ivar logs: logs of the clients; empty if there are only histogram logs
     """
 
@@ -87,9 +87,9 @@ class ForeignRun:
 
 @dataclass(frozen=True)
 class Collected:
-    """The results of all logs in some folders.
+    """The results of all logs in the given folders.
 
-    :ivar folders: for the name of each trial, the folder of its logs
+    :ivar folders: for each trial's name, the folder of its logs
     :ivar passed_over: files without output of YCSB
     """
 
@@ -102,9 +102,9 @@ class Collected:
 def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None, *, repeats: bool = False) -> Collected:
     """Reads all logs in the folders and their subfolders. A file counts as a folder with one log.
 
-    :param records_each: records per operation of each system, for logs that do not state it; "" stands for all other
-        systems; the default is one record
-    :param repeats: whether the logs in a folder are repeats of one run, not from its clients
+    :param records_each: number of records per operation for each system whose logs do not state it; "" stands for all
+        other systems; the default is one record
+    :param repeats: whether the logs in a folder are repeats of one run instead of clients of one run
     :raises BadInputError: if a folder does not exist or cannot be read, or if `records_each` names an unknown system
     """
     for top in tops:
@@ -121,7 +121,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
         for folder, files in _walk(top, warnings.append):
             of_top = folder == top
             name = top_name if of_top else f"{top_name}/{folder.relative_to(top)}"
-            # With a single top folder, leave out its name, which all names would begin with.
+            # If there is a single top folder, leave out its name, because all names would begin with it.
             system = name if of_top or len(names) > 1 else str(folder.relative_to(top))
             each = given.get(system, given.get(""))
             read = _Folder(name, system, folder, files, warnings.append, each, repeats=repeats)
@@ -133,9 +133,9 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
     systems = list(dict.fromkeys(trial.system for trial in trials))
     for system in given:
         if system and system not in systems:
-            raise unknown("system", system, systems, f"of --records-per-operation; there are: {', '.join(systems)}")
+            raise unknown("system", system, systems, f"of --records-per-operation; known systems: {', '.join(systems)}")
     trials = _comparable(trials)
-    # An unknown condition, such as the number of threads, which few logs state, is not an unequal one.
+    # An unknown condition does not count as unequal; few logs state the number of threads, for example.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
     valid = [trial for trial in trials if trial.status == "ok"]
     summary = Summary(
@@ -157,7 +157,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
 
 
 def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
-    """Returns a note on logs that were added up as from clients of one run, although their times are not known."""
+    """Returns a note on logs whose counts were summed as clients of one run, although their times are not known."""
     counts = {run.trial.system: len(run.logs) for run in runs if len(run.logs) > 1 and not run.is_timed}
     parts = ", ".join(f"{count} of {system}" for system, count in counts.items())
     if repeats or not parts:
@@ -166,7 +166,7 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
 
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns a note on systems with another mix of operations, or another value of a property that both logs state."""
+    """Returns a note on systems whose mix of operations, or a property that both logs state, differs from the first."""
     found = []
     for phase in (RUN, LOAD):
         logs = [
@@ -181,7 +181,7 @@ def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
             found += [f"{name} has {key} {own[key]}, {first} {usual[key]}" for key in differs]
         intended = [name for name, log in logs if log.latencies_are_intended]
         if len(intended) not in (0, len(logs)):
-            found.append(f"latencies of {', '.join(intended)} are from the intended start, those of other logs are not")
+            found.append(f"only the latencies of {', '.join(intended)} are from the intended start")
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return [f"not measured alike: {found[0]}{more}"] if found else []
 
@@ -193,12 +193,12 @@ def _without_target(trials: Sequence[Trial]) -> list[str]:
 
 def _without_percentiles(trials: Sequence[Trial]) -> list[str]:
     names = [trial.system for trial in trials if any(_UNMERGED in note for note in trial.notes)]
-    reason = "those of several clients need histogram logs (hdrhistogram.fileoutput=true)"
+    reason = "percentiles of several clients need histogram logs (hdrhistogram.fileoutput=true)"
     return [f"no percentiles for {', '.join(names)}: {reason}"] if names else []
 
 
 def _comparable(trials: Sequence[Trial]) -> list[Trial]:
-    """Removes records per second unless all trials have them, because systems are ranked by a single figure."""
+    """Removes records per second unless all trials state them, because systems are ranked by a single figure."""
     valid = [trial for trial in trials if trial.status == "ok"]
     rates = [row for trial in valid for row in trial.rows if row.operation == OVERALL and not trial.is_aside(row)]
     if all(row.records_per_second for row in rates):
@@ -211,7 +211,7 @@ def _comparable(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _names(tops: Sequence[Path]) -> dict[Path, str]:
-    """Returns a name for each different folder: the shortest end of its path that distinguishes it."""
+    """Returns a name for each distinct folder: the shortest end of its path that is unique."""
     parts = {path.parts: top for path, top in {top.resolve(): top for top in tops}.items()}
 
     def is_one(end: tuple[str, ...]) -> bool:
@@ -256,12 +256,12 @@ def _is_file(path: Path) -> bool:
         return True  # the code that reads the file reports the reason
 
 
-# The logs of the clients of one run and its load, by phase.
+# For each phase (a run and its load), the logs of the clients.
 _Group = defaultdict[str, list[ClientLog]]
 
 
 class _Folder:
-    """The logs in one folder, and their sums."""
+    """The logs in one folder, and their totals."""
 
     def __init__(
         self,
@@ -300,10 +300,10 @@ class _Folder:
         self._groups = self._grouped()
         self._read_histograms(histograms)
         if not self._groups and self._latencies:
-            self._groups.append(_Group(list))  # only histogram logs, which have counts and latencies, too
+            self._groups.append(_Group(list))  # only histogram logs: these contain counts and latencies as well
 
     def _unreadable(self, path: Path) -> Warn:
-        """Returns a function that passes warnings on. If the file cannot be read, it counts as missing results."""
+        """Returns a function that passes warnings on. A file that cannot be read counts as missing results."""
 
         def warn(message: str) -> None:
             self._warn(message)
@@ -338,7 +338,7 @@ class _Folder:
             merge_log(path, self._latencies, self._unreadable(path), seen)
 
     def _phase_of(self, operation: str) -> str:
-        """Returns the phase of a histogram log, load or run. The operation types in the result lines decide."""
+        """Returns the phase of a histogram log: load or run. The operation types in the result lines decide."""
         loaded, measured = (
             {_plain(name) for group in self._groups for log in group[phase] for name in log.operations}
             for phase in (LOAD, RUN)
@@ -347,7 +347,7 @@ class _Folder:
         return LOAD if only_loaded or _plain(operation) in loaded - measured else RUN
 
     def trials(self) -> list[tuple[Trial, list[ForeignRun]]]:
-        """Returns each trial with the data of its run and its load."""
+        """Returns each trial with the data of its run and of its load."""
         only = len(self._groups) == 1
         return [
             self._trial(group, "" if number == 1 else f" #{number}", only=only)
@@ -399,10 +399,10 @@ class _Folder:
             *(doubt for phase in phases for doubt in self._unlike(group[phase])),
         ]
         for doubt in doubts:
-            if not any(doubt in log.doubts for log in self._logs):  # doubts were already reported while reading
+            if not any(doubt in log.doubts for log in self._logs):  # doubts about a log were reported while it was read
                 self._warn(f"{self._folder}: {doubt}")
         failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
-        # Drop the results if one of several clients did nothing: the others' sum would be of a different scenario.
+        # Drop the results if one of several clients did nothing: the sum of the others describes a different scenario.
         if failed:
             result, found = [], []
         trial = Trial(
@@ -420,14 +420,14 @@ class _Folder:
         return trial, [ForeignRun(trial, *each) for each in found]
 
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
-        """Returns why the logs cannot be from clients of one run, or from repeats of one run."""
+        """Returns why the logs cannot come from clients, or repeats, of one run."""
         found = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
         return found if self._repeats else [*found, *_apart(logs), *_longer(logs)]
 
     def _over_time(
         self, phase: str, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
     ) -> tuple[list[int], list[Slot]]:
-        """Returns the operations in each second, and slots, from histogram logs of the whole run or status lines."""
+        """Returns the operations per second and per slot, from histogram logs of the whole run or from status lines."""
         timeline = self._timelines.get(phase)
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
@@ -435,8 +435,8 @@ class _Folder:
         return throughput, list(timeline.latencies.slots())
 
     def _usable(self, run: Run, only: bool) -> dict[str, Latencies]:
-        """Returns the histograms whose counts agree with the run's operations. If the run is the `only` one, types
-        without result lines are included.
+        """Returns the histograms whose counts agree with the run's operations. If it is the `only` run, types without
+        result lines are included.
         """
         result = {}
         for name, latencies in self._latencies.items():
@@ -446,7 +446,7 @@ class _Folder:
                     result[name] = latencies
             elif stated.operations == latencies.count:
                 result[name] = latencies
-            elif run.seconds is None:  # without result lines, the histograms are more complete than the status lines
+            elif run.seconds is None:  # without result lines: histograms are more complete than status lines
                 del run.by_operation[name]
                 result[name] = latencies
             else:
@@ -460,11 +460,11 @@ class _Folder:
 def _why(log: ClientLog) -> str:
     by = outcomes.operations_by_outcome(log.operations).values()
     statuses = ", ".join(dict.fromkeys(status for each in by for status in each if each[status] and status != "OK"))
-    return log.exception or statuses or "no exception is in the log"
+    return log.exception or statuses or "the log contains no exception"
 
 
 def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
-    """Returns descriptions of missing operations, and whether all operations were executed (None if not known)."""
+    """Describes missing operations, and returns whether all operations were executed (None if not known)."""
     found = []
     is_known = bool(logs)
     for log in logs:
@@ -484,7 +484,7 @@ def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | N
 
 
 def _with_other_failures(result: list[Row], run: Run) -> list[Row]:
-    """Adds to the errors in the row OVERALL the largest number of errors of a type such as VERIFY or COMMIT."""
+    """Adds the largest number of errors of a type such as VERIFY or COMMIT to the errors in the row OVERALL."""
     others = [failures(of.returns) for name, of in run.by_operation.items() if not is_call(name)]
     most = max(others, default=0)
     return [
@@ -504,7 +504,7 @@ def _cut(log: ClientLog) -> str | None:
 
 
 def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
-    """Removes logs with the same status lines, which some measurement types print to standard output and error."""
+    """Removes duplicate logs: some measurement types print status lines to both standard output and standard error."""
     seen: dict[object, ClientLog] = {}
     for log in logs:
         key = (log.last_status, log.command) if log.last_status else id(log)
@@ -513,10 +513,10 @@ def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
 
 
 def _pair(results: Sequence[ClientLog], others: Sequence[ClientLog]) -> list[ClientLog]:
-    """Joins each log with results with the log of the client's standard error, which contains the command line.
+    """Joins each log with results and the log of the client's standard error, which contains the command line.
 
-    A pair has the same number of operations in the last status line and in the results. The remaining logs are joined
-    in the order of their names. Returns the logs without results that are left over.
+    In a pair, the last status line and the results state the same number of operations. Other logs are joined in the
+    order of their names. Returns the remaining logs without results.
     """
     free = [log for log in results if log.command is None]
     left = []
@@ -540,14 +540,14 @@ def _join(results: ClientLog, other: ClientLog) -> None:
 
 
 def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]]:
-    """Returns the number of operations in each second, spread evenly between status lines, and slots without latencies.
+    """Returns the operations in each second, spread evenly between status lines, and time slots without latencies.
 
-    Both are empty unless all clients have status lines, because a sum without one client would be wrong.
+    Both are empty unless all clients printed status lines, because a sum without one client would be wrong.
     """
     points_of_logs = [[(0, 0), *(point for point in log.progress.points if point[0] > 0)] for log in logs]
     if not points_of_logs or any(len(points) < 3 for points in points_of_logs):
         return [], []
-    # Shift the times of clients that began later, if all status lines have the time of day.
+    # Shift the times of clients that began later, if all status lines contain the time of day.
     began = [log.began for log in logs]
     known = [each for each in began if each is not None]
     later = [round(each - min(known)) for each in known] if len(known) == len(began) else [0] * len(points_of_logs)
@@ -566,7 +566,7 @@ def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]
 
 
 def _plain(operation: str) -> str:
-    """Returns the type of call, such as READ for Intended-READ and READ-FAILED."""
+    """Returns the type of call, such as READ for both Intended-READ and READ-FAILED."""
     return operation.removeprefix(INTENDED).partition("-")[0]
 
 
@@ -578,7 +578,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _apart(logs: Sequence[ClientLog]) -> list[str]:
-    """Finds clients that ended before others began, so that the sum of their rates never occurred."""
+    """Finds clients that ended before others began. The sum of their rates was never reached."""
     timed = [(log.began, log.ended, log.name) for log in logs if log.began is not None and log.ended is not None]
     if len(timed) < 2:
         return []
@@ -593,16 +593,16 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
 
 
 def _longer(logs: Sequence[ClientLog]) -> list[str]:
-    """Finds clients that ran much longer than others, so that they did not run together for most of the time."""
+    """Finds clients that ran much longer than others, so that for most of the time not all clients ran."""
     timed = sorted((log.runtime_ms / 1000, log.name) for log in logs if log.runtime_ms)
     if not timed or timed[-1][0] <= _MOST_LONGER * timed[0][0]:
         return []
     (least, short), (most, long) = timed[0], timed[-1]
-    return [f"{long} ran for {most:,.1f} s, {short} for {least:,.1f} s: clients of one run end together"]
+    return [f"{long} ran for {most:,.1f} s, {short} for {least:,.1f} s, but clients of one run end together"]
 
 
 def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
-    """Finds logs with other operation types, or with shares that differ by more than chance.
+    """Finds logs with different operation types, or with shares that differ by more than chance explains.
 
     :param logs: the logs, each with its name for messages
     """
@@ -618,7 +618,7 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
             share, usual_share = (all_of.get(each, 0) / sum(all_of.values()) for all_of in (own, usual))
             chance = math.sqrt(1 / sum(own.values()) + 1 / sum(usual.values())) / 2
             if is_call(each) and abs(share - usual_share) > _SAME_SHARE + 5 * chance:
-                found.append(f"{name} has {share:.0%} {each}, {first} {usual_share:.0%}: another mix of operations")
+                found.append(f"{name} has {share:.0%} {each}, but {first} {usual_share:.0%}: the mixes are different")
                 break
     return found
 
@@ -628,7 +628,7 @@ def _clock(seconds: float) -> str:
 
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
-    """Finds settings that define the scenario and differ between logs."""
+    """Finds settings that define the scenario but differ between logs."""
     scenarios = [(log.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
     found = []
     for name, scenario in scenarios[1:]:
@@ -643,7 +643,7 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
 
 
 def _scenario(log: ClientLog) -> dict[str, str]:
-    """Returns the options that define the scenario, without those that may differ between clients of one run."""
+    """Returns the options that define the scenario, except those that may differ between clients of one run."""
     if log.properties:
         return {key: value for key, value in log.properties.items() if key in _WORKLOAD}
     words = (log.command or "").split()
@@ -662,7 +662,7 @@ def _scenario(log: ClientLog) -> dict[str, str]:
 def _of_client(log: ClientLog, records_each: int | None) -> Run:
     """Returns the totals of one client.
 
-    :param records_each: number of records per operation if the log does not state it; None if the user did not say
+    :param records_each: number of records per operation if the log does not state it; None if the user did not state it
     """
     seconds = None if log.runtime_ms is None else log.runtime_ms / 1000
     if not log.has_results:
@@ -684,7 +684,7 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
-    """Returns whether the number of records follows from return codes; SCAN also needs the records per operation."""
+    """Returns whether return codes determine the number of records; SCAN also needs the records per operation."""
     types = {name: of for name, of in by_operation.items() if is_call(name) and "-" not in name}
     return all(of.returns for of in types.values()) and (bool(records_each) or "SCAN" not in types)
 

@@ -1,8 +1,8 @@
-"""Parses the output of go-ycsb: a line per operation type every ten seconds and at the end, each over the run so far.
+"""Parses the output of go-ycsb: every ten seconds and at the end, a line per operation type about the run so far.
 
 Its package `measurement` writes plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`), JSON
-(`outputstyle=json`) or a table (`outputstyle=table`). The version determines which percentiles there are. Versions
-before 2022 have buckets of 1 ms up to 1.024 s; a percentile is the upper end of a bucket, or 0 if it is beyond them.
+(`outputstyle=json`) or a table (`outputstyle=table`). The version determines which percentiles are printed. Versions
+before 2022 use buckets of 1 ms up to 1.024 s; a percentile is a bucket's upper end, or 0 beyond the last bucket.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ BATCH = "BATCH_"
 
 
 def begins(line: str) -> bool:
-    """Returns whether the line is the first one of a run."""
+    """Returns whether the line is the first line of a run."""
     return _HEADER.match(line) is not None
 
 
 def run_property(line: str) -> tuple[str, str] | None:
-    """Parses a property of the run; returns None for other lines."""
+    """Parses a line with a property of the run. Returns None for other lines."""
     found = _PROPERTY.match(line)
     return (found[1], found[2]) if found else None
 
 
 def finished_ms(line: str) -> int | None:
-    """Parses the duration of the run, such as `1m24.17s`, from the line that ends it; returns None for other lines."""
+    """Parses the run's duration, such as `1m24.17s`, from the line that ends the run. Returns None for other lines."""
     found = _FINISHED.search(line)
     parts = _DURATION.fullmatch(found[1]) if found else None
     if parts is None or not any(parts.groups()):
@@ -49,7 +49,7 @@ def finished_ms(line: str) -> int | None:
 
 
 def signal(line: str) -> str | None:
-    """Parses the name of the signal that ended a run; returns None for other lines."""
+    """Parses the name of the signal that ended a run. Returns None for other lines."""
     found = _SIGNAL.match(line)
     return found[1] if found else None
 
@@ -57,20 +57,20 @@ def signal(line: str) -> str | None:
 def why_no_results(properties: Mapping[str, str]) -> str:
     """Explains why a run that has finished has no result lines."""
     if properties.get("measurementtype") in ("raw", "csv"):
-        return "lists of single operations are not read: use measurementtype=histogram"
+        return "lists of single operations are not supported; use measurementtype=histogram"
     if file := properties.get("measurement.output_file"):
         return f"its results are in {file} (measurement.output_file): append that file to this one"
     return "no result lines after 'Run finished'"
 
 
 def columns(line: str) -> list[str] | None:
-    """Parses the heads of a table's columns; returns None for other lines."""
+    """Parses the heads of a table's columns. Returns None for other lines."""
     heads = _cells(line) if line.startswith("|") else [""]
     return [each.capitalize() for each in heads] if heads[0] == "OPERATION" else None
 
 
 def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, str]]]:
-    """Parses the operation types in a line, with the values of each by name.
+    """Parses a line of results. Returns the values by name for each operation type.
 
     :param heads: heads of the current table
     :raises ValueError: if the line is cut off
@@ -84,7 +84,7 @@ def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, s
         return []
     pairs = [each.partition(": ") for each in found[2].split(", ")]
     if not all(value for _, _, value in pairs):
-        raise ValueError("not a whole result line")
+        raise ValueError("incomplete result line")
     return [(found[1], {name: value for name, _, value in pairs})]
 
 
@@ -93,7 +93,7 @@ def _cells(line: str) -> list[str]:
 
 
 def operation_type(name: str) -> str | None:
-    """Returns YCSB's name of an operation type; None for the sum of all types."""
+    """Returns YCSB's name of an operation type, or None for the sum of all types."""
     if name == "TOTAL":
         return None
     plain = name.removesuffix(_FAILED).removeprefix(BATCH)

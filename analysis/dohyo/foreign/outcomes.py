@@ -1,7 +1,7 @@
 """Counts operations by outcome: succeeded, not found, failed.
 
 Clients report the outcomes in return codes, in separate rows (READ-FAILED, UPDATE-ERROR), or in both. YCSB before 0.6
-reports them in return codes, while the row of an operation type counts all operations.
+reports them in return codes, and the row of an operation type counts all operations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dohyo.scenario.properties import find as find_property
 
 
 def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict[str, int]]:
-    """Returns the number of operations of each type for each status, including types such as VERIFY and COMMIT."""
+    """Returns, for each type, the number of operations with each status. Includes types such as VERIFY and COMMIT."""
     result: dict[str, dict[str, int]] = {}
     for name in dict.fromkeys(_plain(name) for name in operations if not name.startswith(INTENDED)):
         if name == READ_MODIFY_WRITE:
@@ -28,7 +28,7 @@ def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict
         attempted = (operation.operations or 0) + sum(rows.values())
         if sum(operation.returns.values()) == attempted:
             result[name] = operation.returns
-        else:  # there are no return codes, or there is one for each record of a batch
+        else:  # there are no return codes, or one for each record of a batch
             result[name] = {
                 "OK": operation.operations or 0,
                 "ERROR": sum(count for each, count in rows.items() if is_failure(each)),
@@ -48,10 +48,10 @@ def not_found_calls(operations: Mapping[str, Operation]) -> int:
 
 
 def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: bool) -> dict[str, Operation]:
-    """Returns the operation types with return codes that count records. A type has none if they cannot be computed.
+    """Returns the operation types with return codes that count records; empty codes if they cannot be computed.
 
     :param each: number of records per operation; None if not known
-    :param known: whether a type without rows of failures is known to have had no failures
+    :param known: whether a type without rows for failures certainly had no failures
     """
     result = dict(operations)
     for name, by in operations_by_outcome(operations).items():
@@ -71,11 +71,11 @@ def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: 
 
 
 def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
-    """Describes the shares of failures that exceed the limits of Dohyo's own runs, the largest first.
+    """Describes the shares of failures that exceed the limits of Dohyo's own runs, largest first.
 
     docs/method.md#when-a-run-is-invalid lists the limits.
 
-    :param whole: whether a load inserted all its records; None if not known, so that it is checked like a run
+    :param whole: whether a load inserted all its records; if None (not known), the load is checked like a run
     """
     if phase == LOAD and whole:
         return []
@@ -128,6 +128,6 @@ def _plain(name: str) -> str:
 
 
 def _limit(key: str) -> float:
-    """Returns the default of a property, which is the limit in Dohyo's own runs."""
+    """Returns the default value of a property, which is the limit in Dohyo's own runs."""
     stated = find_property(key)
     return float((stated and stated.default) or 0)

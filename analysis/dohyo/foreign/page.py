@@ -44,7 +44,7 @@ def gather(folder: Path) -> Report:
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns notes on the charts of a trial that lack data, with the option of the client that provides the data."""
+    """Returns notes on charts of a trial that lack data. Each names the client's option that provides the data."""
     notes = []
     for run in runs:
         which = "load: " if run.phase == LOAD else ""

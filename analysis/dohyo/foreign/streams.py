@@ -1,4 +1,4 @@
-"""Finds out which client wrote each line of a log in which Ansible, containers or collectors combine clients' output.
+"""Finds out which client wrote each line of a log into which Ansible, containers or log collectors merged output.
 
 A client's lines may have a prefix (`client-1 | `, `[host1] out: `, a log's time and name), follow a heading of Ansible
 (`ok: [host1] => {`), pssh or dshbak, or be strings in JSON.
@@ -13,7 +13,7 @@ from json import loads
 from dohyo.evidence.result_lines import RESULT
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}"
-# Beginnings of lines from YCSB and go-ycsb. A colon may precede them, because grep puts "FILE:" before each line.
+# How lines of YCSB and go-ycsb begin. A colon may come first, because grep puts "FILE:" in front of each line.
 _BEGIN = re.compile(
     rf"(?<![^\s|:])(?:{RESULT}|Command line:|(?:{DATE} ?)?\d{{1,9}} sec: -?\d{{1,18}} operations;"
     r'|[A-Za-z][\w-]*+ +- Takes\(s\): |Run finished, takes |\*+ properties \*|"[\w.-]{1,100}"="'
@@ -21,7 +21,7 @@ _BEGIN = re.compile(
     re.MULTILINE,
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-# Words that do not name a client, such as numbers and times. IP addresses and `0:` from srun --label do name one.
+# Words that do not name a client, such as numbers and times. IP addresses and `0:` from srun --label name a client.
 _UNNAMED = re.compile(
     r"(?!\W*(?:\d{1,3}\.){3}\d{1,3}(?![\w.])|\d{1,5}:$)(?:[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"
     r"|UTC|GMT|AM|PM|\S*\d{4}-\d\d-\d\d)"
@@ -50,7 +50,7 @@ class Sources:
         self._shown: set[str] = set()  # lines of a text with several lines, which Ansible may repeat below the heading
 
     def lines(self, line: str) -> Iterator[tuple[str | None, str]]:
-        """Yields the clients' lines in a line of the file, each with its source; None if no client is recognised."""
+        """Yields the clients' lines in a line of the file, each with its source (None if no client is recognised)."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
         if (heading := self._heading_of(line)) is not None:
@@ -84,7 +84,7 @@ class Sources:
         return source, text
 
     def _prefixed(self, line: str) -> tuple[str | None, str]:
-        """Assigns a line to a source by its prefix only, such as a row of a table or a member of a JSON object."""
+        """Assigns a line to a source only by its prefix. Such lines are rows of a table or members of a JSON object."""
         if self._prefixes and (words := line.split(maxsplit=1)) and (of := self._prefixes.get(words[0])):
             source, prefix = of
             rest = line.removeprefix(prefix)
@@ -93,11 +93,11 @@ class Sources:
         return None, line
 
     def _strings(self, line: str) -> list[str] | None:
-        """Returns the clients' lines in JSON strings; None if no string contains such a line."""
+        """Returns the clients' lines in JSON strings, or None if no string contains such a line."""
         texts = [text for each in _STRING.findall(line) if (text := _unescaped(each)) and _BEGIN.search(text)]
         if not texts:
             return None
-        # Skip the repetition: Ansible writes the output as one text and again line by line.
+        # Skip the repetition: Ansible writes the output as one string, and then again line by line.
         if whole := [text for text in texts if "\n" in text.strip()]:
             texts = [each for text in whole for each in text.splitlines()]
             self._shown.update(texts)

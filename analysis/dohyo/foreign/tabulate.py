@@ -30,15 +30,15 @@ def tabulate(
     records_each: Mapping[str, int] | None = None,
     repeats: bool = False,
 ) -> int:
-    """Prints the results in the folders' logs to standard output, and warnings about malformed ones to standard error.
+    """Prints the results in the folders' logs to standard output, and warnings about malformed logs to standard error.
 
     The folder of an experiment is shown as an experiment only if it is the only folder.
 
     :param details: whether to print all rows and figures before the table
-    :param records_each: records per operation of each system, for logs that do not state it; "" for all other systems
-    :param repeats: whether other clients' logs in one folder are repeats, not clients of one run
-    :returns: the exit code: 0, or 1 if no folder contains YCSB logs, or if a log is incomplete, broken or
-        contradictory; the other logs are shown nevertheless
+    :param records_each: number of records per operation for each system whose logs do not state it; "" for all others
+    :param repeats: whether other clients' logs in one folder are repeats instead of clients of one run
+    :returns: the exit code: 1 if no folder contains YCSB logs, or if a log is incomplete, broken or contradictory (the
+        other logs are shown nevertheless); otherwise 0
     :raises BadInputError: if a folder does not exist or cannot be read
     """
     if len(folders) == 1 and _is_experiment(folders[0]):
@@ -69,7 +69,7 @@ def tabulate(
 
 
 def name_passed_over(paths: Sequence[Path]) -> None:
-    """Prints the names of the files that were not read to standard error."""
+    """Prints to standard error the names of the files that were not read."""
     binary = [path for path in paths if is_binary(path)]
     text = [path for path in paths if path not in binary]
     for why, files in (("no output of YCSB", text), ("not text; unpack archives with logs", binary)):
@@ -79,9 +79,9 @@ def name_passed_over(paths: Sequence[Path]) -> None:
 
 
 def refuse_logs(names: Sequence[str]) -> None:
-    """Checks that no folder is one with other clients' logs instead of an experiment of Dohyo.
+    """Checks that no folder contains other clients' logs instead of an experiment of Dohyo.
 
-    :raises BadInputError: names such a folder, and the command for such logs
+    :raises BadInputError: with the name of such a folder, and the command that reads it
     """
     for name in names:
         if Path(name).exists() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:

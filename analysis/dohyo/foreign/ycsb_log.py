@@ -2,8 +2,8 @@
 
 The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (a sequence of objects),
 `JSONArrayMeasurementsExporter` and `StatusThread`, with all measurement types. YCSB 0.1 (milliseconds, `Return=0`) and
-the additions of Dohyo's client (`Records`) are supported, too. A log may be cut off anywhere, compressed, and mixed
-with lines of other programs, which are skipped. YCSB's lines that cannot be parsed are reported, never guessed. A file
+the additions of Dohyo's client (`Records`) are also supported. A log may be cut off anywhere, compressed, and mixed
+with lines of other programs, which are skipped. Lines of YCSB that cannot be parsed are reported, not guessed. A file
 may contain the output of several clients (see `dohyo.foreign.streams`).
 """
 
@@ -39,7 +39,7 @@ _STATUS = re.compile(
     r"(?:.*?; (\d{1,18}) records;)?"
 )
 # The format of numbers depends on the locale of the client's host: 0.19, .19 or 0,19. Possessive quantifiers (`++`)
-# avoid backtracking, which takes time.
+# avoid backtracking, which is slow.
 _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*+): Count=(\d{1,18}+), Max=(\d{1,19}+), Min=\d{1,19}+,"
     r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
@@ -60,7 +60,7 @@ _OF_CPP = re.compile(r"(?:Load|Run) throughput\(ops/sec\): |# Transaction throug
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
 _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
-# A larger deviation of the time of day means that the clock was set. Smaller ones are rounding or delays.
+# If the time of day deviates by more, the clock was set. Smaller deviations are rounding or delays.
 _JUMP_SECONDS = 60.0
 _MOST_POINTS = 3600  # one per second in an hour
 
@@ -69,7 +69,7 @@ _MOST_POINTS = 3600  # one per second in an hour
 class StatusLines:
     """A client's operations over time, from its status lines. The number of points is bounded.
 
-    :ivar points: seconds since the client began, as the client counts them, and number of operations until then
+    :ivar points: seconds since the client began, as the client counts them, and the number of operations until then
     """
 
     points: list[tuple[int, int]] = field(default_factory=list)
@@ -91,7 +91,7 @@ class StatusLines:
 
 @dataclass
 class ClientLog(ResultLog):
-    """The log of one run of one client. A file contains several if runs were appended to it.
+    """The log of one run of one client. A file contains several logs if runs were appended to it.
 
     :ivar source: text that identifies the client in the file
     """
@@ -104,11 +104,11 @@ class ClientLog(ResultLog):
     intervals: dict[str, Operation] = field(default_factory=dict)  # sums over all status lines, by operation type
     progress: StatusLines = field(default_factory=StatusLines)
     command: str | None = None
-    exception: str | None = None  # first exception, or the reason why YCSB gave up
+    exception: str | None = None  # the first exception, or why YCSB gave up
     is_go: bool = False  # whether go-ycsb wrote the log: properties instead of a command line, no return codes
     batches: set[str] = field(default_factory=set)  # go-ycsb's operation types that are batches, such as BATCH_INSERT
     properties: dict[str, str] = field(default_factory=dict)  # properties that go-ycsb printed
-    # Start and end, according to the first and the last status line, in seconds of the host's local time.
+    # Start and end in seconds of the host's local time, according to the first and the last status line.
     began: float | None = None
     ended: float | None = None
 
@@ -119,13 +119,13 @@ class ClientLog(ResultLog):
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether the log contains nothing that is from YCSB."""
+        """Returns whether the log contains no output of YCSB."""
         has_others = self.status_operations is not None or self.command is not None or bool(self.properties)
         return not self.has_results and not has_others
 
     @property
     def is_load(self) -> bool:
-        """Returns whether the client loaded data, according to its options, or because it measured only INSERT."""
+        """Returns whether the client loaded data: its options say so, or it measured only INSERT."""
         if self.command is not None:
             return "-load" in self.command.split()
         if "dotransactions" in self.properties:
@@ -135,12 +135,12 @@ class ClientLog(ResultLog):
 
     @property
     def threads(self) -> str | None:
-        """Returns the number of threads; None if not given."""
+        """Returns the number of threads, or None if it is not given."""
         return self.option("-threads") or self.setting("threadcount")
 
     @property
     def is_batched(self) -> bool:
-        """Returns whether an operation is a batch of `batch.size` (a property of go-ycsb) records."""
+        """Returns whether each operation is a batch of records; `batch.size`, a property of go-ycsb, is its size."""
         return bool(self.batches)
 
     @property
@@ -150,27 +150,27 @@ class ClientLog(ResultLog):
 
     @property
     def target(self) -> str | None:
-        """Returns the target rate in operations per second; None if not given."""
+        """Returns the target rate in operations per second, or None if it is not given."""
         return self.option("-target") or self.setting("target")
 
     @property
     def target_is_known(self) -> bool:
-        """Returns whether the log shows if a target was set; latencies from the intended start suggest a hidden one."""
+        """Returns whether it is known if a target was set. Latencies from the intended start suggest a hidden one."""
         return self.target is not None or bool((self.command and not self.has_intended) or self.properties)
 
     @property
     def has_intended(self) -> bool:
-        """Returns whether there are also latencies from the intended start (measurement.interval=both)."""
+        """Returns whether the log also contains latencies from the intended start (measurement.interval=both)."""
         return any(name.startswith(INTENDED) for name in self.operations)
 
     @property
     def latencies_are_intended(self) -> bool:
-        """Returns whether the latencies of the plain types are from the intended start of each operation."""
+        """Returns whether latencies of plain types, such as READ, are measured from the intended start."""
         return self.has_intended or self.setting("measurement.interval") == "intended"
 
     @property
     def planned(self) -> int | None:
-        """Returns the planned number of operations or records; None if not known, or if a duration ends the run."""
+        """Returns the planned number of operations or records; None if it is unknown or a duration ends the run."""
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
         stated = next(filter(None, map(self.setting, keys)), "")
         by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb ignores this property
@@ -178,25 +178,25 @@ class ClientLog(ResultLog):
 
     @property
     def succeeded(self) -> int | None:
-        """Returns the number of operations that ended without an error; None if not known."""
-        # For a run, OVERALL includes failed operations; for a load it does not.
+        """Returns the number of operations that ended without an error, or None if it is not known."""
+        # OVERALL includes failed operations in a run, but not in a load.
         attempted = self.counted if self.has_all_types else self.overall_operations
         return None if attempted is None else max(0, attempted - failed_calls(self.operations))
 
     @property
     def has_all_types(self) -> bool:
-        """Returns whether the meaning of all operation types is known, and their counts add up to all operations."""
+        """Returns whether the meaning of every operation type is known, and their counts add up to all operations."""
         if not self.counted:
             return False
         return self.is_go or (self.is_whole and all(map(is_known, self.operations)))
 
     def option(self, name: str) -> str | None:
-        """Returns the value of an option on the command line, such as `-threads`; None if not given."""
+        """Returns the value of an option on the command line, such as `-threads`, or None if it is not given."""
         words = (self.command or "").split()
         return words[words.index(name) + 1] if name in words[:-1] else None
 
     def setting(self, key: str) -> str | None:
-        """Returns the value of a property on the command line or in go-ycsb's log; None if not given."""
+        """Returns the value of a property on the command line or in go-ycsb's log, or None if it is not given."""
         words = (self.command or "").split()
         stated = [
             each.removeprefix(f"{key}=") for at, each in pairwise(words) if at == "-p" and each.startswith(f"{key}=")
@@ -205,13 +205,13 @@ class ClientLog(ResultLog):
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
-    """Reads all runs in one log file, in order. Returns [] if the file contains nothing that is from YCSB.
+    """Reads all runs in one log file, in order. Returns [] if the file contains no output of YCSB.
 
-    :param warn: receives each problem as `file:line: what`; no content of the file raises an error
+    :param warn: receives each problem as `file:line: what`; bad content never raises an error
     """
     found, messages = _read(path, apart=True)
     if len({log.source for log in found}) > 1 and any(not log.is_sound for log in found):
-        # Read again as one client: the text at the beginning of lines may not be the name of a client.
+        # Read the file again as one client: the text at the beginning of lines may not be a client's name.
         together, instead = _read(path, apart=False)
         if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in found):
             found, messages = together, instead
@@ -221,17 +221,17 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
 
 def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
-    """Returns the runs in a file, and the problems with it. If `apart`, text before a line names the client."""
+    """Returns the runs in a file, and the problems with it. With `apart`, text in front of a line names the client."""
     messages: list[str] = []
     reader = _File(path, limited(path, messages.append), apart=apart)
     for number, block in blocks(path, reader.damaged):
-        # Remove NULs: they are in a file that was truncated while a client wrote to it, and in UTF-16 without a mark.
+        # Remove NULs. Files that were truncated during writing contain them, and UTF-16 without a byte order mark.
         reader.read_block(number, block.translate(None, b"\0"))
     return reader.finish(), messages
 
 
 class _File:
-    """Passes the lines of one file to a reader for each client."""
+    """Passes the lines of one file to a separate reader for each client."""
 
     def __init__(self, path: Path, warn: Warn, *, apart: bool) -> None:
         self._path = path
@@ -242,13 +242,13 @@ class _File:
         self._last = self._readers[""]
 
     def damaged(self, message: str) -> None:
-        """Records that the file cannot be read to its end."""
+        """Notes that the file cannot be read to its end."""
         self._warn(message)
         for reader in self._readers.values():
             reader.damaged()
 
     def read_block(self, number: int, block: bytes) -> None:
-        """Reads whole lines. Long runs have many status lines, which are read together."""
+        """Reads a block of whole lines. Status lines are read together, because long runs have many."""
         last = block.rfind(b"\n", 0, -1) + 1
         if read := self._readers[""].status_lines(block[:last]):
             number += read
@@ -275,7 +275,7 @@ class _Reader(ResultReader[ClientLog]):
         self._jumped = 0.0  # jumps of the host's clock since the run began, in seconds
 
     def status_lines(self, block: bytes) -> int:
-        """Adds up the status lines of a block if it contains nothing else, and all are from the current run.
+        """Sums the status lines of a block if it contains only these, and all of them are from the current run.
 
         :returns: number of lines that were read
         """
@@ -288,7 +288,7 @@ class _Reader(ResultReader[ClientLog]):
             return 0
         last = cast(re.Match[str], _STATUS.search(block[block.rfind(b"\n", 0, -1) + 1 :].decode("utf-8", "replace")))
         if self._jump(_began(last)):
-            return 0  # read the lines one by one: the message names the line
+            return 0  # then the lines are read one by one, and the message names the line
         by_metric: dict[bytes, list[tuple[int, int, float]]] = {}
         for metric, count, maximum, mean in _STATUS_OPERATIONS.findall(block):
             if count != b"0":
@@ -318,7 +318,7 @@ class _Reader(ResultReader[ClientLog]):
         if (status := _STATUS.search(line)) is not None:
             self._status(status, line)
         elif ": Count=" in line:
-            self._status_operations(line)  # with hdrhistogram+histogram a status line is split into several lines
+            self._status_operations(line)  # with hdrhistogram+histogram, a status line is split over several lines
         elif super()._understand(line):
             pass
         elif line.startswith("[{") and '"Takes(s)"' in line:
@@ -337,7 +337,7 @@ class _Reader(ResultReader[ClientLog]):
         elif (thrown := _EXCEPTION.match(line)) is not None:
             self._log.exception = self._log.exception or thrown[1].strip()
         elif _OF_CPP.match(line):
-            self._cut("results of YCSB-cpp or YCSB-C: they are not read")
+            self._cut("results of YCSB-cpp or YCSB-C are not supported")
         else:
             self._go_run(line)
         return True
@@ -354,7 +354,7 @@ class _Reader(ResultReader[ClientLog]):
             if self._go_finished:
                 self._next_log()
             self._go_columns = []
-            # The results after this line are those of the whole run; the results before it are intermediate.
+            # The results after this line are of the whole run; the results before it are intermediate.
             self._log.operations.clear()
             self._log.batches.clear()
             self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True
@@ -365,7 +365,7 @@ class _Reader(ResultReader[ClientLog]):
                 if (metric := go_ycsb.operation_type(name)) is not None:
                     self._go_operation(metric, values, is_batch=name.startswith(go_ycsb.BATCH))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            self._complain(f"not a whole result line of go-ycsb: {error}")
+            self._complain(f"incomplete result line of go-ycsb: {error}")
 
     def _go_operation(self, name: str, values: Mapping[str, str], *, is_batch: bool) -> None:
         if name in self._log.operations and is_batch != (name in self._log.batches):
@@ -390,7 +390,7 @@ class _Reader(ResultReader[ClientLog]):
 
     def _json(self, line: str) -> None:
         # First read the complete objects in the line, one level of nesting after the other. Another program may have
-        # written one into the middle of an object of YCSB, which takes one line for each member.
+        # written an object into the middle of an object of YCSB, which has one line per member.
         for _ in range(_JSON_DEPTH):
             whole = _JSON_OBJECT.findall(line)
             for text in whole:
@@ -410,11 +410,11 @@ class _Reader(ResultReader[ClientLog]):
         if len(found) == 3:
             self._result(found["metric"], found["measurement"], found["value"])
         elif "measurement" in found:
-            self._complain("not a whole JSON result")
+            self._complain("incomplete JSON result")
 
     def _status(self, status: re.Match[str], line: str) -> None:
         if status[0] == self._log.last_status:
-            return  # some measurement types print each status line to both standard output and standard error
+            return  # some measurement types print a status line to both standard output and standard error
         elapsed = int(status[1])
         if self._log.has_results or (self._log.elapsed_seconds is not None and elapsed < self._log.elapsed_seconds):
             self._next_log()
@@ -430,7 +430,7 @@ class _Reader(ResultReader[ClientLog]):
         log.status_records = int(status[3]) if status[3] else None
 
     def _clock(self, status: re.Match[str]) -> None:
-        """Records the client's start and end according to the time of day in a status line."""
+        """Sets the client's start and end from the time of day in a status line."""
         if (began := _began(status)) is None:
             return
         if self._log.began is None:
@@ -441,7 +441,7 @@ class _Reader(ResultReader[ClientLog]):
         self._log.ended = began - self._jumped + int(status[1])
 
     def _jump(self, began: float | None) -> float:
-        """Returns by how many seconds the clock jumped, compared with the seconds that the client counted."""
+        """Returns the seconds by which the clock jumped, compared with the seconds that the client counted."""
         if began is None or self._log.began is None:
             return 0.0
         jump = began - self._log.began - self._jumped
@@ -468,26 +468,26 @@ class _Reader(ResultReader[ClientLog]):
             stated, least = log.overall_operations, log.counted - failed_calls(log.operations)
             known = stated is not None and all(map(is_known, log.operations))
             if stated is not None and known and stated + log.rounding < least < stated + 2**31:
-                self._contradict(log, f"the types have {least:,} operations, OVERALL {stated:,}: parts of two runs")
+                self._contradict(log, f"the types state {least:,} operations, OVERALL {stated:,}: two runs are mixed")
         elif log.has_results:
             self._check_values(log)
             self._check_go(log)
 
     def _check_go(self, log: ClientLog) -> None:
         for name in [each for each in log.batches if each + FAILED in log.operations.keys() - log.batches]:
-            log.batches.remove(name)  # a fork prints both batches and records, and all records failed
+            log.batches.remove(name)  # a fork prints both batches and records; all failed
             del log.operations[name]
         warmup = log.properties.get("warmuptime", "")
         if log.runtime_ms and warmup.isdecimal() and not log.is_load:
-            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # no operations are counted in the warm-up
+            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # the warm-up does not count operations
         if log.runtime_ms is None:
-            self._incomplete(log, "no line 'Run finished': the numbers may be of a part of the run")
+            self._incomplete(log, "the line 'Run finished' is missing, so the numbers may cover only a part of the run")
         elif not log.operations:
             self._incomplete(log, go_ycsb.why_no_results(log.properties))
 
 
 def _began(status: re.Match[str]) -> float | None:
-    """Computes when the client began from the time of day and the elapsed seconds in a status line; None if unknown."""
+    """Computes from a status line's time of day and elapsed seconds when the client began, or None if unknown."""
     if not (stamp := _STAMP.match(status[0].strip())):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Turns a scenario into its trials, in order, and into the variables of ansible/trial.yml for each."""
+"""Turns a scenario into an ordered list of trials, and each trial into variables of ansible/trial.yml."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ from dohyo.scenario import phases, properties, search
 from dohyo.scenario.scenario import Scenario
 from dohyo.systems import catalogue
 
-# Duration of the canary on one host, in seconds. Several hosts take 3 s more (docs/method.md).
+# Duration of the canary in seconds on a single host. With several hosts, it takes 3 s more (docs/method.md).
 CANARY_SECONDS = 3
 
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A trial: one system, started fresh and loaded once, with ``repeats`` repetitions of its phases.
+    """A planned trial: one system is started fresh and loaded once, and its phases are repeated ``repeats`` times.
 
     :ivar name: name of the trial's folder
     :ivar system: name of the system
@@ -37,29 +37,29 @@ class PlannedTrial:
 
     @property
     def system_at_point(self) -> str:
-        """System and point, without the round."""
+        """The system and its point, without the round."""
         return f"{self.system} {point_name(self.scenario.point)}".rstrip()
 
     @property
     def label(self) -> str:
-        """Label for messages while the trial runs."""
+        """The trial's label in messages while it runs."""
         return f"{self.system_at_point} round {self.round}" if self.scenario.most_rounds > 1 else self.system_at_point
 
     @property
     def is_attached(self) -> bool:
-        """Whether its servers are attached, so that the trial neither starts nor stops them."""
+        """Whether the trial's servers are attached, in which case it neither starts nor stops them."""
         return self.system in self.scenario.role_variables.get("attached", {})
 
 
 def canary_seconds(scenario: Scenario) -> int:
-    """Returns the duration of a trial's canary in seconds; 0 without a canary."""
+    """Returns the duration of a trial's canary in seconds, or 0 if there is no canary."""
     return CANARY_SECONDS if scenario["canary"] == "true" else 0
 
 
 def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
-    """Returns the trials in the order of measuring; the number in a name keeps folders in this order.
+    """Returns the trials in the order of measurement. The number in their names sorts the folders in the same order.
 
-    Each round begins with the next system, so that drift on the hosts during a round does not always favour the same
+    Each round begins with the next system. This way, drift on the hosts during a round does not always favour the same
     system (docs/method.md#rounds).
 
     :param rounds: number of rounds, at most `most_rounds`; None for the minimum
@@ -82,7 +82,7 @@ def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
 
 
 def first_start(trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
-    """Returns the first trials whose servers are up at the same time: one, unless the scenario interleaves windows.
+    """Returns the first trials whose servers run at the same time: only one, unless the scenario interleaves windows.
 
     An attached system does not start with others, because its hosts may not belong to Dohyo.
     """
@@ -96,40 +96,40 @@ def first_start(trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
     return start
 
 
-# Names are unique by their number, so they can be cut. File systems allow 255 bytes, but tools print fewer.
+# Names may be truncated, because their number makes them unique. File systems allow 255 bytes; tools print fewer.
 _LONGEST_NAME = 100
 
 
 def _folder(name: str, scenario: Scenario) -> str:
-    """Returns a name followed by the point, in characters that need no quotes in a shell."""
+    """Returns a name followed by the point, using only characters that a shell accepts without quotes."""
     point = "".join(f"-{key}={value}" for key, value in scenario.point.items())
     return name + shell_safe(point)[: _LONGEST_NAME - len(name)]
 
 
 def shell_safe(text: str) -> str:
-    """Returns the text with characters replaced that file systems, URLs or shells do not accept."""
+    """Replaces characters that file systems, URLs or shells do not accept."""
     return re.sub(r"[^A-Za-z0-9._=+-]+", "_", text)
 
 
 def phases_in(scenario: Scenario, number: int) -> list[str]:
-    """Returns the runs of a trial in a round: without `equal` in the first one if its rate follows from that round."""
+    """Returns the runs of a trial in a round. The first round lacks `equal` if it must first determine its rate."""
     too_early = number == 1 and scenario.equal_target is None
     return [name for name in scenario.phases if not (name == phases.EQUAL and too_early)]
 
 
 def course(scenario: Scenario) -> str:
-    """Returns the measured parts of a trial in words."""
+    """Describes the measured parts of a trial."""
     load = load_words(scenario) if scenario.measures_load else ""
     return ", ".join(filter(None, (load, runs_words(scenario))))
 
 
 def load_words(scenario: Scenario) -> str:
-    """Returns the load in words."""
+    """Describes the load."""
     return f"the load of {scenario.records:,} records"
 
 
 def runs_words(scenario: Scenario) -> str:
-    """Returns the runs after the load in words; empty if there are none."""
+    """Describes the runs after the load. Returns "" if there are none."""
     if not scenario.phases:
         return ""
     windows = {}
@@ -148,7 +148,7 @@ def runs_words(scenario: Scenario) -> str:
 
 
 def _equal_words(scenario: Scenario) -> str:
-    """Returns the rate of the phase `equal` or `own` in words; empty without these phases."""
+    """Describes the rate of the phase `equal` or `own`. Returns "" if the scenario has neither phase."""
     if phases.OWN in scenario.phases:
         return f"{phases.OWN} at {scenario[phases.SHARES[phases.OWN]]} of each system's own {phases.MAX}"
     if phases.EQUAL not in scenario.phases:
@@ -160,19 +160,19 @@ def _equal_words(scenario: Scenario) -> str:
     )
 
 
-# Variables of a trial that do not affect its load. Any other variable leads to a different load.
+# Variables of a trial that do not affect its load. A change of any other variable means a different load.
 _NOT_OF_THE_LOAD = {
     "trial_name", "trial_point", "trial_round", "trial_rounds", "trial_dir", "trial_phases", "trial_threads",
     "trial_repeats", "trial_discard", "trial_settle", "trial_settle_cache", "trial_warmup", "trial_duration",
     "trial_equal_share", "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale",
     "trial_full", "trial_max_other_cpu", "trial_precondition",
     "trial_turns", "trial_lane", "trial_beside", "trial_group",
-    "trial_properties",  # trial_load has the load's properties
+    "trial_properties",  # trial_load contains the properties of the load
 }  # fmt: skip
 
 
 def inventory_state(inventory: Path | None) -> str:
-    """Returns a digest of an inventory's files, including the variables beside a single file.
+    """Returns a digest of an inventory's files. For a single file, it includes the variables in the folders next to it.
 
     :param inventory: file or folder; None for this machine's inventory
     """
@@ -186,12 +186,12 @@ def inventory_state(inventory: Path | None) -> str:
 
 
 def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") -> dict[str, str]:
-    """Returns the identifier of the load for each trial that shares its load, by the trial's name.
+    """Returns, for the name of each trial that shares its load, the identifier of the load.
 
     :param folder: folder of the experiment; two experiments never share a load
     :param hosts: result of :func:`inventory_state`; servers with another configuration may store another load
     """
-    # The trials of all rounds at a point have the same scenario object.
+    # At a point, the trials of all rounds share one scenario object.
     known: dict[tuple[str, int], str] = {}
     loads = {}
     for trial in trials:
@@ -205,7 +205,7 @@ def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") 
 
 
 def load_of(trial: PlannedTrial, folder: Path) -> str:
-    """Returns a digest of everything that a trial's data depends on, 16 digits; empty if the data is not reused."""
+    """Returns a digest (16 digits) of everything that a trial's data depends on, or "" if the data is not reused."""
     if trial.scenario["reuse"] != "data" or trial.scenario.measures_load:
         return ""
     asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
@@ -223,11 +223,11 @@ def variables(
 
     :param folder: folder for the trial's evidence
     :param keep: whether the servers keep running at the end
-    :param load: identifier of the load from :func:`shared_loads`; empty if the trial shares none
-    :param targets: rate of the phase `equal` by point, in operations per second, if it follows from measured rates
+    :param load: identifier of the load from :func:`shared_loads`; empty if the trial does not share its load
+    :param targets: rate of the phase `equal` at each point, in operations per second, if it follows from measured rates
     """
     scenario = trial.scenario
-    # The first round measures the rates from which the target follows.
+    # The first round measures the rates that determine the target.
     target = (targets or {}).get(point_name(scenario.point)) if trial.round > 1 else None
     return {
         "trial_system": trial.system,
@@ -236,7 +236,7 @@ def variables(
         "trial_round": trial.round,
         "trial_rounds": scenario.most_rounds,
         "trial_dir": str(folder),
-        # The systems' classes read only properties that are the same in all phases.
+        # The systems' classes only read properties that are the same in all phases.
         "trial_properties": scenario.client_properties,
         **phases_of(scenario, target),
         **({"trial_precondition": _phase(scenario, phases.PRECONDITION)} if scenario.preconditions else {}),
@@ -258,7 +258,7 @@ def variables(
         # Only the summary reads the share and the scale.
         **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
-        # Only the user's option attaches a system, never an inventory.
+        # Only the user's option can attach a system; an inventory cannot.
         **catalogue.not_attached(),
         **scenario.role_variables,
     }
@@ -267,8 +267,8 @@ def variables(
 def phases_of(scenario: Scenario, target: float | None = None) -> dict[str, Any]:
     """Returns the variables for the clients in the load and in each phase after it.
 
-    :param target: rate of the phase `equal` in operations per second; with None the phase is left out, unless the
-        scenario sets its rate
+    :param target: rate of the phase `equal` in operations per second; if neither it nor the scenario sets the rate, the
+        phase is left out
     """
     load = {**_phase(scenario, phases.INSERT), "measured": scenario.measures_load}
     runs = [_phase(scenario, name) for name in scenario.phases]
@@ -290,7 +290,7 @@ def _phase(scenario: Scenario, name: str) -> dict[str, Any]:
         "threads": phase.number("threadcount"),
         "warmup": phase.warmup,
         "duration": phase.duration,
-        # Only the summary reads it.
+        # Only the summary reads this limit.
         "maxnotfoundrate": float(phase["maxnotfoundrate"]),
         **({"faults": phase["faults"]} if phase.faults else {}),
         # The trial multiplies its own rate in the phase `max` by this share.

@@ -1,6 +1,6 @@
-"""Estimates disk, memory and time that a scenario needs per system, and checks whether it fits on the hosts.
+"""Estimates the disk space, memory and time that each system of a scenario needs, and checks whether the hosts suffice.
 
-docs/sizing.md has the formulas and their sources. Figures of single systems are in their classes (`needs` in
+docs/sizing.md contains the formulas and their sources. Figures for single systems are in their classes (`needs` in
 ansible/systems/*/system.py). ansible/plan.yml resolves the variables of an inventory without connecting to a host.
 """
 
@@ -33,11 +33,11 @@ from dohyo.systems.system import DataNeeds
 from dohyo.terminal import aligned
 
 MIB = 2**20
-# Assumptions, measured with clients and server on 2 cores (docs/sizing.md). They are the seconds of a trial besides its
-# load and its runs, and the records of 1 KB that a host loads per second. Larger hosts load faster.
+# Assumptions, measured with clients and server on 2 cores (docs/sizing.md). They are the seconds that a trial takes
+# beyond its load and its runs, and the 1 KB records that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 15
 LOAD_RATE = 6000
-# Updates of one field per second, in batches, on warm servers (docs/method.md#preconditioning).
+# Number of updates of one field per second, in batches, on warm servers (docs/method.md#preconditioning).
 UPDATE_RATE = 60_000
 MOST_RECORDS = 2**62
 _ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
@@ -45,18 +45,18 @@ _ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
 
 @dataclass(frozen=True)
 class Needs:
-    """Resources that one system needs on a database host.
+    """The resources that one system needs on a database host.
 
     :ivar system: name of the system
-    :ivar memory: memory without data in bytes: heap or buffers, and the process around them
-    :ivar data: additional needs of the data
-    :ivar cache: size of its own read cache in bytes; 0 if it has none
+    :ivar memory: memory in bytes without data: heap or buffers, and the rest of the process
+    :ivar data: what the data needs in addition
+    :ivar cache: size of the system's own read cache in bytes; 0 without a cache
     :ivar budget: memory limit for the system in bytes; 0 without a limit
-    :ivar unknown: whether the budget is a share of an unknown memory; sizes are then those of a small machine
-    :ivar values: the system's variables and further settings, from scenario and inventory; for requested values that
-        the system cannot use, the values that it uses instead
-    :ivar unmet: one sentence for each requested value that the system cannot use
-    :ivar way_out: advice on how to need less memory per record
+    :ivar unknown: whether the budget is a share of an unknown memory size; the sizes are then those of a small machine
+    :ivar values: the system's variables and further settings, from the scenario and the inventory. If the system cannot
+        use a requested value, they contain the value that it uses instead
+    :ivar unmet: a sentence for each requested value that the system cannot use
+    :ivar way_out: advice on how to reduce the memory per record
     """
 
     system: str
@@ -70,26 +70,26 @@ class Needs:
     way_out: str = ""
 
     def cached(self, replication: int, hosts: int) -> int:
-        """Returns the size of data that fills the caches of all hosts, in bytes; copies of a record count once."""
+        """Returns the size of the data, in bytes, that fills the caches of all hosts. Copies of a record count once."""
         return self.cache * hosts // replication if self.data.spread else self.cache
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Needs of a scenario on its hosts."""
+    """The needs of a scenario on its hosts."""
 
     scenario: Scenario
     hosts: Hosts
     needs: Sequence[Needs]
 
     def disk(self, needs: Needs, records: int | None = None) -> float:
-        """Returns the disk space per host in bytes, for the scenario's records or another number of them."""
+        """Returns the disk space per host in bytes, for the scenario's number of records or for another number."""
         count = self.scenario.records if records is None else records
         replication = self.scenario.number("replication")
         return needs.data.disk(count, self.scenario.record_bytes, replication, self.hosts.count)
 
     def memory(self, needs: Needs, records: int | None = None) -> float:
-        """Returns the memory per host in bytes, including a client's if it runs there; records as in :meth:`disk`."""
+        """Returns the memory per host in bytes, including a client on the host. `records` is as in :meth:`disk`."""
         count = self.scenario.records if records is None else records
         records_take = needs.data.memory(count, self.scenario.number("replication"), self.hosts.count)
         return needs.memory + records_take + self._client
@@ -104,7 +104,7 @@ class Sizes:
         return not self._lacks(needs, records)
 
     def largest(self, needs: Needs) -> int:
-        """Returns the maximum number of records with which a system fits; 0 if not even one fits."""
+        """Returns the maximum number of records with which a system fits, or 0 if not even one record fits."""
         low, high = 0, MOST_RECORDS
         while low < high:
             middle = (low + high + 1) // 2
@@ -114,7 +114,7 @@ class Sizes:
     def check(self) -> None:
         """Checks that all systems fit.
 
-        :raises BadInputError: naming for each system that does not fit the needed, the available and the possible size
+        :raises BadInputError: with the needed, the available and the possible size for each system that does not fit
         """
         problems, ways = [], []
         for needs in self.needs:
@@ -126,7 +126,7 @@ class Sizes:
                     else "not even one record fits; make its heap or buffers smaller"
                 )
                 problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
-                # The advice saves memory of records only.
+                # The advice only saves memory for records.
                 has_way = most and needs.way_out and not any(" of disk " in each for each in lacks)
                 ways.append(needs.way_out if has_way else "take larger hosts")
         if not problems and self.scenario.interleaves:
@@ -146,7 +146,7 @@ class Sizes:
     def _check_together(self) -> None:
         """Checks that all systems fit at the same time.
 
-        :raises BadInputError: with what they need together
+        :raises BadInputError: with the sum of what they need
         """
         memory, disk = sum(map(self.memory, self.needs)), sum(map(self.disk, self.needs))
         for what, wanted, there in (("memory", memory, self.hosts.memory), ("disk", disk, self.hosts.disk)):
@@ -178,7 +178,7 @@ class Sizes:
     # ---- time -------------------------------------------------------------------------------------------------------
 
     def load_seconds(self, needs: Needs) -> float:
-        """Returns the estimated time of the load in seconds: by copies per host, or longer with a target rate."""
+        """Returns the estimated seconds of the load, which depend on the copies per host and on a target rate."""
         replication = self.scenario.number("replication")
         records = self.scenario.records
         copies = needs.data.copies(records, replication, self.hosts.count)
@@ -190,7 +190,7 @@ class Sizes:
         return records / target if target else 0.0
 
     def preconditioning_seconds(self, needs: Needs) -> float:
-        """Returns the estimated time of the updates before the runs in seconds; settle=phases repeats them per run."""
+        """Returns the estimated seconds of the updates before the runs (before each run with settle=phases)."""
         updates = self.scenario.preconditions
         copies = needs.data.copies(updates, self.scenario.number("replication"), self.hosts.count)
         runs = self.scenario.repeats * len(self.scenario.phases) + len(search.lengths(self.scenario))
@@ -198,7 +198,7 @@ class Sizes:
         return seconds * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
 
     def run_seconds(self, number: int = 1) -> float:
-        """Returns the time of one run of each phase in seconds; the window is estimated if a count ends it.
+        """Returns the sum of the seconds of one run of each phase. A window that a count ends is estimated.
 
         :param number: number of the round
         """
@@ -209,10 +209,10 @@ class Sizes:
         return seconds
 
     def trial_seconds(self, needs: Needs, number: int = 1, *, loads: bool = True) -> float:
-        """Returns the estimated time of a trial in seconds: canary, start, load, settling, runs, all probes, stop.
+        """Returns the estimated seconds of a trial with its canary, start, load, settling, runs, all probes and stop.
 
         :param number: number of the round
-        :param loads: whether the trial loads, instead of using a copy of another trial's load
+        :param loads: whether the trial loads data instead of using a copy of another trial's load
         """
         runs = self.scenario.repeats * self.run_seconds(number)
         fixed = TRIAL_SECONDS + plan.canary_seconds(self.scenario)
@@ -224,10 +224,10 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
     """Returns the needs of the scenario's systems on the hosts.
 
     :param inventory: None for this machine, or for ``hosts.count`` hosts that do not exist yet
-    :param check: function that is called often and may raise an exception to cancel
+    :param check: called repeatedly; may raise an exception to cancel
     :raises BadInputError: if a value of the scenario or of the inventory is wrong
     """
-    # Ask for a single record, so that `memory` is without data; DataNeeds adds the records.
+    # Ask for a single record, so that `memory` excludes data; DataNeeds adds the records.
     variables = {
         "trial_properties": {**scenario.client_properties, **_ONE_RECORD},
         "trial_conditions": scenario.conditions,
@@ -250,7 +250,7 @@ def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) 
     given = {
         "groups": {"database": database, "client": database},
         "dohyo_home": str(LOCAL_HOME),
-        # Inventories of hosts have a memory budget; as a share of an unknown memory it would not be a limit.
+        # Inventories of hosts set a memory budget, but a share of an unknown memory size would not be a limit.
         "dohyo_systemd": hosts.count > 1 and hosts.memory is not None,
         "environment": os.environ,
         **variables,
@@ -268,7 +268,7 @@ def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) 
 def _of_inventory(
     names: Sequence[str], inventory: Path, variables: Mapping[str, Any], check: Callable[[], None]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Returns the needs on the first hosts of an inventory; Ansible resolves its variables."""
+    """Returns the needs on the first hosts of an inventory. Ansible resolves the inventory's variables."""
     found: dict[str, list[dict[str, Any]]] = {}
 
     def watch(event: Event) -> None:
@@ -288,20 +288,20 @@ def _of_inventory(
         if failure is not None:
             raise BadInputError(f"cannot find out what the systems need: {failure.task}: {failure.message}")
         if missing := [system for system in names if system not in found]:
-            # If Ansible cannot load the callback plugin that reports, it only warns and exits with 0.
+            # If Ansible cannot load the callback plugin that reports the needs, it only warns and exits with 0.
             said = [
                 line for line in (folder / "ansible.log").read_text(errors="replace").splitlines() if "WARN" in line
             ]
             raise BadInputError(
                 f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
-                f" has not reported it{': ' * bool(said)}{' '.join(said)}; {command(SETUP, 'python')} installs the one"
+                f" did not report it{': ' * bool(said)}{' '.join(said)}; {command(SETUP, 'python')} installs the one"
                 " that does"
             )
     return found
 
 
 def caches(inventory: Path | None) -> Caches:
-    """Returns the function for datasize=N*cache; it caches its results.
+    """Returns the function that computes datasize=N*cache. The function caches its results.
 
     :param inventory: as in :func:`ask`
     """
@@ -323,7 +323,7 @@ def caches(inventory: Path | None) -> Caches:
     return cached
 
 
-# Properties that do not affect the needs; points that differ only in these share one result.
+# Properties that do not affect the needs. Points that differ only in these properties share one result.
 _NO_MATTER = (
     *_ONE_RECORD,
     *("operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
@@ -334,7 +334,7 @@ _NO_MATTER = (
 def ask_points(
     scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None
 ) -> list[Sizes]:
-    """Returns the sizes at each point of the matrix, for its systems; parameters as in :func:`ask`."""
+    """Returns the sizes at each point of the matrix for the systems there. Parameters are as in :func:`ask`."""
     points: dict[str, tuple[Scenario, list[str]]] = {}
     for trial in plan.trials(scenario):
         _, names = points.setdefault(point_name(trial.scenario.point), (trial.scenario, []))
@@ -351,7 +351,7 @@ def ask_points(
 
 
 def _what_matters(scenario: Scenario) -> list[Any]:
-    # Phases may differ in requests in flight, for example, and each connection takes memory of the server.
+    # Phases may differ, for example in requests in flight, and each connection takes memory on the server.
     of_phases = [scenario.of(phase).client_properties for phase in (INSERT, *scenario.phases)]
     properties = [
         {key: value for key, value in each.items() if key not in _NO_MATTER}
@@ -377,9 +377,9 @@ def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
 
 
 def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
-    """Prints the planned trials in order, with their time, memory and disk space.
+    """Prints the planned trials in order, each with its time, memory and disk space.
 
-    :param points: sizes at each point of the matrix
+    :param points: the sizes at each point of the matrix
     """
     hosts = points[0].hosts
 
@@ -403,13 +403,13 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     shared = plan.shared_loads(trials, Path())
     if several := len(trials) > len(scenario.systems):
         say(_count_trials(scenario, trials))
-    # Show a value that all trials share once, above their table.
+    # Show a value that all trials share only once, above their table.
     if once := several and len(set(courses)) == 1:
         say(f"each: {courses[0]}")
     rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
-    times: dict[tuple[str, str], list[float]] = {}  # seconds by round, of a system at a point
+    times: dict[tuple[str, str], list[float]] = {}  # for each round, the seconds of a system at a point
     last = 0.0
-    copies: dict[str, float] = {}  # disk space in bytes, by shared load
+    copies: dict[str, float] = {}  # for each shared load, its disk space in bytes
     for trial, course in zip(trials, courses, strict=True):
         sizes, needs = at[point_name(trial.scenario.point), trial.system]
         fits = "" if sizes.fits(needs) else "  does not fit"
@@ -422,7 +422,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         if trial.round == 1:
             cells = ["", size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
             rows.append([trial.name, *([] if once else [course]), *cells])
-    # Rounds may differ in their phases, and only the first may load.
+    # Rounds may differ in their phases, and perhaps only the first round loads.
     for row, of_rounds in zip(rows[1:], times.values(), strict=True):
         row[-3] = " or ".join(dict.fromkeys(map(about, of_rounds)))
     seconds = sum(map(sum, times.values()))
@@ -454,7 +454,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
 
 
 def _at_most(scenario: Scenario, least: float, last: float) -> str:
-    """Returns the time of the rounds that may be added, in words; empty if none may be added.
+    """Describes the time of the rounds that may be added. Returns "" if none may be added.
 
     :param least: duration of the first rounds, in seconds
     :param last: duration of the last of these rounds, in seconds
@@ -470,14 +470,14 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
 
 
 def _course(scenario: Scenario) -> str:
-    """Returns the steps of a trial in words."""
+    """Describes the steps of a trial."""
     load = plan.load_words(scenario) if scenario.measures_load else "load"
     before = f"{scenario.preconditions:,} updates" if scenario.preconditions else ""
     return ", ".join(filter(None, ("start", load, "settle", before, plan.runs_words(scenario), "stop")))
 
 
 def _data(scenario: Scenario) -> str:
-    """Returns the size of the load at a point of the matrix, in words."""
+    """Describes the size of the load at a point of the matrix."""
     scale = f", scale {scenario['scale']} of {scenario.full_records:,} records" if scenario.full else ""
     computed = f", from datasize={scenario.datasize}" if scenario.datasize else ""
     return (
@@ -487,7 +487,7 @@ def _data(scenario: Scenario) -> str:
 
 
 def _caches(scenario: Scenario) -> str:
-    """Returns the cache that the data size is a multiple of, in words; empty for other sizes."""
+    """Describes the cache if the data size is a multiple of a cache. Returns "" for other sizes."""
     there = sorted((cache, system) for system, cache in scenario.caches.items() if cache)
     if not there:
         return ""

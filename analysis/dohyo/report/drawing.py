@@ -1,6 +1,6 @@
-"""Loads Vega, which draws all charts: as a script on the page, and as the module vl-convert for files.
+"""Loads Vega, which draws all charts: a script draws them on the page, and the module vl-convert in files.
 
-setup.sh fetches each on demand. The script comes from vl-convert, which has 84 MB and is otherwise only for files.
+setup.sh fetches each of them on demand. vl-convert, which takes 84 MB, also contains the script.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from types import ModuleType
 from dohyo.bad_input import BadInputError
 from dohyo.places import SETUP, VEGA, command
 
-# Notice that the licences require in every copy; minification has removed it from the script.
+# Notice that the licences require in every copy. Minification removed it from the script.
 _NOTICE = Path(__file__).parent / "templates" / "vega-licences.txt"
 
 
 @cache
 def script() -> str:
-    """Returns Vega, Vega-Lite and vega-embed as one script, which begins with their licences.
+    """Returns a single script with Vega, Vega-Lite and vega-embed, which begins with their licences.
 
     :raises BadInputError: if the script is missing and cannot be fetched
     """

@@ -1,4 +1,4 @@
-"""Writes a report into the experiment's folder or to another path."""
+"""Writes a report to the experiment's folder or to another path."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dohyo.report.material import Material
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
 
-# Bytes of a page to search for its title, which follows the verdict and the scenario's name.
+# Number of bytes to search for a page's title. The verdict and the scenario's name come before the title.
 _LONGEST_HEAD = 64 * 1024
 
 
 def write(experiment: Path, known: Material | None = None, *, figures: bool = False) -> list[Path]:
-    """Writes report.html and, on request, the folder `figures` into an experiment's folder; returns the paths.
+    """Writes report.html and, on request, the folder `figures` to an experiment's folder. Returns the paths.
 
     :param known: result of `measured.read`, if the experiment has already been read
     """
@@ -28,14 +28,14 @@ def write(experiment: Path, known: Material | None = None, *, figures: bool = Fa
 
 
 def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
-    """Writes a page and, on request, the folder `figures` beside it; returns the paths, the page first."""
+    """Writes a page and, on request, the folder `figures` next to it. Returns the paths, the page first."""
     others = [static.write(path.parent, report.summary, report.charts)] if figures else []
     # Write the page last, because it links the other files.
     return [page.write(report, path), *others]
 
 
 def is_page(path: Path) -> bool:
-    """Returns whether a file is a page that Dohyo wrote, judging by its title."""
+    """Returns whether Dohyo wrote a page, judging by the page's title."""
     with path.open("rb") as file:
         return b" Dohyo</title>" in file.read(_LONGEST_HEAD)
 
@@ -47,12 +47,12 @@ def place(
     is_ours: Callable[[Path], bool] = is_page,
     kind: tuple[str, str] = ("page", "report"),
 ) -> Path:
-    """Returns the path to which a file about a folder, by default its page, is written.
+    """Checks and returns the path for a file about a folder, by default its page.
 
-    :param out: path from the user; None: a file in the folder
-    :param is_ours: function that returns whether Dohyo wrote an existing file, so that it may be replaced
-    :param kind: kind of the file and of its content, for messages
-    :raises BadInputError: if nothing can be written to the path
+    :param out: path that the user named; None for a file in the folder
+    :param is_ours: function that returns whether Dohyo wrote an existing file, which may then be replaced
+    :param kind: words for the file and for its content in messages
+    :raises BadInputError: if no file may be written to the path
     """
     path = out or (folder if folder.is_dir() else folder.parent) / name
     if path.is_dir():
@@ -62,12 +62,12 @@ def place(
         raise BadInputError(
             f"{path} is {folders.kind(path.resolve())}; remove it, or name another file with --out FILE"
         )
-    # Writing replaces a link itself, not its target, so links are not checked.
+    # Writing replaces a link instead of its target, so links are not checked.
     if path.is_file() and not path.is_symlink() and not is_ours(path):
-        what = f"{path} is not a {kind[0]} of dohyo and is not replaced"
+        what = f"{path} is not a {kind[0]} that dohyo wrote, so it is not replaced"
         raise BadInputError(f"{what}; name another file with --out FILE")
     if not path.parent.is_dir():
-        raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
+        raise BadInputError(f"--out {path}: the folder {path.parent} does not exist; create it, or name another file")
     above = path.parent.resolve()
     if any(each.name == "raw" and is_experiment(each.parent) for each in (above, *above.parents)):
         raise BadInputError(f"--out {path}: raw is only for the evidence of an experiment; name another file")
@@ -76,10 +76,10 @@ def place(
         if any(is_experiment(above) for above in link.parents):
             raise BadInputError(f"--out {path}: {link} is a link inside an experiment; name another file")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise BadInputError(f"no permission to write the {kind[1]} into {path.parent}; --out FILE names another place")
+        raise BadInputError(f"no permission to write the {kind[1]} to {path.parent}; change it with --out FILE")
     return path
 
 
 def open_in_browser(path: Path) -> bool:
-    """Opens a page in the desktop's browser. Returns False without a browser, for example over SSH."""
+    """Opens a page in the desktop's browser. Returns False if there is no browser, for example over SSH."""
     return webbrowser.open(path.resolve().as_uri())

@@ -1,6 +1,6 @@
-"""Defines charts, and the parts of Vega-Lite specifications that all charts share.
+"""Defines charts, and the parts of their Vega-Lite specifications that they share.
 
-Vega draws the same specification in a browser and, through vl-convert, into SVG and PNG files. A chart is plain data.
+Vega draws the same specification in a browser and, through vl-convert, in SVG and PNG files. A chart is plain data.
 Texts from logs and scenarios appear only in data, titles and domains, which Vega draws as text, and never in
 expressions.
 """
@@ -15,16 +15,16 @@ from typing import Any
 Table = dict[str, list[Any]]
 Spec = dict[str, Any]
 
-# Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), distinct for any colour vision, without black and yellow.
-# On white they are darkened until each has a contrast of 3 : 1 (WCAG 2.2, 1.4.11).
+# The colours of Okabe and Ito (https://jfly.uni-koeln.de/color/) except black and yellow, distinct for any colour
+# vision. On white they are darkened to a contrast of 3 : 1 (WCAG 2.2, 1.4.11).
 LIGHT_COLOURS = ["#0072b2", "#d55e00", "#00795a", "#b0508a", "#a06a00", "#3a97d4", "#5f5f5f"]
 DARK_COLOURS = ["#3d9be0", "#f0813a", "#2cc295", "#e09cc4", "#e6b422", "#9fdcff", "#b9b9b9"]
-# Colour of marks that do not belong to a system or do not count; visible on white and on black.
+# Colour of marks that do not belong to a system, or do not count. It is visible on both white and black.
 GREY = "#80868e"
-# Shapes and dashes distinguish systems without colours.
+# Shapes and dashes distinguish systems without colour.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 4], [1, 3]]
-# Ratio of the largest to the smallest value above which a scale is logarithmic, because small bars would be invisible.
+# A scale is logarithmic if max / min exceeds this ratio, because small bars would be invisible.
 LOG_FROM = 10.0
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
@@ -33,10 +33,10 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 class Panel:
     """One picture of a chart.
 
-    :ivar spec: Vega-Lite without data, size and colours; a layer may name another table of the chart as its data
+    :ivar spec: specification without data, size and colours; a layer may name another table of the chart as its data
     :ivar data: name of the panel's table in the chart
     :ivar says: one-sentence description for people who cannot see the chart
-    :ivar cursor: whether x is the time in seconds, and the panel shares the cursor with all such panels
+    :ivar cursor: whether x is the time in seconds, and the panel shares its cursor with all panels of this kind
     :ivar domains: domains of scales that differ between parts: part -> channel -> domain
     :ivar heads: titles of table columns with their units: column -> title
     """
@@ -60,10 +60,10 @@ class Panel:
 class Chart:
     """One or more pictures that answer a question.
 
-    :ivar name: name of the page's anchor and of the files
-    :ivar by_part: whether the tables have a column `part`, and one part is shown at a time
+    :ivar name: name for the page's anchor and for the files
+    :ivar by_part: whether the tables have a column `part`; only one part is shown at a time
     :ivar legend: whether the chart needs a legend, because only colour, shape and dashes distinguish systems
-    :ivar missing: reason why there is nothing to draw; None: there are panels
+    :ivar missing: reason why there is nothing to draw; None if there are panels
     """
 
     name: str
@@ -77,7 +77,7 @@ class Chart:
 
     @property
     def parts(self) -> list[str]:
-        """Returns the parts in the order of the tables; empty if the chart has no parts."""
+        """Returns the parts in the order of the tables, or [] if the chart has no parts."""
         if not self.by_part:
             return []
         return self._distinct("part")
@@ -92,22 +92,22 @@ class Chart:
 
 
 def table(rows: Sequence[Mapping[str, Any]], empty: Sequence[str] = ()) -> Table:
-    """Returns the columns of rows that all have the same columns.
+    """Converts rows, which all have the same columns, to a table.
 
-    :param empty: columns of a table without rows
+    :param empty: columns of the table if there are no rows
     """
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else empty)}
 
 
 def rows(of: Table, part: str | None = None) -> list[dict[str, Any]]:
-    """Returns the rows of a table, as Vega reads them; with `part`, only the rows of that part."""
+    """Returns the rows of a table as Vega reads them, or only the rows of `part`."""
     names = list(of)
     lines = (dict(zip(names, values, strict=True)) for values in zip(*of.values(), strict=True))
     return [line for line in lines if part is None or line["part"] == part]
 
 
 def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Spec:
-    """Returns the panel's specification with its data, for a file. The page's script does the same in the browser."""
+    """Returns the panel's specification with its data, for a file. In the browser, the page's script adds the data."""
     spec = {**panel.spec, "data": {"values": rows(tables[panel.data], part)}}
     for channel, domain in panel.domains.get(part or "", {}).items():
         of_channel = spec["encoding"][channel]
@@ -122,7 +122,7 @@ def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Sp
     return spec
 
 
-# Axis whose labels show the system in one line and its point in the next, which saves width on a phone.
+# Axis whose labels show the system on one line and its point on the next, which saves width on a phone.
 ROW_AXIS: Spec = {"labelExpr": "split(datum.label, ' · ')", "labelFontSize": 11, "labelLineHeight": 12}
 
 
@@ -132,11 +132,11 @@ def rows_high(labels: Sequence[str], lines: int = 1) -> int:
 
 
 def quantity(column: str, title: str | None = None, **more: Any) -> Spec:
-    """Returns a channel of numbers; `more` sets further properties such as `scale`."""
+    """Returns a channel of numbers. `more` sets further properties such as `scale`."""
     return {"field": column, "type": "quantitative", **({"title": title} if title else {}), **more}
 
 
-# Parameter with the range of seconds that is shown; the page sets the same range for all panels.
+# Parameter with the visible range of seconds. The page sets the same range for all panels.
 ZOOM: Spec = {"name": "zoom", "value": None}
 SECONDS = quantity(
     "time",
@@ -147,12 +147,12 @@ SECONDS = quantity(
 
 
 def rows_of(column: str, order: Sequence[str], title: str | None = None, **axis: Any) -> Spec:
-    """Returns a channel with a row or column for each text in `order`; `axis` sets properties of its axis."""
+    """Returns a channel with a row or column for each text in `order`. `axis` sets properties of its axis."""
     return {"field": column, "type": "nominal", "sort": list(order), "title": title, "axis": axis}
 
 
 def shown(*columns: str, **titles: str) -> list[Spec]:
-    """Returns a tooltip that shows columns under their own names, then columns under other titles."""
+    """Returns a tooltip that shows columns under their own names, followed by columns under other titles."""
     return [
         *({"field": each} for each in columns),
         *({"field": each, "title": words} for each, words in titles.items()),
@@ -160,7 +160,7 @@ def shown(*columns: str, **titles: str) -> list[Spec]:
 
 
 def by_system(systems: Sequence[str]) -> Spec:
-    """Returns the colour of each system, the same in all charts."""
+    """Returns the colour of each system, which is the same in all charts."""
     return {"field": "system", "type": "nominal", "title": None, "scale": {"domain": list(systems)}}
 
 
@@ -170,7 +170,7 @@ def shape(systems: Sequence[str]) -> Spec:
 
 
 def dash(systems: Sequence[str]) -> Spec:
-    """Returns the dashes of each system's lines."""
+    """Returns the dash pattern of each system's lines."""
     return {**by_system(systems), "scale": {"domain": list(systems), "range": _cycle(DASHES, len(systems))}}
 
 
@@ -179,16 +179,16 @@ def _cycle(values: Sequence[Any], count: int) -> list[Any]:
 
 
 def scale(values: Sequence[float | None]) -> tuple[Spec, str]:
-    """Returns the scale of an axis and a suffix for its title; logarithmic beyond the ratio `LOG_FROM`."""
+    """Returns the scale of an axis, logarithmic beyond the ratio `LOG_FROM`, and a suffix for its title."""
     known = [value for value in values if value is not None and value > 0]
     if known and max(known) / min(known) > LOG_FROM:
-        # Do not round the domain to decades, which could leave half of the chart empty.
+        # Do not round the domain to decades: half of the chart could be empty.
         return {"type": "log", "nice": False, "padding": 8}, ", log scale"
     return {"type": "linear", "zero": True, "nice": True}, ""
 
 
 def config(*, dark: bool, legend: bool) -> Spec:
-    """Returns Vega-Lite's configuration: colours for light or dark, and whether charts draw their own legends."""
+    """Returns Vega-Lite's configuration for a light or dark page, and for charts with or without their own legends."""
     text, faint = ("#e6e6e6", "#4a4a4a") if dark else ("#1f2328", "#d8dde3")
     return {
         "background": "transparent" if dark or not legend else "white",
@@ -198,7 +198,7 @@ def config(*, dark: bool, legend: bool) -> Spec:
         "view": {"stroke": None},
         "range": {
             "category": DARK_COLOURS if dark else LIGHT_COLOURS,
-            # Both ends of viridis contrast with the page's background. Its lightness shows the order without colour.
+            # Both ends of viridis contrast with the background, and its lightness shows the order without colour.
             "heatmap": {"scheme": "viridis"},
             "ramp": {"scheme": "viridis"},
         },

@@ -1,4 +1,4 @@
-"""Holds the data of all charts of an experiment: its summary, its runs second by second, and percentile curves."""
+"""Holds the data for all charts of an experiment: its summary, its runs second by second, and percentile curves."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from dohyo.summary.results import Summary, Trial
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One run of a phase of a trial, or its load, over all clients.
+    """One run of a trial's phase, or a trial's load, summed over all clients.
 
     :ivar number: number of the run; None for the load
     :ivar throughput: operations without error, second by second
     :ivar slots: latencies over time
-    :ivar faulted: costs of the faults; None without faults; the fields below are then empty
+    :ivar faulted: costs of the faults. If it is None, there were no faults, and the fields below are empty
     :ivar successes: operations that succeeded, second by second
-    :ivar failed: operations that failed, by second
+    :ivar failed: number of operations that failed in each second with failures
     :ivar waited: latencies from the intended start; empty without a target rate
-    :ivar wrong: reads that returned stale, corrupt or never written records, by second
+    :ivar wrong: number of reads that returned stale, corrupt or never written records, in each second with such reads
     """
 
     trial: Trial
@@ -47,22 +47,22 @@ class MeasuredRun:
 
     @property
     def name(self) -> str:
-        """Returns a short name, unique among the runs of a system at a point and in a phase."""
+        """Returns a short name, which is unique among a system's runs in a phase at a point."""
         which = f"round {self.trial.round}" if self.trial.round else ""
         return " ".join(filter(None, (which, f"run {self.number}" if self.number else "load")))
 
     @property
     def rate(self) -> float | None:
-        """Returns records per second; operations per second if records are unknown."""
+        """Returns records per second, or operations per second if the number of records is unknown."""
         count = self.run.records if self.run.records is not None else self.run.operations
         return count / self.run.seconds if count is not None and self.run.seconds else None
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The distribution of latencies of one operation type, over all runs of a system at a point that count.
+    """The distribution of one operation type's latencies over all of a system's runs at a point that count.
 
-    :ivar values: percentile (0 to 100) and latency in ms, up to the percentile that a single operation would decide
+    :ivar values: percentiles (0 to 100) with latencies in ms, up to the percentile that a single operation decides
     """
 
     trial: Trial
@@ -86,7 +86,7 @@ class Material:
 
     @property
     def systems(self) -> list[str]:
-        """Returns the systems that have any numbers, in the order of measuring."""
+        """Returns the systems that have any numbers, in the order in which they were measured."""
         return systems_of([run.trial for run in self.runs] + [t for t in self.summary.compared if t.rows])
 
     @property
@@ -99,7 +99,7 @@ class Material:
         return point_name({key: value for key, value in trial.point.items() if key in self._varying})
 
     def label(self, trial: Trial) -> str:
-        """Returns the label of a chart's row: the system at its point, and the status of a trial that is not valid."""
+        """Returns the label of a chart's row: the system at its point and, for an invalid trial, the status."""
         status = "" if trial.status == "ok" else trial.status
         return " · ".join(filter(None, (trial.system, self.point(trial), status)))
 
@@ -109,7 +109,7 @@ class Material:
         return " · ".join(filter(None, (name, self.point(trial))))
 
     def of_run(self, run: MeasuredRun) -> dict[str, Any]:
-        """Returns the first columns of a row in charts over time. An invalid trial has its status in `series`."""
+        """Returns the first columns of a row in charts over time. `series` contains the status of an invalid trial."""
         status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
         return {
             "part": self.part(run.phase, run.trial),
@@ -123,7 +123,7 @@ class Material:
         return {key for key in self.summary.dimensions if len({value for name, value in values if name == key}) > 1}
 
     def trial(self, system: str, point: str, round_: str) -> Trial | None:
-        """Returns the trial of a system in a round at a point, written as by `figures.point_name`."""
+        """Returns the trial of a system in a round at a point. `point` is a result of `figures.point_name`."""
         found = (
             each
             for each in self.summary.trials
@@ -145,13 +145,13 @@ class Material:
 
 
 def operation_title(operation: str) -> str:
-    """Returns an operation type as text, such as "READ" or "READ, from the intended start"."""
+    """Returns an operation type in words, such as "READ" or "READ, from the intended start"."""
     plain = operation.removeprefix(INTENDED)
     return operation if plain == operation else f"{plain}, from the intended start"
 
 
 def significant(value: float | None, digits: int = 4) -> float | None:
-    """Returns the value with few digits, to keep the page small; None if it is unknown or infinite."""
+    """Returns the value with few digits, which keeps the page small, or None if it is unknown or infinite."""
     if value is None or not math.isfinite(value):
         return None
     rounded = float(f"{value:.{digits}g}")
@@ -159,5 +159,5 @@ def significant(value: float | None, digits: int = 4) -> float | None:
 
 
 def systems_of(trials: Sequence[Trial]) -> list[str]:
-    """Returns the systems in the order of measuring, in which colours are assigned to them."""
+    """Returns the systems in the order in which they were measured. Colours are assigned in this order."""
     return list(dict.fromkeys(trial.system for trial in trials))

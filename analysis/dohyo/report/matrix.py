@@ -1,4 +1,4 @@
-"""Builds matrix views: any dimension is on either axis, and all others are in the rows."""
+"""Builds views of the matrix. Any two dimensions form the axes; the others become additional rows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SHOWN = sorted(
     (each for each in METRICS.values() if each.part in ("rates", "latencies") and each.unit),
     key=lambda each: each.head != "rec/s",  # the page shows the first metric first
 )
-# Metrics drawn into files. All metrics for each pair of dimensions would be too many files.
+# Metrics that are drawn in files. All metrics for each pair of dimensions would need too many files.
 _IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}
 
 
 def matrix(summary: Summary) -> dict[str, Any]:
-    """Returns the data of matrix views: dimensions, metrics, and one entry per row of the results."""
+    """Returns the data for matrix views: dimensions, metrics, and one entry per row of the results."""
     shown = [
         (trial, row)
         for trial in summary.compared
@@ -72,7 +72,7 @@ def chart(summary: Summary) -> Chart:
 
 
 def grids(summary: Summary) -> list[Grid]:
-    """Returns a table for each metric, with the first dimension in columns and all others in rows."""
+    """Returns a table for each metric, with the first dimension as columns and all others as rows."""
     of = matrix(summary)
     if len(of["dimensions"]) < 2:
         return []
@@ -89,7 +89,7 @@ def grids(summary: Summary) -> list[Grid]:
 
 
 def _cells(of: dict[str, Any], across: str, down: str, metric: str) -> list[tuple[str, tuple[str, ...], list[Any]]]:
-    """Returns column, row (`down` first, then the dimensions on neither axis), number and text of each cell."""
+    """Returns each cell's column, row (`down`, then the dimensions on neither axis), number and text."""
     names = _others(of, across, down)
     return [
         (line["at"].get(across, ""), tuple(line["at"].get(name, "") for name in names), line["values"][metric])
@@ -111,7 +111,7 @@ def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:
     beside_the_columns = {
         "titleAngle": 0, "titleX": -5, "titleY": -5, "titleAlign": "right", "titleBaseline": "bottom",
     }  # fmt: skip
-    # Use the page's colours, on which black text has enough contrast.
+    # Use the page's colours; black text on them has enough contrast.
     colours = {"type": kind, "range": ["#f3f8fc", "#7db8dd"], "nice": False}
     return {
         "height": 26 * len(down),

@@ -1,4 +1,4 @@
-"""Reads the data of charts together with the summary, so that the evidence is read only once."""
+"""Reads the data for charts together with the summary, so that the evidence is read only once."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dohyo.summary.phase import Phase, add_all
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 
-# Number of percentiles in each decade of 1 / (1 - share), which is the axis of HdrHistogram's plots.
+# Number of percentiles in each decade of 1 / (1 - share), the axis of HdrHistogram's plots.
 _STEPS_PER_DECADE = 10
 _DECADES = 4  # to 99.99 %
 
-# Number of columns of an account by second that count wrong reads (stale, never written, corrupt); others follow them.
+# In an account by second, the number of columns for wrong reads (stale, never written, corrupt). They come first.
 _KINDS_OF_WRONG = 3
 
 
 def _curve_percentiles() -> list[float]:
     steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1))
-    # Round, so that 50, 90, 99, … are exact: ranks are computed from the decimal number.
+    # Round the results, so that 50, 90, 99, … are exact: ranks are computed from the decimal number.
     return sorted({0.0, 50.0, *(round(100 - 100 / each, 4) for each in steps)})
 
 
@@ -36,13 +36,13 @@ CURVE_PERCENTILES = _curve_percentiles()
 
 
 def read(experiment: Path) -> Material:
-    """Returns the summary and the charts' data.
+    """Returns the summary and the data for the charts.
 
     :param experiment: folder of the experiment, with `raw`
     :raises FileNotFoundError: if there is no `raw` folder
     """
     runs: list[MeasuredRun] = []
-    # Latencies of all valid runs of a system at a point, which are drawn as one curve.
+    # The latencies of all valid runs of a system at a point. They are drawn as one curve.
     merged: dict[tuple[str, str], tuple[Trial, dict[str, Latencies]]] = {}
 
     def add(trial: Trial, phases: Sequence[Phase]) -> None:
@@ -94,17 +94,17 @@ def _values(latencies: Latencies) -> list[tuple[float, float]]:
 
 
 def is_drawn(trial: Trial, phase: str, seconds: float | None) -> bool:
-    """Returns whether charts show the phase. An unmeasured load is shown only if it is long enough for a curve."""
+    """Returns whether charts show the phase. A load that is not measured must be long enough for a curve."""
     return phase != LOAD or trial.load_is_measured or (seconds or 0.0) >= SHORTEST_SECONDS
 
 
 class HostsOverTime:
-    """The use of the hosts, second by second: the lines of `hosts.csv` for whole hosts; empty without the file.
+    """The resources that the hosts used in each second, from `hosts.csv`. Empty if the file is missing.
 
-    Each iteration reads the file again and never keeps it in memory: a day of many hosts is millions of lines. The keys
-    are system, point, round, phase, run, host, time (beginning, in seconds after the agreed instant), cpu (share that
-    was not idle), others (share of other processes) and disk (share of time in which the busiest disk was busy).
-    Unknown values are None.
+    Each iteration reads the file again instead of keeping it in memory, because a day on many hosts has millions of
+    lines. The keys are system, point, round, phase, run, host, time (of the beginning, in seconds after the agreed
+    instant), cpu (share that was not idle), others (share that other processes used) and disk (share of the time in
+    which the busiest disk was busy). Unknown values are None.
     """
 
     _NAMES = ("system", "point", "round", "phase", "run", "host")
@@ -131,7 +131,7 @@ class HostsOverTime:
             **{name: line[name] for name in self._NAMES},
             "time": None if time is None or seconds is None else time - seconds,
             "cpu": None if idle is None or waiting is None else 1 - idle - waiting,
-            # Older files lack this column.
+            # Older files do not contain this column.
             "others": _number(line.get("other_cpu", "")),
             "disk": disk,
         }

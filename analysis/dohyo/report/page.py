@@ -1,4 +1,4 @@
-"""Writes the page of an experiment, `report.html`, which is one self-contained file.
+"""Writes the page of an experiment, `report.html`, as a single self-contained file.
 
 The template engine escapes texts from logs and scenarios, and scripts receive them only as JSON data. The page's
 security policy allows only its own two scripts and no requests.
@@ -50,20 +50,20 @@ FILES = {
 }
 
 
-# Number of rows above which a ranking with its runs scrolls, so that the verdict stays visible.
+# A ranking with more rows (including its runs) scrolls, so that the verdict stays visible.
 _MOST_ROWS = 60
-# Number of systems above which a title contains their number instead of their names.
+# With more systems, a title contains their number instead of their names.
 _MOST_NAMED = 2
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that the page shows of an experiment.
+    """Everything that the page shows about an experiment.
 
     :ivar facts: content of experiment.json
-    :ivar folders: folder with the evidence of each trial, by the trial's name
-    :ivar unknown: conditions that logs of other clients do not state
+    :ivar folders: for each trial's name, the folder with its evidence
+    :ivar unknown: note on the conditions that logs of other clients do not state
     :ivar process: pid of the process that is measuring the experiment; None if it is over
     """
 
@@ -92,7 +92,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """Returns scenario, systems and hosts, such as "Workload A: …, four systems on one host"."""
+        """Returns the scenario, systems and hosts, such as "Workload A: …, four systems on one host"."""
         what = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
         names = systems_of([trial for trial in self.summary.trials if trial.status != "skipped"])
         systems = " and ".join(names) if len(names) <= _MOST_NAMED else f"{_in_words(len(names))} systems"
@@ -102,7 +102,7 @@ class Report:
 
     @property
     def under_way(self) -> str:
-        """Returns a sentence about the progress while the experiment is being measured; later an empty string."""
+        """Describes the progress while the experiment is being measured. Returns "" when it is over."""
         if self.process is None:
             return ""
         ended = sum(trial.status not in ("pending", "running") for trial in self.summary.trials)
@@ -114,11 +114,11 @@ def _in_words(number: int) -> str:
 
 
 def gather(experiment: Path, material: Material) -> Report:
-    """Draws the charts from the data of `measured.read`, and reads the files beside the evidence."""
+    """Draws the charts from the data of `measured.read`, and reads the files next to the evidence."""
     evidence = {trial.name: experiment / "raw" / trial.name for trial in material.summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
     process = experiment_folder.running(experiment)
-    if process == os.getpid():  # a run writes the page itself when it is over
+    if process == os.getpid():  # this process measures, and writes the page when it has finished
         process = None
     return Report(experiment, material, all_charts(material), facts, evidence, process=process)
 
@@ -127,7 +127,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
     """Returns the page as HTML.
 
     :param with_evidence: whether to link the evidence
-    :param folder: folder of the page; default: the experiment's folder
+    :param folder: folder of the page; by default the experiment's folder
     """
     summary = report.summary
     of_matrix = matrix(summary)
@@ -179,7 +179,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
 
 
 def _comparisons(material: Material) -> list[tuple[str, Grid]]:
-    """Returns the tables of compared rates and latencies, each with a note on the samples behind its intervals."""
+    """Returns the tables that compare rates and latencies, each with a note on the samples behind its intervals."""
     pairs = material.summary.comparisons
     found = []
     for title, of_latency in (("Rates compared", False), ("Latencies compared: less is better", True)):
@@ -213,7 +213,7 @@ def environment() -> Environment:
 
 
 def style() -> str:
-    """Returns the style sheet of the pages, with the colours of the charts."""
+    """Returns the style sheet for the pages, including the colours of the charts."""
     colours = [
         *(f":root {{ --c{at}: {light}; }}" for at, light in enumerate(LIGHT_COLOURS)),
         *(f':root[data-theme="dark"] {{ --c{at}: {dark}; }}' for at, dark in enumerate(DARK_COLOURS)),
@@ -223,7 +223,7 @@ def style() -> str:
 
 
 def policy(*scripts: str) -> str:
-    """Returns a content security policy that allows these scripts, the page's styles and nothing else."""
+    """Returns a content security policy that allows only these scripts and the page's styles."""
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
@@ -251,7 +251,7 @@ def _data(charts: Sequence[Chart], systems: Sequence[str]) -> dict[str, Any]:
 
 
 def _packed(of: Table) -> dict[str, Any]:
-    """Returns a table that stores each text once, because 35 runs of half an hour have 63,000 rows."""
+    """Returns a table that stores each text only once, because 35 runs of half an hour have 63,000 rows."""
     packed: dict[str, Any] = {}
     for name, values in of.items():
         if values and all(isinstance(value, str) for value in values):
@@ -272,7 +272,7 @@ def _json(content: Any) -> str:
 
 
 def _symbols() -> list[dict[str, Any]]:
-    """Returns each system's symbol in the legend: shape and dashes, as in the charts."""
+    """Returns each system's symbol in the legend. Its shape and dashes are those of the charts."""
     paths = {
         "circle": "M8 3a5 5 0 1 0 .01 0Z",
         "square": "M3.5 3.5h9v9h-9Z",
@@ -289,7 +289,7 @@ def _symbols() -> list[dict[str, Any]]:
 
 
 def machine(facts: Mapping[str, Any]) -> str:
-    """Returns the control machine's hardware as text; empty if it is unknown."""
+    """Describes the control machine's hardware. Returns "" if it is unknown."""
     host = facts.get("host")
     if not isinstance(host, dict):
         return ""
@@ -305,7 +305,7 @@ def machine(facts: Mapping[str, Any]) -> str:
 
 
 def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str, str, str]]:
-    """Returns the relative address, name and content of each file from which the page is computed."""
+    """Returns the relative address, the name and a description of each file behind the page."""
     found = [(report.experiment / name, what) for name, what in FILES.items()]
     if with_evidence:
         statuses = {trial.name: trial.status for trial in report.summary.trials}
@@ -324,7 +324,7 @@ def _title(path: Path, experiment: Path) -> str:
 def write(report: Report, path: Path | None = None) -> Path:
     """Writes the page atomically and returns its path.
 
-    :param path: default: `FILE` in the experiment's folder
+    :param path: by default `FILE` in the experiment's folder
     """
     path = path or report.experiment / FILE
     folders.write(path, html(report, folder=path.parent))

@@ -1,4 +1,4 @@
-"""Writes an index of many experiments, in a folder that any web server can serve; it also works without a server."""
+"""Writes an index of many experiments. Any web server can serve its folder; it also works without a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INDEX = "index.html"
 
 
 def experiments(results: Path) -> list[Path]:
-    """Returns the folders of experiments in a folder of results, newest name first, trials started by hand last."""
+    """Returns the experiments' folders in a results folder, newest name first; trials started by hand come last."""
     found = [path for path in results.iterdir() if _may_be_one(path)] if results.is_dir() else []
     return sorted(found, key=lambda path: (os.path.lexists(path / experiment_folder.FACTS), path.name), reverse=True)
 
@@ -32,19 +32,19 @@ def _may_be_one(path: Path) -> bool:
     try:
         return is_experiment(path)
     except OSError:
-        return True  # reading the experiment reports the error later
+        return True  # the error is reported later, when the experiment is read
 
 
 def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
-    """Writes the index and a folder for each experiment, with its page and the small files beside it, but no evidence.
+    """Writes the index, and a folder for each experiment with its page and the small files next to it, but no evidence.
 
     An experiment that cannot be read is reported through `warn` and left out.
 
-    :raises BadInputError: if there are no experiments, or if the folder or a subfolder contains files of others
+    :raises BadInputError: if there are no experiments, or if the folder or a subfolder contains other files
     """
     if not chosen:
         raise BadInputError(
-            f"no experiments were found; name their folder with --results, or measure one: {command(RUN, 'workloadA')}"
+            f"no experiments found; name their folder with --results, or measure one: {command(RUN, 'workloadA')}"
         )
     site = Path(os.path.realpath(site))
     for folder in (site, *(site / each.name for each in chosen)):
@@ -76,7 +76,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
 
 
 def _entry(report: Report) -> dict[str, Any]:
-    """Returns the cells of an experiment's line; the date is YYYY-MM-DD, or empty if unknown."""
+    """Returns the cells of an experiment's line. The date is YYYY-MM-DD, or empty if it is unknown."""
     facts, summary = report.facts, report.summary
     statuses = [trial.status for trial in summary.trials]
     under_way = f"; {report.under_way}" if report.under_way else ""
@@ -93,7 +93,7 @@ def _entry(report: Report) -> dict[str, Any]:
 
 
 def _index(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the page with a line for each experiment and the filters."""
+    """Returns the page, which contains filters and a line for each experiment."""
     templates = Path(page.__file__).parent / "templates"
     script = (templates / "index.js").read_text("utf-8")
     return (

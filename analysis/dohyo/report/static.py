@@ -11,7 +11,7 @@ from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
 from dohyo.tables import table
 
-# Width of a picture in pixels: half of a slide. PNG files have three times as many, which is sharp on paper.
+# Width of a picture in pixels: half of a slide. PNG files are three times as wide, which is sharp on paper.
 _WIDTH = 640
 _PNG_SCALE = 3
 
@@ -19,7 +19,7 @@ _PNG_SCALE = 3
 def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
     """Writes `figures/` below a folder: NAME.svg, NAME.png, results.md. Returns its path.
 
-    A chart with several panels or parts has a file for each of them. Figures of an earlier report are removed.
+    A chart with several panels or parts is written to a file for each of them. Earlier figures are removed.
 
     :raises BadInputError: if Dohyo did not make the existing folder, or if vl-convert cannot be fetched
     """
@@ -33,7 +33,7 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
         files[f"{name}.svg"] = svg
         files[f"{name}.png"] = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
     files["results.md"] = table.markdown(summary, matrix.grids(summary))
-    # Record the files before they are written, so that a later call can also clear up after an interrupted one.
+    # List the files before they are written, so that a later call can clean up even after an interruption.
     owned.note(folder, files)
     for name, content in files.items():
         folders.write(folder / name, content)
@@ -41,7 +41,7 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
 
 
 def specs(charts: Iterable[Chart]) -> Iterable[tuple[str, Spec]]:
-    """Yields the name and the whole specification, with data, of each file."""
+    """Yields the name and the complete specification, including data, of each file."""
     for chart in charts:
         for number, panel in enumerate(chart.panels, 1):
             for place, part in enumerate(chart.parts or [None], 1):

@@ -1,4 +1,4 @@
-"""Attached systems, whose servers run already (docs/attach.md): options, effects of a run, and the user's consent."""
+"""Handles attached systems, whose servers already run (docs/attach.md): options, effects of a run, user's consent."""
 
 import json
 import math
@@ -28,17 +28,17 @@ from dohyo.signals import Signals
 from dohyo.sizes import size_bytes
 from dohyo.systems import catalogue
 
-# Properties of the bindings that the file with secrets may contain.
+# Properties of the bindings that a secrets file may contain.
 _ACCESS = (
     r"(.*\.)?(user|username|password|useSSL|ca|localdc|tlsname|tlsca|principal|keytab|krb5conf)"
     r"|hbase\.(security\.authentication|rpc\.protection|client\.netty\.tls\.enabled|rpc\.tls\..*)"
 )
-# Addresses with ports, without blanks and shell characters. Some systems allow more after a slash or a colon.
+# An address with an optional port, but no blanks or shell characters. Some systems allow a name or a path after it.
 _HOST = r"([0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 _LAST_PORT = 65535
 _HOSTS = rf"{_HOST}(,{_HOST})*"
-# Form of the hosts, by the system's folder. A JDBC URL has one host: with several, the driver could look for Dohyo's
-# database, or remove it, on the wrong one. A path after MySQL's host would name the clients' database.
+# Form of the hosts, by the system's folder. A JDBC URL has one host: with several, the driver could use or remove
+# Dohyo's database on the wrong one. A path after MySQL's host would name the clients' database.
 _PLACES = {
     "mysql": _HOST,
     "postgresql": rf"{_HOST}(/[0-9A-Za-z_.-]+)?",
@@ -46,19 +46,19 @@ _PLACES = {
     "hbase": rf"{_HOSTS}(:?/[0-9A-Za-z_./-]*)?",
 }
 
-# Values that apply only to servers that Dohyo starts, by property.
+# For each property, the value that applies only to servers that Dohyo starts.
 _OF_SERVERS = {"profile": "tuned", "reuse": "data"}
 
 
 def overrides(
     given: Sequence[str], secrets: str | None, may: Sequence[str], inventory: Path | None
 ) -> dict[str, str | None]:
-    """Returns the options and the inventory as properties of the scenario. Options take precedence.
+    """Converts the options and the inventory to properties of the scenario. Options take precedence.
 
     :param given: arguments of --attach, NAME=HOSTS
     :param secrets: file with credentials
-    :param may: permissions beyond those for Dohyo's own database
-    :raises BadInputError: naming the option and what is wrong with it
+    :param may: actions that are allowed beyond the use of Dohyo's own database
+    :raises BadInputError: with the option and what is wrong with it
     """
     of_inventory = _of_inventory(inventory)
     named: dict[str, str] = {}
@@ -82,7 +82,7 @@ def overrides(
         _check_places(name, places)
         role = catalogue.all_systems()[name].role
         if role in roles:
-            raise BadInputError(f"attached {roles[role]} and {name}: are the same product; measure one after the other")
+            raise BadInputError(f"attached {roles[role]} and {name} are the same product; measure one after the other")
         roles[role] = name
     if secrets:
         check_secrets(Path(secrets).expanduser().absolute(), list(attached))
@@ -117,9 +117,9 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
 
 
 def _check_places(name: str, places: Any) -> None:
-    """Checks the form of the hosts, because other text could lead to a database that is not Dohyo's.
+    """Checks the form of the hosts, because other text could lead to a database that does not belong to Dohyo.
 
-    :raises BadInputError: naming the hosts
+    :raises BadInputError: with the hosts
     """
     form = _PLACES.get(catalogue.all_systems()[name].role, _HOSTS)
     if not isinstance(places, str) or not re.fullmatch(form, places):
@@ -130,9 +130,9 @@ def _check_places(name: str, places: Any) -> None:
 
 
 def check_secrets(file: Path, names: Sequence[str]) -> None:
-    """Checks the file with credentials. No message shows its content.
+    """Checks the file with credentials. Messages do not show its content.
 
-    :raises BadInputError: if it cannot be read, others may read it, or its form is wrong
+    :raises BadInputError: if it cannot be read, other users may read it, or its form is wrong
     """
     try:
         about = file.stat()
@@ -141,7 +141,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is not text"
         raise BadInputError(f"--attach-secrets {file}: {why}; docs/attach.md has an example of such a file") from None
     if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
-        raise BadInputError(f"--attach-secrets {file}: others may read it; type: chmod 600 {file}")
+        raise BadInputError(f"--attach-secrets {file}: other users may read it; run: chmod 600 {file}")
     if text.startswith("$ANSIBLE_VAULT;"):
         text = decrypted(file)
     try:
@@ -174,9 +174,9 @@ def _is_single(value: Any) -> bool:
 
 
 def of(scenario: Scenario) -> dict[str, str]:
-    """Returns the attached systems among those to be measured, with their hosts.
+    """Returns those attached systems that are to be measured, with their hosts.
 
-    :raises BadInputError: if the hosts are not valid; they may also come from a scenario's file
+    :raises BadInputError: if the hosts, which may come from a scenario's file, are not valid
     """
     attached = scenario.role_variables.get("attached", {})
     found = {name: attached[name] for name in scenario.systems if name in attached}
@@ -189,21 +189,21 @@ def check_measured(given: Sequence[str], scenario: Scenario) -> None:
     """Rejects an attached system that is not measured.
 
     :param given: arguments of --attach, NAME=HOSTS
-    :raises BadInputError: naming the option
+    :raises BadInputError: with the option
     """
     for each in given:
         if each.partition("=")[0] not in of(scenario):
             among = ",".join(scenario.systems)
-            raise BadInputError(f"--attach {each}: is not among --systems {among}; name it there, too")
+            raise BadInputError(f"--attach {each}: is not among --systems {among}; add it there")
 
 
 def check(scenario: Scenario, target: str | None, most: str | None, changes: Mapping[str, str]) -> None:
-    """Checks that a run does not exceed what is allowed on attached servers.
+    """Checks that a run does not exceed the limits that the user set for attached servers.
 
     :param target: value of --target: maximum operations per second of a phase, and records per second of the load
     :param most: value of --max-data: maximum size of the records to write
     :param changes: properties from the command line
-    :raises BadInputError: naming what exceeds a limit, has no limit, or would have no effect
+    :raises BadInputError: with the setting that exceeds a limit, has no limit, or would have no effect
     """
     attached = of(scenario)
     if not attached:
@@ -235,9 +235,9 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
 
 
 def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Mapping[str, str]) -> None:
-    """Rejects settings of servers that Dohyo does not start; if the scenario's file sets them, only warns.
+    """Rejects settings for servers that Dohyo does not start. Only warns if the scenario's file sets them.
 
-    :raises BadInputError: naming the setting of the command line
+    :raises BadInputError: with the setting from the command line
     """
     ours = {catalogue.all_systems()[name].role for name in scenario.systems if name not in attached}
     idle: dict[str, str] = {}
@@ -251,18 +251,18 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
         if not ours:
             idle |= {key: value for key, value in _OF_SERVERS.items() if trial.scenario[key] == value}
     for key, value in idle.items():
-        what = f"{key}={value}: concerns servers that Dohyo starts, and these run already"
+        what = f"{key}={value} only affects servers that Dohyo starts, but these run already"
         if key in changes or f"{MATRIX}{key}" in changes:
             raise BadInputError(f"{what} (--attach {','.join(attached)}); leave it out")
         if key in scenario.matrix:
             raise BadInputError(f"{what}; measure a copy of the scenario {scenario.name} without {MATRIX}{key}")
-        terminal.warn(f"the scenario {scenario.name}: {what}: it is ignored")
+        terminal.warn(f"the scenario {scenario.name}: {what}; it is ignored")
 
 
 def _check_rates(point: Scenario, target: str) -> None:
-    """Rejects phases above a rate, which counts operations. For the load, which sends batches, it counts records.
+    """Rejects phases that exceed the target. It limits operations, but records in the load, which sends batches.
 
-    :raises BadInputError: naming the phase
+    :raises BadInputError: with the phase
     """
     if point["search"] != "none" and point["search"]:
         raise BadInputError(f"--target {target}: the search for the highest rate goes beyond it; leave one out")
@@ -282,7 +282,7 @@ def _check_rates(point: Scenario, target: str) -> None:
 
 
 def _written(point: Scenario) -> float | None:
-    """Returns the maximum size of the records that a trial inserts, in bytes without copies; None without a limit."""
+    """Returns the maximum size of the records that a trial inserts, in bytes without copies; None if unlimited."""
     total = float(point.data_bytes)
     for name in point.phases:
         phase = point.of(name)
@@ -297,7 +297,7 @@ def _written(point: Scenario) -> float | None:
 
 
 def describe(scenario: Scenario) -> list[str]:
-    """Returns sentences about what a run does to the attached systems."""
+    """Describes, in sentences, what a run does to the attached systems."""
     attached = of(scenario)
     if not attached:
         return []
@@ -322,7 +322,7 @@ def describe(scenario: Scenario) -> list[str]:
     updates = max(point.preconditions for point in points)
     before = f", updates {counted(updates, 'record')} before the runs" if updates else ""
     return [
-        f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
+        f"attached: {named}. Dohyo does not own these servers, and others may depend on them.",
         f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} creates dohyo_<id> there (a keyspace,"
         " database or namespace), and removes it at the end.",
         f"It loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
@@ -338,7 +338,7 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     """Explains what a run does to attached systems, and asks for consent.
 
     :param agreed: whether --yes was given
-    :raises BadInputError: if the answer is no, or there is no terminal to ask on
+    :raises BadInputError: if the user declines, or if there is no terminal for the question
     """
     said = describe(scenario)
     for line in said:
@@ -352,13 +352,13 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
 
 
 def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: str | None) -> Scenario:
-    """Loads a scenario with the limit --target: in operations for runs, in records for the load of attached systems.
+    """Loads a scenario with the limit --target. It counts operations in runs, and records in loads of attached systems.
 
-    Attached servers are in use, so they are preconditioned only if the command line says so.
+    Attached servers are in use, so they are preconditioned only if the command line requests it.
 
-    :param load: function that loads the scenario; takes properties as `changes`
+    :param load: function that loads the scenario; its parameter `changes` contains properties
     :param changes: properties from the command line, whose rates take precedence
-    :raises BadInputError: if the target is not a rate, or from loading
+    :raises BadInputError: if the target is not a rate, or if the scenario cannot be loaded
     """
     scenario = load(changes=changes)
     if of(scenario) and scenario.preconditions and "preconditioning" not in changes:
@@ -373,18 +373,18 @@ def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: st
     scenario = load(changes={**rates, **changes})
     if of_load in changes or not of(scenario):
         return scenario
-    # All points of a matrix have the same rate, so the largest batches decide.
+    # All points of a matrix have the same rate, so the largest batch size decides.
     most = max(trial.scenario.of(INSERT).number("batchsize") for trial in plan.trials(scenario))
     return load(changes={**rates, of_load: _rate(target, most), **changes}) if most > 1 else scenario
 
 
 def _rate(target: str, records: int) -> str:
-    """Returns the operations per second that keep a load within a target in records, rounded down."""
+    """Returns the operations per second, rounded down, that keep a load within a target in records per second."""
     return f"{math.floor(float(target) * 1e6 / records) / 1e6:.6f}".rstrip("0").rstrip(".")
 
 
 def examine(scenario: Scenario, inventory: Path | None) -> int:
-    """Examines the attached systems and Dohyo's permissions, and prints the result; returns the exit code.
+    """Examines the attached systems and Dohyo's permissions, and prints the results. Returns the exit code.
 
     :raises BadInputError: if the client cannot be built
     """
@@ -413,25 +413,25 @@ def examine(scenario: Scenario, inventory: Path | None) -> int:
 
 
 def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
-    """Prints the results of one system; returns 1 if it cannot be measured."""
+    """Prints the results for one system. Returns 1 if the system cannot be measured."""
     missing = said["missing"]
     nodes = counted(said["nodes"], "node") if isinstance(said.get("nodes"), int) else f"{NOT_KNOWN} how many nodes"
     terminal.say(f"{system}: {said.get('version', NOT_KNOWN)}, {nodes}; {said['what']}")
     most = threads * 1000 / said["median_ms"]
     terminal.say(
         f"  latency: median {said['median_ms']:.2f} ms, slowest of 21 {said['slowest_ms']:.2f} ms; {threads} threads"
-        f" do at most {most:,.0f} operations/s; for more raise threadcount, inflight or batchsize"
+        f" do at most {most:,.0f} operations/s; for more, raise threadcount, inflight or batchsize"
     )
     clock = said["clock_ms"]
     off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {said['clock_error_ms']} ms" if clock is not None else NOT_KNOWN
-    terminal.say(f"  the server's clock minus that of the first database host: {off}")
+    terminal.say(f"  clock of the server minus clock of the first database host: {off}")
     for key in ("replication", "write_acks", "durability", "compression"):
         if key in said and said[key] == NOT_KNOWN:
             terminal.say(f"  {key}: {NOT_KNOWN}")
     for note in said.get("notes", []):
         terminal.say(f"  {note}")
     if missing:
-        terminal.say(f"  permissions that a run needs and this account lacks: {', '.join(missing)}")
+        terminal.say(f"  missing permissions, which a run needs: {', '.join(missing)}")
     else:
-        terminal.say("  permissions: none is missing, as far as this can be checked")
+        terminal.say("  permissions: none missing, as far as can be checked")
     return 1 if missing else 0

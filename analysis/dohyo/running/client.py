@@ -1,4 +1,4 @@
-"""The build of the benchmark client."""
+"""Builds the benchmark client."""
 
 from dohyo.ansible.playbook import execute
 from dohyo.bad_input import BadInputError
@@ -7,6 +7,6 @@ from dohyo.signals import Signals
 
 
 def build_client(signals: Signals) -> None:
-    """Builds the client, with JDK 17 and Maven; takes no time if they exist."""
+    """Installs JDK 17 and Maven, and builds the client, unless they already exist."""
     if execute([SETUP, "client"], None, check=signals.check) != 0:
         raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")

@@ -1,4 +1,4 @@
-"""`dohyo compare A B`: two experiments side by side, with an exit code that can guard a CI."""
+"""Implements `dohyo compare A B`: compares two experiments, with an exit code for use in CI."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Format = Literal["table", "json"]
 
 
 def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool = False) -> int:
-    """Prints the changes from one experiment to the other. Both are summarised again from their evidence.
+    """Prints the changes from one experiment to the other, after summarising both again from their evidence.
 
     :param before: ID below results/, or the experiment's folder
     :param after: ID or folder of the other experiment
-    :param margin: share of a value within which a change is ignored
+    :param margin: changes up to this share of a value are ignored
     :param force: whether to compare even if conditions differ that must be equal
     :returns: the exit code, as in docs/method.md#two-experiments
-    :raises BadInputError: if one is not an experiment, or if they have nothing in common
+    :raises BadInputError: if a folder is not an experiment, or if the experiments have nothing in common
     """
     folders = [experiment.find(name) for name in (before, after)]
     for folder in folders:

@@ -1,5 +1,5 @@
 """Checks whether the clients are fast enough: compares their rate without a database with the rate that the scenario
-needs. ansible/doctor.yml measures; docs/clients.md#how-much-client has the rule and its reasons.
+needs. ansible/doctor.yml measures; docs/clients.md#how-much-client explains the rule.
 """
 
 import tempfile
@@ -31,7 +31,7 @@ from dohyo.summary import kept
 
 # Seconds of each phase. The warm-up only has to be long enough to compile the client's code.
 WARMUP, WINDOW = 3, 3
-# The client is the limit if its rate without a database is less than this factor times the wanted rate, ...
+# The client is the limit if its rate without a database is less than this multiple of the wanted rate, ...
 MARGIN = 3
 # ... or if it needs more than this share of its processors at the wanted rate, with the driver of a database.
 SHARE = 0.5
@@ -39,7 +39,7 @@ SHARE = 0.5
 
 @dataclass(frozen=True)
 class Alone:
-    """Result of one host's client in a phase without a database, at full speed.
+    """The result of one host's client in a phase at full speed without a database.
 
     :ivar processors: number of processors that the client may use
     :ivar ops: operations per second
@@ -60,8 +60,8 @@ class Wanted:
     """A rate that all clients together must reach.
 
     :ivar ops: operations per second
-    :ivar of: source of the rate, in words
-    :ivar cpu: processor seconds of a client per operation, with the driver; None if not measured yet
+    :ivar of: description of where the rate comes from
+    :ivar cpu: processor seconds per operation that a client with the driver uses; None if not yet measured
     """
 
     ops: float
@@ -70,7 +70,7 @@ class Wanted:
 
 
 def bound(alone: Alone, wanted: Wanted, clients: int) -> str:
-    """Returns the reason why the client is the limit on its host; empty if it is not.
+    """Returns the reason why the client is the limit on its host, or "" if it is not.
 
     :param clients: number of hosts among which the rate is divided
     """
@@ -84,7 +84,7 @@ def bound(alone: Alone, wanted: Wanted, clients: int) -> str:
 
 
 def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: Path = RESULTS) -> list[Wanted]:
-    """Returns the wanted rates of a phase: its target, the last rates on these hosts, or the highest published rate.
+    """Returns the wanted rates of a phase: its target, the latest rates on these hosts, or the highest published rate.
 
     :param scenario: the scenario at one point of its matrix
     :param results: folder with the experiments
@@ -107,7 +107,7 @@ def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: P
 
 
 def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: Path) -> list[Wanted]:
-    """Returns the rates in the newest experiment that has the phase, by system."""
+    """Returns the rates of each system in the newest experiment that contains the phase."""
     asked = (scenario.name, str(inventory) if inventory else None)
     batch = scenario.of(phase).number("batchsize")
     name = LOAD if phase == INSERT else phase
@@ -116,7 +116,7 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
             facts = experiment_folder.strictly(folder / experiment_folder.FACTS, ExperimentFacts)
             trials = kept.read(folder).compared if (facts.scenario, facts.inventory) == asked else []
         except BadInputError:
-            continue  # the experiment is incomplete, or from another version
+            continue  # the experiment is incomplete, or another version wrote it
         found = [
             Wanted(row.ops_per_second, f"{trial.system} in {folder.name}", cpu)
             for trial in trials
@@ -133,13 +133,13 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
 
 
 def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int:
-    """Measures the clients' hosts and prints the table; returns the exit code: 1 if a client is the limit.
+    """Measures the clients' hosts and prints the table. Returns the exit code, which is 1 if a client is the limit.
 
     A matrix is measured at its first point.
 
     :param inventory: None for this machine
     :raises BadInputError: if an experiment of this checkout is running, or the client cannot be built
-    :raises Interruption: if a signal came while the client was built; later signals only change the exit code
+    :raises Interruption: if a signal arrives while the client is built; later signals only change the exit code
     """
     point = scenario.points[0][1] if scenario.points else scenario
     phases = phases_of(point)
@@ -168,7 +168,7 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
 
 
 def phases_of(scenario: Scenario) -> list[dict[str, Any]]:
-    """Returns the phases that ansible/doctor.yml measures: the scenario's, or the load if there are none.
+    """Returns the phases that ansible/doctor.yml measures: the scenario's phases or, if it has none, the load.
 
     :param scenario: the scenario at one point of its matrix
     """
@@ -177,7 +177,7 @@ def phases_of(scenario: Scenario) -> list[dict[str, Any]]:
     if not runs:
         inserts = {**dict.fromkeys(PROPORTIONS, "0"), "insertproportion": "1"}
         runs = [{**planned["trial_load"], "properties": {**planned["trial_load"]["properties"], **inserts}}]
-    # Random arrivals would limit the speed. Records that were never written cannot be verified.
+    # Random arrivals would limit the speed, and records that were never written cannot be verified.
     alone = {"target": "0", "arrival": "uniform", "dataintegrity": "false", "verify": "none", "warmup": "fixed"}
     return [{**run, "properties": {**run["properties"], **alone}, "warmup": WARMUP, "duration": WINDOW} for run in runs]
 
@@ -190,10 +190,10 @@ def _read(file: Path, host: str, phase: str, processors: int) -> Alone:
 
 
 def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, console: Console) -> int:
-    """Prints the clients' rates and whether they are high enough; returns the exit code.
+    """Prints the clients' rates and whether they are high enough. Returns the exit code.
 
-    :param wanted: wanted rates by phase
-    :param point: point of the matrix, in words
+    :param wanted: the wanted rates for each phase
+    :param point: description of the point of the matrix
     """
     clients = len({alone.host for alone in found})
     heads = ["host", "phase", "processors", "ops/s", "records/s", "CPU µs/op"]

@@ -1,4 +1,4 @@
-"""An experiment's folder: the request, the evidence of every trial, and its progress.
+"""Manages an experiment's folder: the request, the evidence of every trial, and the progress.
 
 FOLDER/experiment.json       format of the evidence, scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
@@ -39,22 +39,22 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
-# Free space for the evidence, which takes a few megabytes. A disk that fills up would cost the whole measurement.
+# Free space for the evidence. It takes only a few megabytes, but a full disk would cost the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
-# Size of a file that reserves space: on a full disk, it is deleted for the state, the tables and the logs of stopping.
+# Size of a file that reserves space. On a full disk, it is deleted to make room for state, tables and the last logs.
 RESERVE_BYTES = 16 * 10**6
-# Seconds for a playbook to end after the run that started it was killed.
+# Seconds that a playbook has to end after the run that started it was killed.
 ENDING_SECONDS = 10.0
 
 
 def now() -> str:
-    """Returns the current time with its zone, in ISO 8601."""
+    """Returns the current time in ISO 8601, with the time zone."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One call of run.sh; its whole state is in its folder."""
+    """One call of run.sh. Its entire state is in its folder."""
 
     folder: Path
     scenario: Scenario
@@ -72,7 +72,7 @@ class Experiment:
 
     @property
     def possible(self) -> list[plan.PlannedTrial]:
-        """All trials that can become necessary, including rounds that turn out not to be needed."""
+        """All trials that may become necessary, including those of rounds that may be added."""
         return plan.trials(self.scenario, self.scenario.most_rounds)
 
     def add(self, trials: Sequence[plan.PlannedTrial]) -> None:
@@ -91,12 +91,12 @@ class Experiment:
 
     @property
     def equal_targets(self) -> dict[str, float]:
-        """Rate of the phase `equal` by point, once it is fixed, in operations per second of all clients."""
+        """Rate of the phase `equal` at each point where it is fixed, in operations per second of all clients."""
         facts = records.read(self.folder / experiment_folder.FACTS, ExperimentFacts, lambda _: None)
         return {point: rate for point, rate in facts.equal_targets.items() if rate > 0}
 
     def seconds(self, trial: plan.PlannedTrial) -> float | None:
-        """Returns the seconds that a trial took; None if it did not finish."""
+        """Returns the seconds that a trial took, or None if it did not finish."""
         state = self._state(trial)
         try:
             began, ended = (datetime.fromisoformat(at or "") for at in (state.started, state.finished))
@@ -116,7 +116,7 @@ class Experiment:
         return experiment_folder.strictly(self.trial_folder(trial) / "state.json", TrialState)
 
     def mark(self, trial: plan.PlannedTrial, status: Status, reason: str | None = None) -> None:
-        """Records the state of a trial and the reason."""
+        """Records the state of a trial and the reason for it."""
         file = self.trial_folder(trial) / "state.json"
         before = read_json(file)
         started = now() if status == "running" else before.get("started")
@@ -130,20 +130,20 @@ class Experiment:
         write_json(file, {**read_json(file), "manifest": manifest.write(self.trial_folder(trial))})
 
     def set_aside(self, trial: plan.PlannedTrial) -> None:
-        """Moves what an unfinished trial left to attempts/, so that its repetition starts with an empty folder."""
+        """Moves the files of an unfinished trial to attempts/, so that its repetition starts with an empty folder."""
         folder = self.trial_folder(trial)
         if (folder / "ansible.log").exists():
             attempts = self.folder / "attempts"
             attempts.mkdir(exist_ok=True)
-            # Numbers may be missing: users may delete attempts.
+            # Some numbers may be missing, because users may delete attempts.
             number = next(each for each in count(1) if not os.path.lexists(attempts / f"{trial.name}.{each}"))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
-        # A trial that never began was sealed, too; its manifest would count as evidence.
+        # A trial that never began has a manifest, which would count as evidence.
         (folder / manifest.FILE).unlink(missing_ok=True)
 
     def reserve(self) -> None:
-        """Reserves disk space for the final files, if there is space."""
+        """Reserves disk space for the final files, if there is enough."""
         with suppress(OSError), self._reserve.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
 
@@ -157,7 +157,7 @@ class Experiment:
         return self.folder / ".reserve"
 
     def is_there(self) -> bool:
-        """Returns whether the folder still belongs to this experiment; users may have deleted it."""
+        """Returns whether the folder still belongs to this experiment: users may have deleted it."""
         return self.facts.plan == [trial.name for trial in self.trials] and self.scenario_file.is_file()
 
     @property
@@ -168,9 +168,9 @@ class Experiment:
     def variables(
         self, trial: plan.PlannedTrial, keep: bool, load: str = "", start: Sequence[plan.PlannedTrial] = ()
     ) -> dict[str, Any]:
-        """Returns Ansible's variables for a trial; parameters as in :func:`plan.variables`.
+        """Returns Ansible's variables for a trial. Parameters are as in :func:`plan.variables`.
 
-        :param start: trials that take turns, if the trial is one of them
+        :param start: the trials that take turns, if this trial is one of them
         """
         asked = plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
         return {**asked, **interleaving.variables(trial, start, self.folder)}
@@ -182,10 +182,10 @@ class Experiment:
 
 
 def new_folder(chosen: Scenario, out: Path | None) -> Path:
-    """Makes the folder of a new experiment.
+    """Creates the folder of a new experiment.
 
-    :param out: folder, which must be new or empty; None for a new one below results/
-    :raises BadInputError: if the folder cannot be made or is not empty
+    :param out: a new or empty folder; None for a new folder below results/
+    :raises BadInputError: if the folder cannot be created or is not empty
     """
     folder = (out or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}-{plan.shell_safe(chosen.name)[:100]}").absolute()
     check_path(folder, f"the folder {folder}")
@@ -196,11 +196,11 @@ def new_folder(chosen: Scenario, out: Path | None) -> Path:
                 f"the folder {folder} is not empty; name a new one with --out (--resume continues an experiment)"
             )
         if not os.access(folder, os.W_OK):
-            raise BadInputError(f"the folder {folder} cannot be written to; --out DIR chooses another place")
+            raise BadInputError(f"the folder {folder} cannot be written to; use another folder with --out DIR")
     except OSError as error:
         if isinstance(error, FileExistsError):
-            raise BadInputError(f"{folder} is a file; --out DIR takes a folder that is new or empty") from error
-        raise BadInputError(f"cannot write to {folder}: {error.strerror}; --out DIR chooses another place") from error
+            raise BadInputError(f"{folder} is a file; use a new or empty folder with --out DIR") from error
+        raise BadInputError(f"cannot write to {folder}: {error.strerror}; use another folder with --out DIR") from error
     return folder
 
 
@@ -208,7 +208,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     """Begins a new experiment in an empty folder.
 
     :param about: further fields of experiment.json
-    :param hosts: hosts from which the scenario's sizes were computed, for --resume
+    :param hosts: hosts from which the scenario's sizes were computed; --resume needs them
     """
     experiment = Experiment(folder, chosen)
     trials = plan.trials(chosen)
@@ -230,7 +230,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
         precision=chosen.precision,
         until_decided=chosen.adds_rounds and chosen.precision is None,
         alike=chosen.alike,
-        # Records of the first point; each trial.json contains the number of its trial.
+        # Number of records at the first point; each trial.json contains that of its trial.
         records=first.records,
         data_bytes=first.data_bytes,
         datasize=first.datasize or None,
@@ -258,7 +258,7 @@ def _facts(trial: plan.PlannedTrial) -> dict[str, Any]:
 
 
 def find(name: str) -> Path:
-    """Returns the folder of an experiment, given its ID below results/ or its path.
+    """Finds the folder of an experiment by its ID below results/ or by its path.
 
     :raises BadInputError: if there is no such experiment
     """
@@ -272,9 +272,9 @@ def find(name: str) -> Path:
 
 
 def reopen(name: str) -> tuple[Experiment, Path | None]:
-    """Opens an experiment by its ID below results/ or the path of its folder; returns it and its inventory.
+    """Opens an experiment by its ID below results/ or by its path. Returns it and its inventory.
 
-    :raises BadInputError: if there is no such experiment, or it cannot be continued
+    :raises BadInputError: if there is no such experiment, or if it cannot be continued
     """
     folder = find(name)
     check_path(folder, f"the folder {folder}")
@@ -284,21 +284,21 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
         raise BadInputError(f"{folder}/{experiment_folder.FACTS}: {missing} is missing, so it cannot be resumed")
     inventory = _inventory(about.inventory, folder) if about.inventory else None
     file = folder / "scenario.properties"
-    # Keep sizes such as 4*ram that were computed when the experiment began.
+    # Use the sizes (such as 4*ram) that were computed when the experiment began.
     chosen = loading.load(file, name=about.scenario, hosts=about.hosts, caches=sizing.caches(inventory))
     return Experiment(folder, chosen), inventory
 
 
 def _inventory(name: str, folder: Path) -> Path:
-    """Returns the inventory of an experiment's hosts.
+    """Checks and returns the inventory of an experiment's hosts.
 
-    :raises BadInputError: if there is none, or if it may have come with the experiment, because an inventory is code
+    :raises BadInputError: if it does not exist, or if it may have come with the experiment: an inventory can run code
     """
     inventory = Path(name)
     check_path(inventory, f"{folder}/experiment.json: the inventory {name}")
     if not inventory.is_absolute():
         raise BadInputError(f"{folder}/experiment.json: the inventory {name} must be an absolute path")
-    # Check both directions: Ansible also reads the folders below an inventory.
+    # Check both directions, because Ansible also reads the folders below an inventory.
     place = inventory.resolve()
     if any(place.is_relative_to(each) or each.is_relative_to(place) for each in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
@@ -314,7 +314,7 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 
     :param folder: folder on the file system, which may not exist yet
     :param needed: space in bytes
-    :raises BadInputError: naming the folder, what is available and what is needed
+    :raises BadInputError: with the folder, the available and the needed space
     """
     while not folder.exists():
         folder = folder.parent
@@ -328,12 +328,12 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 
 @contextmanager
 def only_one() -> Iterator[Callable[[Path], None]]:
-    """Holds this checkout's lock, because two experiments at once would distort each other's results.
+    """Holds this checkout's lock: two experiments at the same time would distort each other's results.
 
-    The playbooks inherit the lock, so that no other experiment begins while a playbook of a killed run still works.
-    Yields a function that records the experiment's folder in the lock file, for other programs.
+    The playbooks inherit the lock, so that no other experiment begins while a killed run's playbook still works. Yields
+    a function that writes the experiment's folder to the lock file, where other programs read it.
 
-    :raises BadInputError: naming the processes that hold the lock
+    :raises BadInputError: with the processes that hold the lock
     """
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / experiment_folder.LOCK).open("a+", encoding="utf-8", errors="surrogateescape") as lock:
@@ -344,12 +344,12 @@ def only_one() -> Iterator[Callable[[Path], None]]:
             owner, having = lock.readline().strip(), _having(lock)
             if owner in having:
                 raise BadInputError(
-                    f"another experiment of this checkout is running (process {owner}); wait for its end"
+                    f"another experiment of this checkout is running (process {owner}); wait until it ends"
                 )
             # The playbook of a killed run may be about to end.
             if time.monotonic() > deadline:
                 raise BadInputError(
-                    f"the run of process {owner} was killed, but a part of it still runs; end that with:"
+                    f"the run of process {owner} was killed, but a part of it still runs; end it with:"
                     f" kill {' '.join(having)}"
                 )
             time.sleep(0.1)
@@ -373,7 +373,7 @@ def _is_locked(lock: IO[str]) -> bool:
 
 
 def _having(file: IO[str]) -> list[str]:
-    """Returns the pids of other processes that have a file open."""
+    """Returns the pids of other processes that have the file open."""
     this = os.fstat(file.fileno())
 
     def has_it(descriptor: Path) -> bool:
@@ -390,12 +390,12 @@ def _having(file: IO[str]) -> list[str]:
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Writes a JSON file atomically and durably; an OSError names the file."""
+    """Writes a JSON file atomically and durably. An OSError contains the file's name."""
     folders.write(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Returns the object in a JSON file; empty if there is no file.
+    """Returns the object in a JSON file, or {} if there is no file.
 
     :raises BadInputError: if it contains anything else
     """

@@ -1,4 +1,4 @@
-"""Measures trials whose servers are up at the same time: the trials take turns (docs/interleaving.md)."""
+"""Measures trials whose servers run at the same time: the trials take turns (docs/interleaving.md)."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from dohyo.planning.plan import PlannedTrial, first_start
 from dohyo.systems.catalogue import all_systems
 from dohyo.trial.turns import Turns
 
-# Seconds between two checks of the turns.
+# Seconds between two checks whose turn it is.
 LOOK_SECONDS = 0.1
 
 
 def turns_of(start: Sequence[PlannedTrial], folder: Path) -> Turns:
-    """Returns the turns of trials that start together: all loads, then blocks with a window of each trial, all ends.
+    """Returns the turns of trials that start together: all loads, blocks with a window of each trial, and all ends.
 
-    The order within a block is random, so that no system always follows the same other one. The same trials always
-    have the same order.
+    The order within a block is random, so that no system always follows the same other system. The same trials always
+    get the same order.
 
     :param folder: folder of the experiment
     """
     names = [trial.name for trial in start]
-    draw = random.Random(",".join(names))  # noqa: S311 - an order, not a secret
+    draw = random.Random(",".join(names))  # noqa: S311 - it only decides an order
     blocks = [name for _ in range(start[0].scenario.repeats) for name in draw.sample(names, len(names))]
     return Turns(folder / "turns" / names[0], [*names, *blocks, *names])
 
 
 def starts(trials: Sequence[PlannedTrial]) -> Iterator[list[PlannedTrial]]:
-    """Yields the trials that are up at the same time, in the order of measuring."""
+    """Yields the groups of trials whose servers run at the same time, in the order of measurement."""
     left = list(trials)
     while left:
         start = first_start(left)
@@ -49,12 +49,12 @@ def apart(trials: Sequence[PlannedTrial]) -> list[str]:
 def whole(
     trials: Sequence[PlannedTrial], missing: Sequence[PlannedTrial], skipped: Sequence[PlannedTrial] = ()
 ) -> list[PlannedTrial]:
-    """Returns the trials to repeat: those that are missing, and those that started together with a missing one.
+    """Returns the trials to repeat: missing trials, and trials that started together with a missing one.
 
-    Ratios are computed among trials that started together.
+    The reason is that ratios are computed among trials that started together.
 
     :param trials: all planned trials
-    :param skipped: missing trials whose system was not available; trials that started with them are not repeated
+    :param skipped: missing trials of unavailable systems; trials that started together with them are not repeated
     """
     found = []
     for start in starts(trials):
@@ -64,7 +64,7 @@ def whole(
 
 
 def variables(trial: PlannedTrial, start: Sequence[PlannedTrial], folder: Path) -> dict[str, Any]:
-    """Returns the variables of trial.yml for a trial that takes turns; empty for one that starts without others."""
+    """Returns the variables of trial.yml for a trial that takes turns, or {} if the trial starts without others."""
     if len(start) < 2:
         return {}
     turns = turns_of(start, folder)
@@ -86,7 +86,7 @@ def measure(
     """Measures trials that start together, each in a thread. A trial begins when its first turn is due.
 
     :param carry_out: function that measures one trial, and handles its failure
-    :param check: function that is called often, and raises an exception if no further trial must begin
+    :param check: called repeatedly; raises an exception if no further trial must begin
     """
     turns.begin()
 

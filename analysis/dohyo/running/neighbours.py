@@ -1,4 +1,4 @@
-"""Finds programs that use this machine's processors before the first trial, which can make every run invalid."""
+"""Finds programs that use this machine's processors before the first trial. They could make every run invalid."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from dohyo.summary import validity
 from dohyo.terminal import say
 
 SAMPLER = ANSIBLE / "agent/sampler.py"
-# Seconds for three samples, which span two seconds. The sampler may start late on a busy machine; if samples are
-# missing then, it runs once more, for longer.
+# Seconds for three samples, which span two seconds. On a busy machine, the sampler may start late; if samples are
+# missing, it runs once more for longer.
 LOOK_SECONDS = (2.2, 8)
-# Minimum share of all processors for a process to be named, and maximum number of processes that are named.
+# Minimum share of all processors at which a process is named, and maximum number of processes that are named.
 _NAMED, _MOST_NAMED = 0.05, 3
 
 
@@ -35,7 +35,7 @@ _NAMED, _MOST_NAMED = 0.05, 3
 class Busy:
     """A process that used this machine's processors.
 
-    :ivar share: share of all processors, during the measurement
+    :ivar share: share of all processors that it used during the check
     """
 
     pid: int
@@ -45,10 +45,10 @@ class Busy:
 
 
 def agree(scenario: Scenario, *, agreed: bool) -> None:
-    """Warns if programs use more of this machine's processors than the scenario's limit; asks on a terminal.
+    """Warns if programs use more of this machine's processors than the scenario allows. On a terminal, asks as well.
 
-    :param agreed: whether the user has agreed already
-    :raises BadInputError: if the answer is no
+    :param agreed: whether the user has already agreed
+    :raises BadInputError: if the user declines
     """
     limit = validity.most_taken(scenario.values.get("max.other.cpu"), strict=scenario["strict_conditions"] == "true")
     if limit >= 1 or not (reasons := validity.taken((found := look())[0], limit)):
@@ -59,9 +59,9 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
         say(f"  {each.name} (process {each.pid} of {each.user}) used {each.share:.0%}", err=True)
     if not agreed and sys.stdin.isatty():
         if not click.confirm("A run that is disturbed like this is invalid. Measure anyway?", err=True):
-            raise BadInputError("nothing was started; end what uses the processors, or raise --set max.other.cpu=50%")
+            raise BadInputError("nothing was started; end these programs, or allow more with --set max.other.cpu=50%")
     else:
-        say("  a run that is disturbed like this is invalid; end programs, or raise --set max.other.cpu=50%", err=True)
+        say("  a run that is disturbed like this is invalid; end these programs, or set max.other.cpu=50%", err=True)
 
 
 def look() -> tuple[Taken, list[Busy]]:
@@ -91,7 +91,7 @@ def _look(seconds: float) -> tuple[Taken, list[Busy]]:
 
 
 def _ticks() -> dict[tuple[int, str], int]:
-    """Returns used processor ticks by process, which is a pid and a start time, as in proc(5)."""
+    """Returns the processor ticks used by each process, identified by pid and start time, as in proc(5)."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # the process has ended
@@ -101,7 +101,7 @@ def _ticks() -> dict[tuple[int, str], int]:
 
 
 def _named(pid: int, share: float) -> Busy | None:
-    """Returns a process with its name and user; None if it has ended."""
+    """Returns a process with its name and user, or None if it has ended."""
     with suppress(OSError):
         name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
         uid = Path(f"/proc/{pid}").stat().st_uid

@@ -1,4 +1,4 @@
-"""`--plan`: shows what a run would measure, how long it takes, and what the hosts need, without starting anything."""
+"""Implements `--plan`: shows what a run would measure, how long it would take, and what the hosts need."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from dohyo.scenario.scenario import Scenario
 
 
 def show_plan(scenario: Scenario, inventory: Path | None, hosts: Hosts, console: Console) -> int:
-    """Shows what :func:`runner.run` would do; returns the exit code.
+    """Shows what :func:`runner.run` would do. Returns the exit code.
 
     :param hosts: facts about the database hosts
     :raises BadInputError: if the hosts do not have enough room
@@ -27,7 +27,7 @@ def show_plan(scenario: Scenario, inventory: Path | None, hosts: Hosts, console:
     if inventory is not None:
         check_count(scenario, hosts)
     hosts = hosts.stated(scenario.values)
-    # Hosts other than this machine may not exist yet, so they are not asked.
+    # Other hosts may not exist yet, so only this machine is checked.
     if inventory is None and "host_count" not in scenario.values:
         scenario = _available(scenario, console)
     sizes = sizing.ask_points(scenario, hosts, inventory)
@@ -39,7 +39,7 @@ def show_plan(scenario: Scenario, inventory: Path | None, hosts: Hosts, console:
 
 
 def check_count(scenario: Scenario, hosts: Hosts) -> None:
-    """Checks that host_count, if the scenario sets it, is the number of database hosts.
+    """Checks that host_count, if the scenario sets it, equals the number of database hosts.
 
     :raises BadInputError: if the numbers differ
     """
@@ -51,13 +51,13 @@ def check_count(scenario: Scenario, hosts: Hosts) -> None:
 
 
 def _available(scenario: Scenario, console: Console) -> Scenario:
-    """Prints the systems that this machine skips; returns the scenario without them, or unchanged if none is left."""
+    """Prints which systems this machine skips. Returns the scenario without them, or unchanged if it skips all."""
     attached = scenario.role_variables.get("attached", {})
     reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
     skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
     if skipped:
         why = command(RUN, "--list")
-        console.print(Text(f"skipped on this machine: {', '.join(skipped)} ({why} says why)"), soft_wrap=True)
+        console.print(Text(f"skipped on this machine: {', '.join(skipped)} (reasons: {why})"), soft_wrap=True)
     if not (rest := [name for name in scenario.systems if name not in skipped]):
         return scenario
     points = tuple(point for point in scenario.points if point[0] in rest)
@@ -65,11 +65,11 @@ def _available(scenario: Scenario, console: Console) -> Scenario:
 
 
 def _show_differences(scenario: Scenario, sizes: Sequence[sizing.Sizes], hosts: Hosts, console: Console) -> None:
-    """Shows the differences between the scenario and the setups of the published experiments that it repeats."""
+    """Shows how the scenario differs from the setups of the published experiments that it repeats."""
     setups = [record for record in map(published.load, scenario.published) if record.setup]
     if not setups:
         return
-    # These imports take longer than the rest of a plan.
+    # These imports take longer than the rest of the preview.
     from dohyo.summary import differences  # noqa: PLC0415
     from dohyo.tables import table  # noqa: PLC0415
 

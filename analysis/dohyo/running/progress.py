@@ -1,4 +1,4 @@
-"""The progress display: phase, system, elapsed and remaining time, current rate, p99, errors and processors."""
+"""Displays the progress: phase, system, elapsed and remaining time, current rate, p99, errors and processors."""
 
 import math
 import re
@@ -58,33 +58,33 @@ _WORDS = {
 _ATTACHED = {"start": "checking the hosts", "settle": "counting the rows", "stop": "removing Dohyo's tables"}
 
 
-# A phase and the number of its run; 0 if the phase is not a run.
+# A phase and the number of its run (0 if the phase is not a run).
 _Step = tuple[str, int]
 _LOADING: _Step = ("load", 0)
 
 
 class Forecast:
-    """Forecast of the remaining time: guesses, corrected by the times of the same system or of the last system."""
+    """Forecasts the remaining time. Guesses are corrected by the times of the same system or of the last one."""
 
     def __init__(self, trials: Sequence[PlannedTrial]) -> None:
-        self._ratios: dict[tuple[str, str], float] = {}  # measured / guessed, by system and phase; "": last system
+        self._ratios: dict[tuple[str, str], float] = {}  # measured / guessed time, by system ("": last one) and phase
         self._loaded: set[str] = set()  # shared loads that a trial has begun
-        # Steps left of each trial, with its system; the deployment comes first.
+        # For each trial, its system and the remaining steps; the deployment comes first.
         self._left = [("", [(("deploy", 0), _GUESSES["deploy"])]), *self._of_all(trials)]
         self._now = 0  # index of the current trial
 
     def begin(self, trials: Sequence[PlannedTrial]) -> None:
-        """Begins the first of these trials; the others follow."""
+        """Makes the first of these trials the current one. The others follow it."""
         self._left = self._of_all(trials)
         self._loaded.add(load_of(trials[0], Path()))
         self._now = 0
 
     def turn(self, number: int) -> None:
-        """Makes another trial the current one, by its position among the trials of :meth:`begin`."""
+        """Makes another trial the current one. `number` is its position among the trials of :meth:`begin`."""
         self._now = number
 
     def _of_all(self, trials: Sequence[PlannedTrial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
-        """Returns the system and steps of each trial; only the first trial with a shared load loads it."""
+        """Returns the system and the steps of each trial. Only the first trial with a shared load performs the load."""
         loaded = set(self._loaded)
         found = []
         for trial in trials:
@@ -95,20 +95,20 @@ class Forecast:
         return found
 
     def enter(self, phase: str, run: int) -> None:
-        """Begins a phase, and drops the steps before it."""
+        """Begins a phase and drops the steps before it."""
         _, left = self._left[self._now]
         steps = [step for step, _ in left]
         if (phase, run) in steps:
             del left[: steps.index((phase, run))]
 
     def learn(self, phase: str, seconds: float) -> None:
-        """Corrects the guesses by the seconds of a phase that has ended, if it is the expected one."""
+        """Corrects the guesses by the duration of a phase that has ended, if this phase was expected."""
         system, [((expected, _), guess), *_] = self._left[self._now]
         if phase == expected:
             self._ratios[system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
-        """Returns the seconds to the end of the experiment, ``elapsed`` seconds into the current phase."""
+        """Returns the seconds to the end of the experiment. The current phase began ``elapsed`` seconds ago."""
         expected = [self._expected(system, steps) for system, steps in self._left]
         expected[self._now][0] = max(0.0, expected[self._now][0] - elapsed)
         return sum(map(sum, expected))
@@ -119,7 +119,7 @@ class Forecast:
 
 
 def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
-    """Returns the steps of a trial, with a guess for each."""
+    """Returns the steps of a trial, with a guess of the seconds for each."""
     runs = {}
     for name in scenario.phases:
         phase = scenario.of(name)
@@ -133,7 +133,7 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
     measured: list[tuple[_Step, float]] = []
     for run in range(1, scenario.repeats + 1):
         for name, seconds in runs.items():
-            # The load has settled already before the first run.
+            # Before the first run, the servers have already settled after the load.
             if scenario["settle"] == "phases" and measured:
                 measured.append(fixed["settle"])
             if scenario["settle"] == "phases" or not measured:
@@ -150,12 +150,12 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
 
 
 class Progress:
-    """A live display on a terminal, or a line every ten seconds without one. It is a context manager."""
+    """A context manager with a live display on a terminal. Without a terminal, it prints a line every ten seconds."""
 
     def __init__(
         self, trials: Sequence[PlannedTrial], console: Console, processors: host.Processors | None = None
     ) -> None:
-        """`processors`: processors of this machine, if it is measured."""
+        """`processors`: the processors of this machine, if their use is measured."""
         self._lock = threading.RLock()  # trials that take turns report from several threads
         self._trials = trials
         self._first = 0  # position of the first of the trials that take turns
@@ -191,13 +191,13 @@ class Progress:
             self._live.stop()
 
     def say(self, text: str, style: str = "") -> None:
-        """Prints a line that stays."""
+        """Prints a line that remains on the screen."""
         self._console.print(Text(text, style), soft_wrap=True)
 
     def table(self, table: Callable[[int], Text], heading: str) -> None:
-        """Shows the ranking so far. On a terminal it replaces the previous one.
+        """Shows the ranking so far. On a terminal, it replaces the previous ranking.
 
-        :param table: function that makes the ranking for a number of columns
+        :param table: function that formats the ranking for a width in columns
         """
         if self._live is None:
             # A pipe or a file gets the widest table.
@@ -207,22 +207,22 @@ class Progress:
             self._table = Text.assemble((f"\n{heading}\n", "bold cyan"), table(self._console.width))
 
     def grow(self, table: Callable[[int], Text], heading: str) -> None:
-        """Shows the ranking of a part of a round on a terminal, where it replaces the previous one.
+        """Shows the ranking of an unfinished round, only on a terminal, where it replaces the previous ranking.
 
-        :param table: function that makes the ranking for a number of columns
+        :param table: function that formats the ranking for a width in columns
         """
         if self._live is not None:
             self.table(table, heading)
 
     def trial(self, number: int, trials: Sequence[PlannedTrial]) -> None:
-        """Begins the trial with that number, from 1."""
+        """Begins the trial with the given number, counted from 1."""
         self._number, self._trials, self._first = number, trials, number - 1
         self._enter("start", 0)
         self._forecast.begin(trials[number - 1 :])
         self._cut_short = False
 
     def _turn(self, name: str) -> None:
-        """Shows the named trial as the current one of those that take turns."""
+        """Shows the named trial as the current one among the trials that take turns."""
         number = [trial.name for trial in self._trials].index(name)
         if number + 1 != self._number:
             self._forecast.turn(number - self._first)
@@ -230,19 +230,19 @@ class Progress:
             self._phase, self._run = "", 0
 
     def stopping(self, which: str) -> None:
-        """Shows that servers are stopped other than at a trial's end; ``which`` names them, such as "of cassandra"."""
+        """Shows that servers are stopped before or after a trial. ``which`` is a text such as "of cassandra"."""
         self._enter("stop", 0)
         self._which = which
 
     @property
     def activity(self) -> str:
-        """Current activity, in words that can follow "while"."""
+        """The current activity, in words that can follow "while"."""
         return f"in {self._doing()}" if self._run else self._doing()
 
     def event(self, event: Event, trial: str = "") -> None:
         """Handles an event of Ansible's callback.
 
-        :param trial: name of the trial; empty for other playbooks
+        :param trial: name of the trial; empty if another playbook sent the event
         """
         with self._lock:
             if trial and event["event"] == "phase":
@@ -255,7 +255,7 @@ class Progress:
         if event["event"] == "note":
             self.say(event["text"])
         if event["event"] == "phase":
-            # Preconditioning is shown without the number of a run.
+            # Preconditioning is shown without a run number.
             run = 0 if event["phase"] == phases.PRECONDITION else event["run"] or 0
             if (event["phase"], run) != (self._phase, self._run):
                 self._enter(event["phase"], run)
@@ -265,7 +265,7 @@ class Progress:
                 self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
 
     def tick(self) -> None:
-        """Reads the clients' logs and, without a terminal, prints the line that is due. Must be called often."""
+        """Reads the clients' logs and, without a terminal, prints a line when it is due. Must be called frequently."""
         with self._lock:
             self._tick()
 
@@ -291,7 +291,7 @@ class Progress:
 
     def _enter(self, phase: str, run: int) -> None:
         now = time.monotonic()
-        # Learn nothing from a trial that has failed, or from the deployment.
+        # Do not learn from a trial that has failed, or from the deployment.
         if not self._cut_short and phase != "deploy":
             self._forecast.learn(self._phase, now - self._phase_began)
         self._forecast.enter(phase, run)
@@ -308,7 +308,7 @@ class Progress:
         return self._trial.scenario
 
     def _doing(self) -> str:
-        """Returns the current phase in words."""
+        """Describes the current phase."""
         if not self._run:
             settles = self._phase == "settle" and "settle" in self._scenario.role_variables.get("attached_may", [])
             return (_WORDS | _ATTACHED if self._trial.is_attached and not settles else _WORDS)[self._phase]
@@ -331,7 +331,7 @@ class Progress:
         return f"{clock(now - self._began)} elapsed, about {clock(left)} left"
 
     def _rate(self, sparks: str = "") -> str:
-        """Returns the clients' current rate, or the download during the deployment.
+        """Describes the clients' current rate or, during the deployment, the download.
 
         :param sparks: sparkline to show after the rate
         """
@@ -356,14 +356,14 @@ class Progress:
 
 
 def sparkline(rates: Iterable[float]) -> str:
-    """Returns a block for each rate, on a scale from 0 to the highest."""
+    """Returns a block character for each rate, on a scale from 0 to the highest rate."""
     known = list(rates)
     highest = max(known, default=0.0) or 1.0
     return "".join(chr(_FIRST_BLOCK + max(math.ceil(_BLOCKS * rate / highest), 1) - 1) for rate in known)
 
 
 def fetching(log: Path) -> str:
-    """Returns what Maven is fetching and how much it has fetched so far; empty if it fetches nothing."""
+    """Returns what Maven is fetching and how much it has already fetched, or "" if it is not fetching."""
     try:
         found = _FETCHES.findall(log.read_text("utf-8", "replace"))
     except OSError:

@@ -1,4 +1,4 @@
-"""Decides whether another round is measured: until the rates are precise enough, within the scenario's limits."""
+"""Decides whether to measure another round: until the rates are precise enough, within the scenario's limits."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dohyo.summary.summary import summarise
 
 
 def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> list[PlannedTrial]:
-    """Returns the trials of the next round. If there is none, records the reason in experiment.json, so that --resume
-    does not decide again.
+    """Returns the trials of the next round. If there is no next round, records the reason in experiment.json, so that
+    --resume does not decide again.
 
-    A system at a point takes part if it has a valid round and no failed one: failures would cost the others time.
+    A system at a point takes part if it has a valid round and no failed round; failures would cost the others time.
 
     :param summary: summary of all planned rounds
     :param elapsed: seconds since the first trial
@@ -46,14 +46,14 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
 
 
 def common_cause(trials: Sequence[Trial]) -> str | None:
-    """Returns the reason for which all trials are invalid; None if a trial is valid or the reasons differ.
+    """Returns the reason why all trials are invalid, or None if one is valid or the reasons differ.
 
-    Reasons that differ only in their numbers count as the same. The numbers are those of the first trial.
+    Reasons that differ only in their numbers count as the same; the result contains the first trial's numbers.
     """
     reasons = [re.sub(r" \(and [0-9]+ more\)$", "", trial.reason or "") for trial in trials]
     if any(trial.status != "invalid" for trial in trials) or len({re.sub("[0-9]", "", each) for each in reasons}) != 1:
         return None
-    # A reason that does not name a run may belong to a trial without evidence.
+    # If the reason does not name a run, the trial may have no evidence.
     return reasons[0] if re.match("[a-z]+(-[0-9]+)?(:| on )", reasons[0]) else None
 
 
@@ -61,7 +61,7 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
     """Fixes the rate of the phase `equal` as soon as it is known, and records it in experiment.json. At each point it
     is a share of the rate of the slowest system with valid numbers.
 
-    :param trial: next trial; only earlier rounds count
+    :param trial: the next trial; only rounds before it count
     """
     scenario = experiment.scenario
     if phases.EQUAL not in scenario.phases or trial.round == 1 or trial.scenario.equal_target is not None:
@@ -78,7 +78,7 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
     # Leave out trials whose evidence is lost.
     summary = summarise(experiment.folder, only=before)
     slowest = slowest_rates([each for each in summary.compared if point_name(each.point) in shares], phases.MAX)
-    # Wait for invalid trials, which will be repeated: without them, the rate could be too high for their systems.
+    # Wait until invalid trials have been repeated: without them, the rate could be too high for their systems.
     valid = {_place(each) for each in summary.trials if each.status == "ok"}
     again = [each for each in summary.trials if each.status in ("invalid", "failed") and not each.system_failed]
     disturbed = set(map(_place, again))
@@ -88,7 +88,7 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
 
 
 def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
-    """Returns the expected seconds of trials: for each, the longest time of its system at its point so far."""
+    """Returns the expected seconds of the trials: for each, the longest time so far of its system at its point."""
     longest: dict[tuple[str, str], float] = {}
     for trial in experiment.trials:
         longest[_place(trial)] = max(longest.get(_place(trial), 0.0), experiment.seconds(trial) or 0.0)
@@ -96,13 +96,13 @@ def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
 
 
 def _place(trial: Trial | PlannedTrial) -> tuple[str, str]:
-    """Returns the system and the point of the matrix that a trial measures."""
+    """Returns the system that a trial measures, and its point of the matrix."""
     point = trial.point if isinstance(trial, Trial) else trial.scenario.point
     return trial.system, point_name(point)
 
 
 def heading(scenario: Scenario, number: int, summary: Summary) -> str:
-    """Returns a heading that says how far the experiment is, such as "after round 1 of 3"."""
+    """Returns a heading with the progress of the experiment, such as "after round 1 of 3"."""
     least, most = scenario.number("rounds"), scenario.most_rounds
     if not scenario.adds_rounds:
         return f"after round {number} of {most}"

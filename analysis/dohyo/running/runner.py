@@ -1,6 +1,6 @@
-"""Carries out an experiment, from a checked scenario to the table: deploys, measures trials, stops, summarises.
+"""Carries out an experiment, from a checked scenario to the table: deploys, measures, stops and summarises.
 
-After a failure or a signal it also stops the servers that it has started, marks the evidence so far and prints the
+Even after a failure or a signal, it stops the servers that it has started, marks the evidence so far and prints the
 table.
 """
 
@@ -54,25 +54,25 @@ from dohyo.tables import screen, table
 from dohyo.tables.again import Again
 from dohyo.tables.files import write
 
-# Seconds for stop.yml. Cassandra stops within 12 s, HBase takes longer if its memory is full.
+# Timeout of stop.yml in seconds. Cassandra stops within 12 s; HBase takes longer if its memory is full.
 STOP_SECONDS = 300.0
-# Message for a failure after all servers were stopped, by the beginning of the failed task's name.
+# For each beginning of a task's name, the message if the task fails after all servers were stopped.
 LEFT = {
     "Fetch the evidence": "the servers are stopped, but evidence was left on the hosts",
-    "Remove Dohyo's objects": "some objects of Dohyo are left on an attached system; the numbers stay",
+    "Remove Dohyo's objects": "some objects of Dohyo are left on an attached system; the numbers are valid",
 }
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``run`` besides the scenario.
+    """The options of ``run`` other than the scenario.
 
     :ivar inventory: file or folder; None for the default, which is this machine
-    :ivar named: whether the systems were named one by one, so that a skipped one is a failure
-    :ivar out: folder of the experiment; None for a new one below results/
+    :ivar named: whether the user named each system, so that a skipped system is a failure
+    :ivar out: folder of the experiment; None for a new folder below results/
     :ivar hosts: facts about the database hosts
     :ivar open_report: whether to open the page with charts at the end
-    :ivar details: whether to print the details before the screen
+    :ivar details: whether to print all details before the results
     :ivar agreed: whether to measure without asking even if other programs use this machine
     """
 
@@ -90,7 +90,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
     """Measures a scenario and returns the exit code.
 
     :raises BadInputError: before anything is started
-    :raises Interruption: if a signal came while the client was built; later signals only change the exit code
+    :raises Interruption: if a signal arrives while the client is built; later signals only change the exit code
     """
     with only_one() as measuring:
         existed = False
@@ -126,11 +126,11 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
 
 
 def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
-    """Rejects a scenario that does not fit on the hosts, as far as their sizes are known."""
+    """Rejects a scenario that does not fit on the hosts, if their sizes are known."""
     hosts = options.hosts.stated(scenario.values)
     check_count(scenario, options.hosts)
     known = options.hosts if options.inventory is None else hosts
-    # If nothing is known about the hosts, deploy.yml checks their room.
+    # If nothing is known about the hosts, deploy.yml checks their memory and disks.
     if known.memory is None and known.disk is None:
         return
     for sizes in sizing.ask_points(scenario, known, options.inventory, signals.check):
@@ -149,7 +149,7 @@ def resume(
 ) -> int:
     """Repeats the trials of an experiment that are not done, and returns the exit code.
 
-    :param scenario_name: must be the experiment's name, if given
+    :param scenario_name: must be the name of the experiment's scenario, if given
     :raises BadInputError: before anything is started
     :raises Interruption: like :func:`run`
     """
@@ -157,7 +157,7 @@ def resume(
         experiment, inventory = reopen(name)
         measuring(experiment.folder)
         if scenario_name not in (None, experiment.scenario.name):
-            raise BadInputError(f"{name} is an experiment with {experiment.scenario.name}, not with {scenario_name}")
+            raise BadInputError(f"{name} measured {experiment.scenario.name}, not {scenario_name}; leave it out")
         missing = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
         skipped = [trial for trial in missing if experiment.state(trial) == "skipped"]
         todo = interleaving.whole(experiment.trials, missing, skipped)
@@ -181,7 +181,7 @@ def resume(
 
 
 def _of_servers(scenario: Scenario) -> dict[str, Any]:
-    """Returns the values on which an installation of servers depends: the systems' variables and the profile."""
+    """Returns the values that an installation of servers depends on: the systems' variables and the profile."""
     return {**scenario.role_variables, "profile": scenario["profile"]}
 
 
@@ -197,23 +197,23 @@ class _Measurement:
         self.signals = signals
         self.console = console
         self.failed_while = ""
-        # Reason why a system is not available, by system; "" for an available one.
+        # For each system, the reason why it is not available, or "".
         self.unavailable: dict[str, str] = {}
-        # Pairs of a system and a reason that were printed.
+        # The pairs of a system and a reason that have been printed.
         self.told: set[tuple[str, str]] = set()
-        # Variables with which a role was installed, by role.
+        # For each role, the variables with which it was installed.
         self.deployed: dict[str, list[Mapping[str, Any]]] = {}
         # Start of the first trial, on the monotonic clock.
         self.began: float | None = None
         # True if processes or data of this run may be left on the hosts.
         self.leaves = False
-        # The last trial, if its servers stay up.
+        # The last trial, if its servers keep running.
         self.kept: PlannedTrial | None = None
         # Playbook of the next trial, which waits for its turn.
         self.begun: Playbook | None = None
-        # Reason why no further trial begins; empty while trials go on.
+        # Reason why no further trial begins; empty if further trials may begin.
         self.stopped = ""
-        # Reason why nothing more can be measured: a file that could not be written.
+        # Reason why nothing more can be measured: a file could not be written.
         self.unwritten = ""
         # Summaries of the first round's trials.
         self.measured: list[Summary] = []
@@ -221,9 +221,9 @@ class _Measurement:
         self.progress = Progress(todo, console, host.Processors() if options.inventory is None else None)
 
     def begin_again(self) -> None:
-        """Stops what still runs and moves earlier attempts away, so that trials can be repeated."""
+        """Stops processes that still run and moves earlier attempts away, so that trials can be repeated."""
         if any(self.experiment.state(trial) == "running" for trial in self.todo):
-            # Processes that still run and write on the hosts belong to the attempt that is set aside.
+            # Stop processes that still run and write on the hosts: they belong to the attempt that is set aside.
             self._stop("of a run that was killed")
         for trial in self.todo:
             self.experiment.set_aside(trial)
@@ -231,7 +231,7 @@ class _Measurement:
         self.experiment.update(status="running", finished=None)
 
     def carry_out(self) -> int:
-        """Measures the trials to do, prints the summary and returns the exit code."""
+        """Measures the trials in `todo`, prints the summary and returns the exit code."""
         interrupted, broken = 0, False
         if self.todo:
             self._announce()
@@ -282,9 +282,9 @@ class _Measurement:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
 
     def _measure(self) -> None:
-        """Provisions and measures; at the end stops what a trial may have left, unless its servers are to be kept."""
+        """Provisions and measures. At the end, stops what a trial may have left, unless its servers are to be kept."""
         for trial in self.todo:
-            # The summary also shows what a trial that never began would have measured.
+            # For a trial that never begins, the summary shows what it would have measured.
             self._write(partial(self._write_variables, trial, keep=False))
         try:
             self._measure_all(self._provisioned())
@@ -298,7 +298,7 @@ class _Measurement:
             raise
         finally:
             self._discard()
-            # Without leftovers of this run, running servers belong to a user's trial.yml or to another checkout.
+            # If this run left nothing behind, running servers belong to a user's trial.yml or to another checkout.
             if self.leaves and self.kept is None:
                 self._stop()
             # Stopping the servers may still have added files.
@@ -309,9 +309,9 @@ class _Measurement:
         self.signals.check()
 
     def _measure_all(self, ready: list[PlannedTrial]) -> None:
-        """Measures one trial after the other, and the rounds that are added meanwhile."""
+        """Measures one trial after another, including rounds that are added meanwhile."""
         left_by = ""
-        # Kept loads, attached systems, and hosts that faults switch off may leave something even after a success.
+        # Kept loads, attached systems, and hosts that a fault switches off may leave something even after a success.
         always_leaves = bool(self.loads) or any(
             trial.is_attached or any(trial.scenario.of(phase).faults for phase in trial.scenario.phases)
             for trial in ready
@@ -323,7 +323,7 @@ class _Measurement:
             last = start[-1]
             keep = self.options.keep and last is ready[-1]
             if left_by:
-                # The next system needs the machine for itself.
+                # The next system must not share the machine.
                 self._stop(f"of {left_by}", keep_loads=True)
             self.progress.trial(number - len(start) + 1, ready)
             if self.began is None:
@@ -345,9 +345,9 @@ class _Measurement:
     def _carry_out(
         self, start: Sequence[PlannedTrial], keep: bool, following: PlannedTrial | None
     ) -> list[PlannedTrial]:
-        """Measures trials, at the same time if there are several; returns those that have failed.
+        """Measures a trial, or several at the same time. Returns the trials that have failed.
 
-        :param following: the next trial, if one trial is measured at a time
+        :param following: the next trial, if trials are measured one at a time
         """
         failed: list[PlannedTrial] = []
 
@@ -360,7 +360,7 @@ class _Measurement:
         if len(start) == 1:
             one(start[0])
         else:
-            # An installation needs the hosts for itself.
+            # An installation must not share the hosts with a measurement.
             for trial in start:
                 if not self._is_deployed(trial) and (failure := self._whatever_happens(partial(self._deploy, [trial]))):
                     self._failed(trial, failure)
@@ -372,10 +372,10 @@ class _Measurement:
         return failed
 
     def _after_round(self, number: int, *, is_last: bool) -> list[PlannedTrial]:
-        """Shows the results so far, if another round follows.
+        """Shows the results so far if another round follows.
 
         :param is_last: whether it is the last of the planned rounds
-        :returns: trials of a round that is added
+        :returns: the trials of a round that is added
         """
         experiment = self.experiment
         if experiment.scenario.most_rounds == 1 or not experiment.is_there():
@@ -392,7 +392,7 @@ class _Measurement:
                 self._write_variables(trial, keep=False)
             if number == 1 and not is_last and (cause := rounds.common_cause(summary.trials)):
                 self.stopped = "the whole first round is invalid for one reason"
-                self.progress.say(f"no further round is begun: {self.stopped}: {cause}", "red")
+                self.progress.say(f"no further round begins: {self.stopped}: {cause}", "red")
                 for trial in self._in_state("pending"):
                     self._mark(trial, "interrupted", f"not begun: {self.stopped}")
             elif further or not is_last:
@@ -403,23 +403,23 @@ class _Measurement:
         return further
 
     def _in_state(self, *statuses: Status) -> list[PlannedTrial]:
-        """Returns the trials to do that are in one of these states."""
+        """Returns the trials in `todo` that are in one of these states."""
         return [trial for trial in self.todo if self.experiment.state(trial) in statuses]
 
     def _provisioned(self) -> list[PlannedTrial]:
-        """Installs what the trials need on the hosts; returns the trials whose system is available."""
+        """Installs what the trials need on the hosts. Returns the trials whose system is available."""
         ready: list[PlannedTrial] = []
-        # The installation depends on the systems' variables, which may be dimensions of the matrix.
+        # An installation depends on the systems' variables, which may be dimensions of the matrix.
         by_variables: dict[str, list[PlannedTrial]] = {}
         for trial in self.todo:
             by_variables.setdefault(repr(sorted(_of_servers(trial.scenario).items())), []).append(trial)
-        # The first trial's variables come last, so that it finds its servers installed.
+        # Install with the first trial's variables last, so that its servers are then installed.
         for trials in reversed(by_variables.values()):
             ready += self._installed(trials)
         return [trial for trial in self.todo if trial in ready]
 
     def _installed(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
-        """Installs the systems of trials with equal variables; returns the trials for which this succeeded."""
+        """Installs the systems of trials with the same variables. Returns the trials for which this succeeded."""
         failure = self._whatever_happens(partial(self._deploy, trials))
         if failure is None:
             return self._available(trials)
@@ -428,19 +428,19 @@ class _Measurement:
             for trial in trials:
                 self._failed(trial, failure)
             return []
-        # The failure of one system must not cost the others their measurement.
+        # The failure of one system must not prevent the measurement of the others.
         ready = []
         for system in systems:
             ready += self._installed([trial for trial in trials if trial.system == system])
         return ready
 
     def _available(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
-        """Marks the trials of unavailable systems as skipped; returns the others."""
+        """Marks the trials of unavailable systems as skipped. Returns the other trials."""
         skipped: dict[str, str] = {}
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
                 self._mark(trial, "skipped", reason)
-                if (trial.system, reason) not in self.told:  # once for all rounds and points
+                if (trial.system, reason) not in self.told:  # print it once for all rounds and points
                     self.told.add((trial.system, reason))
                     skipped[trial.system] = reason
         if self.options.named:
@@ -451,10 +451,10 @@ class _Measurement:
         return [trial for trial in trials if not self.unavailable.get(trial.system)]
 
     def _deploy(self, trials: list[PlannedTrial]) -> Failure | None:
-        """Installs the systems of trials with equal variables."""
+        """Installs the systems of trials that have the same variables."""
         folder = self.experiment.folder / "deploy"
         folder.mkdir(exist_ok=True)
-        # The playbook checks the room for the largest data.
+        # The playbook checks the memory and disk space for the largest data.
         largest = max((trial.scenario for trial in trials), key=lambda s: s.data_bytes * s.number("replication"))
         size = {
             "trial_properties": largest.client_properties,
@@ -462,13 +462,13 @@ class _Measurement:
             "trial_client_heap": largest["client_heap"],
         }
         names = list(dict.fromkeys(trial.system for trial in trials))
-        # The user has agreed to the licences of the scenario's downloads, but not of those that an inventory sets.
+        # The user has agreed to the licences of downloads that the scenario requests, but not to those in an inventory.
         agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
         asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **not_attached(), **largest.role_variables}
         write_json(folder / "deploy.json", asked)
         failure = self._play("deploy.yml", folder, asked)
         for system in map(all_systems().__getitem__, names):
-            # After a failed installation nothing counts as installed, so the next trial deploys again.
+            # After a failure, nothing counts as installed, so the next trial deploys again.
             before = self.deployed.get(system.role, []) if system.keeps_versions and failure is None else []
             self.deployed[system.role] = [*before, _of_servers(largest)] if failure is None else []
         return failure
@@ -497,23 +497,23 @@ class _Measurement:
     def _begin(self, trial: PlannedTrial) -> None:
         """Starts the playbook of the next trial while the servers of this one stop.
 
-        Loading Ansible and the inventory takes a second. The playbook then waits, and does nothing on the hosts.
+        Loading Ansible and the inventory takes a second. The playbook then waits without touching the hosts.
         """
         if self.begun is None and self._is_deployed(trial):
-            # An error must not disturb the stop of this trial's servers; the next trial then starts its own playbook.
+            # An error must not disturb the stop of this trial's servers. The next trial then starts its own playbook.
             with suppress(Exception):
                 asked = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
                 folder = self.experiment.trial_folder(trial)
                 self.begun = Playbook("trial.yml", self.options.inventory, folder, asked, waits=True)
 
     def _discard(self) -> None:
-        """Ends the playbook that waits for its turn."""
+        """Ends the playbook that is waiting for its turn."""
         if self.begun is not None:
             self.begun.discard()
             self.begun = None
 
     def _show_result(self, trial: PlannedTrial, seconds: float) -> None:
-        """Prints the result of a trial; in the first round it extends the ranking on a terminal."""
+        """Prints the result of a trial. In the first round, also extends the ranking on a terminal."""
         planned = self.experiment.trials
         try:
             of_trial = summarise(self.experiment.folder, only={trial.name})
@@ -533,7 +533,7 @@ class _Measurement:
             self._say(self._unexpected(error))
 
     def _write_variables(self, trial: PlannedTrial, keep: bool, start: Sequence[PlannedTrial] = ()) -> dict[str, Any]:
-        """Stores Ansible's variables. The file is only evidence and is never passed to Ansible."""
+        """Stores Ansible's variables. The file is only evidence; it is never passed to Ansible."""
         asked = self._variables(trial, keep, start)
         write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
         return asked
@@ -542,7 +542,7 @@ class _Measurement:
         return self.experiment.variables(trial, keep, self.loads.get(trial.name, ""), start)
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
-        """Runs a step. A file that cannot be written, or a bug of Dohyo, is a failure of the step."""
+        """Runs a step. If a file cannot be written, or Dohyo has a bug, the step fails."""
         failure = Failure(f"nothing was started: {self.unwritten}", self.experiment.folder)
         if not self.unwritten:
             try:
@@ -555,7 +555,7 @@ class _Measurement:
         return failure
 
     def _unexpected(self, error: Exception) -> Failure:
-        """Returns an exception as a failure with a message for the user."""
+        """Converts an exception to a failure with a message for the user."""
         if isinstance(error, OSError):
             return Failure(named(error), self.experiment.folder)
         if isinstance(error, BadInputError):  # for example a script that cannot be fetched
@@ -565,7 +565,7 @@ class _Measurement:
         return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
 
     def _say(self, failure: Failure, what: str = "") -> None:
-        """Prints the text ``what`` and the failure, and then the path of its log."""
+        """Prints the text ``what``, the failure, and the path of its log."""
         self.progress.say(f"{what}{failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
@@ -573,7 +573,7 @@ class _Measurement:
         self._write(partial(self.experiment.mark, trial, status, reason))
 
     def _write(self, write: Callable[[], object]) -> None:
-        """Writes a file; on a full disk, into the reserved space."""
+        """Writes a file. On a full disk, uses the reserved space."""
         try:
             write()
         except OSError as error:
@@ -601,7 +601,7 @@ class _Measurement:
         :param trial: the trial that the playbook measures
         :param following: the trial after this one
         """
-        # Activities by failed task: the playbook stops the servers before it reports the trial's failure.
+        # Activity during each failed task: the playbook stops the servers before it reports the trial's failure.
         activities: dict[str, str] = {}
         keep_reason = available.watcher(self.unavailable)
 
@@ -627,16 +627,16 @@ class _Measurement:
         return failure
 
     def _stop(self, which: str = "", *, keep_loads: bool = False) -> None:
-        """Stops all servers and clients that this checkout has started, and ignores signals meanwhile.
+        """Stops all servers and clients that this checkout has started. Signals are ignored meanwhile.
 
-        :param keep_loads: whether to keep loads from which further trials may start
+        :param keep_loads: whether to keep loads that further trials may use
         """
         self.progress.stopping(which)
         folder = self.experiment.folder / "stop"
         failure = None
         with self.signals.held_back("already stopping the servers, please wait"):
             try:
-                # If the folder cannot be made, the log cannot be written either, which is reported.
+                # If the folder cannot be created, the log cannot be written, and that is reported.
                 with suppress(OSError):
                     folder.mkdir(parents=True, exist_ok=True)
                 failure = play(
@@ -649,7 +649,7 @@ class _Measurement:
                     timeout=STOP_SECONDS,
                 )
             except OSError as error:
-                self.progress.say(f"the servers are stopped, but this cannot be written: {named(error)}", "red")
+                self.progress.say(f"the servers are stopped, but a file cannot be written: {named(error)}", "red")
             except Exception as error:
                 failure = self._unexpected(error)
         if failure is not None:
@@ -673,13 +673,13 @@ class _Measurement:
         return f"cd {shlex.quote(str(ANSIBLE))} && ../.venv/bin/ansible-playbook stop.yml{inventory}"
 
     def _conclude(self, interrupted: bool) -> bool:
-        """Writes and prints the summary; returns true if all trials have valid numbers and all searches a rate."""
+        """Writes and prints the summary. Returns whether all trials have valid numbers and all searches a rate."""
         material = measured.read(self.experiment.folder)
         summary = material.summary
-        # The summary reports other folders in raw/ as belonging to another experiment.
+        # The summary reports that other folders in raw/ belong to another experiment.
         results = {result.name: result for result in summary.trials}
         for trial in self.experiment.trials:
-            # Contradictory logs are found only now; --resume must repeat such a trial, too.
+            # Contradictory logs are only found now. --resume must also repeat trials with such logs.
             if self.experiment.state(trial) == "done" and results[trial.name].status != "ok":
                 self._mark(trial, "invalid", results[trial.name].reason)
         valid = summary.has_numbers(skipped=not self.options.named)
@@ -697,7 +697,7 @@ class _Measurement:
         return valid and summary.has_found_rates() and not self.unwritten
 
     def _write_page(self, material: Material) -> None:
-        """Writes the page with charts, and opens it if requested. The numbers are valid without it."""
+        """Writes the page with charts, and opens it if requested. The numbers are valid even without the page."""
         if self.unwritten:
             return
         try:

@@ -93,7 +93,7 @@ def test_a_file_too_large_to_be_ours_is_not_read(original: Path, tmp_path: Path)
     with (folder / "experiment.json").open("r+b") as file:
         file.truncate(10**12)
     answer = dohyo("report", folder)
-    assert (answer.code, "experiment.json: cannot be read as JSON: it has more than" in answer.err) == (2, True)
+    assert (answer.code, "experiment.json: cannot be read as JSON: it is larger than" in answer.err) == (2, True)
 
 
 # ---- any value -------------------------------------------------------------------------------------------------------

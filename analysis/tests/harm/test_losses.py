@@ -189,7 +189,7 @@ def test_what_a_killed_run_has_left_ends_and_holds_the_lock_until_then(
         killed.kill()
     left = log.read_text().strip()
     monkeypatch.setattr(experiment, "ENDING_SECONDS", 0.2)
-    with pytest.raises(BadInputError, match=f"{killed.pid} was killed, .* end that with: kill .*{left}"), only_one():
+    with pytest.raises(BadInputError, match=f"{killed.pid} was killed, .* end it with: kill .*{left}"), only_one():
         pass
     monkeypatch.setattr(experiment, "ENDING_SECONDS", 10)
     with only_one():

@@ -304,7 +304,7 @@ def test_a_path_that_ansible_would_change_is_refused(
     (tmp_path / name).mkdir()
     for option in ("--out", "--inventory"):
         line = refused(capsys, "workloadA", option, str(tmp_path / name))
-        assert "as a variable of the environment; rename it" in line
+        assert "as an environment variable; rename it" in line
 
 
 def test_a_folder_below_results_is_named_in_safe_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,7 +402,7 @@ def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenari
     assert "99-other is not the folder of a trial" in result.err
     result = dohyo(tmp_path, "variables", "/no/such")
     assert result.code == 2
-    assert result.err == "ERROR: /no/such is not the folder of a trial: name one below raw/ of an experiment\n"
+    assert result.err == "ERROR: /no/such is not the folder of a trial; name one below raw/ of an experiment\n"
 
 
 # ---- commands to paste -----------------------------------------------------------------------------------------------

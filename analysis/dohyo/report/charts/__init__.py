@@ -1,4 +1,4 @@
-"""Lists the charts of a report in their order. A new chart is a module with a function `chart`, and a line in `CHARTS`.
+"""Lists the charts of a report in order. A new chart needs a module with a function `chart`, and a line in `CHARTS`.
 
 The function returns None if the chart does not apply to the scenario.
 """
@@ -22,5 +22,5 @@ CHARTS: Sequence[Callable[[Material], Chart | None]] = (
 
 
 def charts(material: Material) -> list[Chart]:
-    """Returns all charts that apply; a chart without data contains the reason."""
+    """Returns all charts that apply. If a chart has no data, it states the reason."""
     return [made for make in CHARTS if (made := make(material))]

@@ -1,4 +1,4 @@
-"""Draws throughput, latency and wrong reads of each system over time, with the faults as bands."""
+"""Draws each system's throughput, latency and wrong reads over time, with the faults as bands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.report.grammar import GREY, SECONDS, ZOOM, Chart, Panel, Spec, Table,
 from dohyo.report.material import Material, MeasuredRun, significant
 
 _P99 = 99
-# Minimum extent of the vertical axes, in pixels, which aligns the time axes of all panels.
+# Minimum extent of the vertical axes in pixels; it aligns the time axes of all panels.
 _AXIS = {"minExtent": 64}
 _HEIGHT = 150
 _QUESTION = (
@@ -24,7 +24,7 @@ _QUESTION = (
 
 
 def chart(material: Material) -> Chart | None:
-    """Returns panels of throughput and, with a target rate, of latency for each system; None without faults."""
+    """Returns panels of throughput and, if there is a target rate, of latency for each system; None without faults."""
     runs = [run for run in material.runs if run.faulted and run.faulted.faults and not run.discarded]
     runs.sort(key=lambda run: material.place(run.phase))
     if not runs:
@@ -89,7 +89,7 @@ def _said(fault: FaultCost) -> str:
 
 
 def _healing(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
-    """Returns for each kind of healing the part of the window in which the servers did it."""
+    """Returns, for each kind of healing, the part of the window in which it was in progress."""
     end = len(run.successes)
     of_run = (each for each in run.trial.faults if (each.phase, each.run) == (run.phase, run.number))
     rows = [
@@ -126,7 +126,7 @@ def _wrong(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     ]
 
 
-# Tables of a system by the end of their names: function that returns the rows of a run, and columns of an empty table.
+# A system's tables, by the suffix of their names: a function that returns a run's rows, and an empty table's columns.
 _TABLES: dict[str, tuple[Callable[[Material, MeasuredRun], list[dict[str, Any]]], tuple[str, ...]]] = {
     "": (_rows, ()),
     "-bands": (_bands, ()),
@@ -137,7 +137,7 @@ _TABLES: dict[str, tuple[Callable[[Material, MeasuredRun], list[dict[str, Any]]]
 
 
 def _band(name: str) -> Spec:
-    """Returns the layer with the bands of the faults, which is behind all other layers."""
+    """Returns the layer with the faults' bands, which is drawn behind all other layers."""
     return {
         "data": {"name": f"{name}-bands"},
         "mark": {"type": "rect", "opacity": 0.18, "color": GREY, "clip": True},

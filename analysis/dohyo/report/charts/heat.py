@@ -1,4 +1,4 @@
-"""Draws a heat map of latencies over time, which shows modes, pauses and their rhythm; percentiles hide these."""
+"""Draws a heat map of latencies over time. Unlike percentiles, it shows modes, pauses and their rhythm."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dohyo.evidence.over_time import heat_row_ms
 from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, shown, table
 from dohyo.report.material import Material, MeasuredRun, significant
 
-# Maximum number of columns: with more, a column would have less than 5 pixels on paper.
+# Maximum number of columns. With more, a column would be narrower than 5 pixels on paper.
 _MOST_CELLS = 120
 
 
 def chart(material: Material) -> Chart:
-    """Returns a panel for each system with its first run; several runs on top of each other would hide pauses."""
+    """Returns a panel for each system's first run; several runs on top of each other would hide pauses."""
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     every: list[dict[str, Any]] = []
@@ -57,7 +57,7 @@ def _parts(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _domains(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """Returns the ranges of both axes and of the colour, over all systems."""
+    """Returns the ranges of both axes and of the colour scale over all systems."""
     shares = [row["share"] for row in rows]
     return {
         "x": [0, max(row["end"] for row in rows)],
@@ -107,7 +107,7 @@ def _spec() -> Spec:
                 "low", "latency in ms, log scale", scale={"type": "log", "nice": False}, axis={"grid": False}
             ),
             "y2": {"field": "high"},
-            # Use a logarithmic scale, which shows even one slow call in a thousand.
+            # Use a logarithmic scale, on which even one slow call in a thousand is visible.
             "color": quantity(
                 "share",
                 "share of the calls",

@@ -1,4 +1,4 @@
-"""Draws percentiles of the latency of each operation type, with the systems in rows."""
+"""Draws latency percentiles for each operation type, with a row for each system."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dohyo.report.material import Material, operation_title, significant
 from dohyo.scenario.phases import RUN
 from dohyo.summary.comparison import latencies_at
 
-# Latencies that the table of results shows, without the mean: head → field.
+# Latencies that the table of results shows, except the mean: head → field.
 _SHOWN = {each.head: each.name for each in METRICS.values() if each.part == "latencies" and each.name != "mean_ms"}
 
 

@@ -1,4 +1,4 @@
-"""Draws throughput, p99, the servers' background work, processors and disks over time, with one common cursor."""
+"""Draws throughput, p99, the servers' background work, processors and disks over time. All panels share a cursor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dohyo.summary.results import Trial
 
 _EVENT = ("part", "system", "time", "what")
 _MOST_HOSTS_NAMED = 3
-# Pixels of the axis and of its title, the same in all panels so that their seconds are aligned.
+# Pixels of the axis and of its title. They are the same in all panels, so that the seconds are aligned.
 _AXIS_WIDTH = 64
 _TITLE_WIDTH = 17
 # Panels of the hosts: column → title.
@@ -40,13 +40,13 @@ _OF_HOSTS = {
     "disk": "Busiest disk, share of the time",
 }
 _P99 = 99
-# Number of points above which a line has no dashes, which would look like noise and take browsers seconds to paint.
+# With more points, a line has no dashes: they would look like noise, and browsers would take seconds to paint them.
 _MOST_DASHED = 300
-# Seconds of a host's sample, which covers one second, that must be in the window for the sample to count.
+# A host's sample, which covers one second, counts if at least this part of the second is in the window.
 _MOSTLY = 0.5
 # System, point, round, phase and number of a run, as written in hosts.csv.
 _Place = tuple[str, str, str, str, str]
-# Maximum number of points in the hosts' panels, which keeps the page small.
+# Maximum number of points in the hosts' panels; it keeps the page small.
 _MOST_HOST_POINTS = 40_000
 # Key of a time slot: part, system, series and begin. A sum: total and number of values.
 _Slot = tuple[str, str, str, float]
@@ -54,7 +54,7 @@ _Sum = tuple[float, int]
 
 
 def chart(material: Material) -> Chart:
-    """Returns panels with the same time axis."""
+    """Returns panels that share a time axis."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
     ends = {_place(run): run.run.seconds for run in material.runs}
     hosts = _thinned(row for line in material.hosts if (row := _host_row(material, line, ends)))
@@ -94,7 +94,7 @@ def chart(material: Material) -> Chart:
 
 
 def _in_order(material: Material) -> list[MeasuredRun]:
-    # Include invalid runs, to show how they broke down.
+    # Include invalid runs, to show what went wrong.
     return sorted(
         (run for run in material.runs if run.slots and not run.discarded),
         key=lambda run: material.place(run.phase),
@@ -120,7 +120,7 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
 
 
 def _events(material: Material) -> list[dict[str, Any]]:
-    """Returns the events in the drawn runs, such as dips, errors and long pauses of the servers."""
+    """Returns the events in the runs that are drawn, such as dips, errors and long pauses of the servers."""
     drawn = {(run.trial.name, run.phase, run.number) for run in _in_order(material)}
     rows = []
     for trial in material.summary.trials:
@@ -140,7 +140,7 @@ def _place(run: MeasuredRun) -> _Place:
 
 
 def _host_row(material: Material, line: dict[str, Any], ends: Mapping[_Place, float | None]) -> dict[str, Any] | None:
-    """Returns a line of hosts.csv as a row of the chart; None if most of its second is outside the window."""
+    """Returns a line of hosts.csv as a row of the chart, or None if its second is mostly outside the window."""
     trial = material.trial(line["system"], line["point"], str(line["round"]))
     if line["time"] is None or trial is None:
         return None
@@ -163,7 +163,7 @@ def _percent(share: float | None) -> float | None:
 
 
 def _thinned(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the rows; if they exceed `_MOST_HOST_POINTS`, means over 2, 4, … seconds."""
+    """Returns the rows or, if there are more than `_MOST_HOST_POINTS`, their means over 2, 4, … seconds."""
     seconds = 1
     slots: dict[_Slot, dict[str, _Sum]] = {}
 
@@ -236,7 +236,7 @@ def _labels(material: Material, known: set[str]) -> list[str]:
 
 
 def _without(material: Material, rows: list[dict[str, Any]]) -> str:
-    """Returns text that names the kinds of work that did not occur; kinds that logs do not show are left out."""
+    """Describes the kinds of work that did not occur, except for kinds that the logs do not report."""
     known = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for each in trial.servers if each.pauses}
     known |= {
         _doing(trial, each.kind)
@@ -265,7 +265,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
             "y": {
                 "field": "doing",
                 "type": "nominal",
-                "title": "servers",  # head in the table of values; the axis itself has no title
+                "title": "servers",  # column head in the table of values; the axis itself has no title
                 "scale": {"paddingInner": 0.2},
                 "axis": {
                     **ROW_AXIS,
@@ -298,7 +298,7 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     # Use a fixed axis for percentages, with room above 100.
     axis, words = scale(values) if unit != "%" else ({"type": "linear", "domain": [0, 105]}, "")
     if column == "operations":
-        # Use a linear scale: seconds without operations are the most important ones, and a log scale cannot show 0.
+        # Use a linear scale: seconds without operations matter most, and a log scale cannot show 0.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
     extent = {"minExtent": _AXIS_WIDTH}
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())

@@ -1,4 +1,4 @@
-"""Draws the whole distribution of latencies, as HdrHistogram plots it: each further nine takes the same width."""
+"""Draws the whole distribution of latencies as HdrHistogram does: each additional nine has the same width."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dohyo.report.material import Material, operation_title, significant
 from dohyo.scenario.phases import LOAD
 from dohyo.summary.comparison import latencies_at
 
-# Ticks and their percentiles. A tick is at 1 / (1 - share), which gives each further nine the same width.
+# Ticks and their percentiles. A tick is at 1 / (1 - share), so each additional nine has the same width.
 _TICKS = {1: "0", 2: "50", 10: "90", 100: "99", 1000: "99.9", 10_000: "99.99"}
-# Vega expression that maps the number of a tick to its percentile. It contains only constants.
+# Vega expression that maps a tick's number to its percentile. It contains only constants.
 _LABELS = " : ".join(f"datum.value == {at} ? '{label}%'" for at, label in _TICKS.items()) + " : ''"
 
 

@@ -1,4 +1,4 @@
-"""Draws the rates that a search tried against the latencies that its bounds limit, which shows the knee."""
+"""Draws the latencies that a search limits against the rates that it tried, which shows the knee."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dohyo.summary.probes import Probe, Search, intended
 from dohyo.summary.results import Trial
 
 _HELD, _VIOLATED = "yes", "no"
-# Operation (None: the slowest operation) and percentile that a bound limits.
+# The operation (None: the slowest one) and the percentile that a bound limits.
 _Place = tuple[str | None, str]
 
 
 def chart(material: Material) -> Chart | None:
-    """Returns a panel for each bounded percentile; None without a search."""
+    """Returns a panel for each percentile with a bound, or None if there was no search."""
     searched = [(trial, trial.search) for trial in material.summary.trials if trial.search]
     if not searched:
         return None
@@ -61,7 +61,7 @@ def _limits(search: Search, place: _Place) -> list[float]:
 
 
 def _part(material: Material, trial: Trial) -> str:
-    """Returns the part of the chart that shows a search, which is named after the phase measured before the search."""
+    """Returns the part of the chart that shows a search. It is named after the phase measured before the search."""
     return material.part(next((row.phase for row in trial.rows if row.phase != LOAD), ""), trial)
 
 
@@ -93,7 +93,7 @@ def _rows(material: Material, trial: Trial, search: Search, place: _Place) -> li
 
 
 def _latency(probe: Probe, place: _Place) -> tuple[str, float] | None:
-    """Returns the slowest of the bounded operations and its latency in ms."""
+    """Returns the slowest operation that the bound limits, and its latency in ms."""
     operation, percentile = place
     known = {
         name: value

@@ -1,4 +1,4 @@
-"""Draws the ranking: a bar for each mean rate, its interval, every run as a point, and the ratios beside the bars."""
+"""Draws the ranking: a bar for each mean rate, with its interval, a point for each run, and ratios next to the bars."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dohyo.tables.comparison_table import interval, ratio, samples_words
 
 _RUNS = ("label", "system", "run", "counts", "value")
 _YES, _NO = "yes", "no: discarded"
-# Multiple of the highest rate at which an interval is cut off, to leave room for the rates.
+# Intervals are cut off at this multiple of the highest rate, to leave room for the rates.
 _WIDEST = 1.5
-# Height in pixels of a line of text beside a bar.
+# Height in pixels of a line of text next to a bar.
 _LINE = 15
 
 
 def chart(material: Material) -> Chart:
-    """Returns a panel for each phase; the maxima of searches come first, because they decide."""
+    """Returns a panel for each phase. The maxima of searches come first, because they decide the ranking."""
     summary = material.summary
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
@@ -50,14 +50,14 @@ def chart(material: Material) -> Chart:
         f"\N{MULTIPLICATION SIGN}: ratio to the best{' of the same point' if summary.dimensions else ''}"
         if summary.comparisons
         else "",
-        "hollow and grey: discarded, counts nowhere" if discarded else "",
+        "hollow and grey: discarded, not counted" if discarded else "",
     ]
     missing = None if panels else "No trial has valid numbers."
     return Chart("ranking", "Ranking", f"{'; '.join(filter(None, said))}.", panels, tables, missing=missing)
 
 
 def _ranked(material: Material, trials: Sequence[Trial], phase: str) -> list[tuple[Trial, Rate]]:
-    """Returns the trials with valid numbers and their rates, highest rate first."""
+    """Returns the trials with valid numbers and their rates, in descending order."""
     summary = material.summary
     if phase == PROBE:
         found = [(trial, rate) for trial in trials for key, rate in decisive(summary, trial).items() if key[0] == PROBE]
@@ -155,7 +155,7 @@ def _panel(
         "mark": {"type": "point", "shape": "triangle-right", "filled": True, "size": 90, "opacity": 1, "aria": False},
         "encoding": {"x": {"value": "width"}, "color": colour},
     }
-    # Leave out layers without data, about which Vega warns.
+    # Leave out layers without data, because Vega warns about them.
     intervals = [ends] if any(row["low"] is not None for row in means) else []
     intervals += [beyond] if any((row["high"] or 0) > end for row in means) else []
     spec: Spec = {
@@ -171,7 +171,7 @@ def _panel(
 
 
 def _points(material: Material, name: str, x: Spec, runs: list[dict[str, Any]]) -> list[Spec]:
-    """Returns the layers with the points of runs: first discarded runs, then those that count."""
+    """Returns the layers with a point for each run: first the discarded runs, then the runs that count."""
     point: Spec = {
         "x": {**x, "field": "value"},
         "shape": shape(material.systems),

@@ -12,7 +12,7 @@ from dohyo.scenario.phases import LOAD
 
 # Maximum number of points of a curve; more would not be visible.
 _MOST_POINTS = 400
-# Vega expression that formats numbers of rows, such as 500, 1k or 1.5M.
+# Vega expression that formats a number of rows, such as 500, 1k or 1.5M.
 _ROWS = "format(datum.value, '~s')"
 
 
