@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.conductor_records import Client, Node
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies, merge_log
 from dohyo.evidence.load_curve import LoadCurve

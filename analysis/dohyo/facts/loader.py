@@ -10,7 +10,7 @@ from typing import Any
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
-from dohyo.evidence.conducted import Client
+from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.host_metrics import SERIES
 from dohyo.evidence.records import ClientReport, ExperimentFacts

@@ -8,8 +8,8 @@ from itertools import pairwise, permutations
 from statistics import fmean
 
 from dohyo import statistics
+from dohyo.evidence.fault_costs import FULL_SHARE
 from dohyo.evidence.rows import sampled, succeeded
-from dohyo.evidence.under_fault import FULL_SHARE
 from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, has_latency

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import defstruct, structs
 
 from dohyo.evidence import records
-from dohyo.evidence.conducted import furthest
+from dohyo.evidence.conductor_records import furthest
 from dohyo.evidence.host_metrics import NOTED, Taken
 from dohyo.evidence.json_values import Whole
 from dohyo.figures import counted, scaled

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.evidence.accounting import Accounting
+from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.evidence.healing import Healing
-from dohyo.evidence.under_fault import FaultCost, FaultedRun
 from dohyo.figures import milliseconds, point_name, rate, whole
 from dohyo.summary.results import Trial
 

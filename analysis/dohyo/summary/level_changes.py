@@ -51,7 +51,9 @@ def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], 
             *_of_servers(of_run, around[before], around[after]),
             *(each for host, of in figures for each in _of_host(host, of[before], of[after])),
         ]
-        yield Event(window.run, first + change.at, None, f"{in_words(change)}; {_named(beside)}", phase=window.phase)
+        yield Event(
+            window.run, first + change.second, None, f"{in_words(change)}; {_named(beside)}", phase=window.phase
+        )
 
 
 def _named(beside: Sequence[_Beside]) -> str:
@@ -70,7 +72,7 @@ def in_words(change: LevelChange) -> str:
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
     """Returns up to `LEVEL_SECONDS` before and after the change, in seconds after the agreed start of the clients."""
-    at = first + change.at
+    at = first + change.second
     return (
         (max(first + change.begin, at - LEVEL_SECONDS), at),
         (at, min(first + change.end, at + LEVEL_SECONDS)),

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from dohyo.evidence import accounting, client_folder, events, levels, records, under_fault
+from dohyo.evidence import accounting, client_folder, events, fault_costs, levels, records
 from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.conducted import Conducted
+from dohyo.evidence.conductor_records import Conducted
 from dohyo.evidence.events import Event, collapses
+from dohyo.evidence.fault_costs import FaultedRun
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.healing import HealingLogs
 from dohyo.evidence.host_metrics import HostMetrics
@@ -21,7 +22,6 @@ from dohyo.evidence.rows import Run, together
 from dohyo.evidence.servers import Servers, Window
 from dohyo.evidence.text_file import Warn
 from dohyo.evidence.timeline import Timeline, when
-from dohyo.evidence.under_fault import FaultedRun
 from dohyo.scenario.phases import LOAD
 from dohyo.summary import level_changes
 from dohyo.summary.level_changes import in_words
@@ -114,7 +114,7 @@ class Phase:
     @property
     def successes(self) -> list[int]:
         """Returns the number of operations that found a record in each second; with faults, only while clients sent."""
-        end = self.shortest if self.faults is None else under_fault.in_window(self.faults, self.shortest)
+        end = self.shortest if self.faults is None else fault_costs.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
     @property
@@ -127,8 +127,8 @@ class Phase:
             phase=self.kind,
             run=self.number,
             asked=self.faults.asked,
-            before_ops_per_second=under_fault.rate_before(self.faults, successes),
-            faults=under_fault.costs(self.faults, successes, list(self.timeline.waited.slots())),
+            before_ops_per_second=fault_costs.rate_before(self.faults, successes),
+            faults=fault_costs.costs(self.faults, successes, list(self.timeline.waited.slots())),
             errors={status: count for status, count in sorted(self.run.returns.items()) if status not in OK and count},
             accounting=accounting.of_all(client.report.accounting for client in self.clients),
             ready_seconds=self.faults.whole,
@@ -143,7 +143,7 @@ class Phase:
         read_back = max((each.read_back_seconds or 0.0 for each in accounts if each), default=0.0)
         end = max(float(len(self.successes)), of.ready_seconds or 0.0) + read_back
         offsets = self.conducted.offsets_ms()
-        return replace(of, faults=under_fault.healed(of.faults, logs, self.faults.window_began, offsets, end))
+        return replace(of, faults=fault_costs.healed(of.faults, logs, self.faults.window_began, offsets, end))
 
     @property
     def problems(self) -> list[str]:
@@ -191,7 +191,7 @@ class Phase:
     def level_changes(self) -> list[str]:
         """Returns when and how the throughput changed its level."""
         which = self.name.replace("-", " ")
-        return [f"{which}, second {self.warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
+        return [f"{which}, second {self.warmup + each.second:.0f} ({in_words(each)})" for each in self._levels]
 
     def level_events(self, servers: Servers, hosts: HostMetrics) -> list[Event]:
         """Returns the changes of level, each with what else changed then; empty if the window's time is unknown."""
@@ -219,7 +219,7 @@ class Phase:
     def ill(self) -> frozenset[str]:
         """Returns the hosts on which a fault was injected in the run."""
         events = self.faults.events if self.faults else []
-        return frozenset(host for event in events if under_fault.hurts(event) for host in event.hosts)
+        return frozenset(host for event in events if fault_costs.hurts(event) for host in event.hosts)
 
     @property
     def restarted(self) -> frozenset[str]:

@@ -15,12 +15,12 @@ import msgspec
 
 from dohyo.evidence.accounting import Accounting
 from dohyo.evidence.canary import Canary, Comparison
-from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.conductor_records import Client, Node
 from dohyo.evidence.events import Event
+from dohyo.evidence.fault_costs import FaultedRun
 from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse, Taken
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.servers import Server, Span
-from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name, system_at
 from dohyo.metrics import Row, Samples
 from dohyo.scenario.phases import LOAD, PROBE

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import accounting, canary, records
-from dohyo.evidence.conducted import nodes
+from dohyo.evidence.conductor_records import nodes
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.healing import HealingLogs
@@ -184,7 +184,7 @@ class TrialEvidence:
         steps = self.files.steps(load, runs)
         servers = Servers(self.files.path / "server", windows, steps, self.files.warn)
         metrics = self.files.host_metrics(phases)
-        taken = [each for each in metrics.taken if (each.phase, each.run) in {window.key for window in windows}]
+        taken = [each for each in metrics.shares if (each.phase, each.run) in {window.key for window in windows}]
         self.files.check_samples(metrics, counted)
         return TrialFacts(
             self.files, changed, read_back, stated, hosts, clients, phases, aside, measured, servers, metrics, taken
@@ -209,7 +209,7 @@ class TrialEvidence:
         self.files.read_clients(tries)
         # Do not warn about missing samples: during the search, they are still on the hosts.
         windows = [window for phase in tries for window in phase.window]
-        facts = replace(of, taken=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).taken)
+        facts = replace(of, taken=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).shares)
         closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
         problems = [problem for phase in runs for problem in phase.problems]
         return probes.result(settings, closed_loop, problems, [_probe(phase, facts, settings) for phase in tries])

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from dohyo.evidence import manifest, records
-from dohyo.evidence.conducted import Client
-from dohyo.evidence.conducted import client as conducted_client
+from dohyo.evidence.conductor_records import Client
+from dohyo.evidence.conductor_records import client as conducted_client
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.json_values import mapping, read_object

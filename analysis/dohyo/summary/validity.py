@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from dohyo.evidence import accounting, row_count, under_fault
+from dohyo.evidence import accounting, fault_costs, row_count
 from dohyo.evidence.canary import Canary
 from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.conducted import Client
+from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.host_metrics import SATURATED, HostMetrics, Taken
 from dohyo.evidence.records import ExperimentFacts, PlannedFacts, ReadBack, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
@@ -268,8 +268,8 @@ def other_faults(run: RunFacts) -> Iterator[str]:
     """Finds requested faults that were not carried out, or not undone."""
     faults, seconds = run.phase.faults, run.phase.shortest
     if faults is not None:
-        seconds = under_fault.in_window(faults, seconds)
-    yield from (f": {why}" for why in under_fault.problems(run.phase.settings.asked_faults, faults, seconds))
+        seconds = fault_costs.in_window(faults, seconds)
+    yield from (f": {why}" for why in fault_costs.problems(run.phase.settings.asked_faults, faults, seconds))
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dohyo.evidence.under_fault import FaultCost, FaultedRun
+from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN, whole
 from dohyo.scenario.phases import RUN
 from dohyo.summary.fault_figures import (
