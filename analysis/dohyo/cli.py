@@ -304,13 +304,13 @@ def show(experiment: str | None, details: bool) -> int:
     """
     from dohyo.console import Console
     from dohyo.evidence import experiment_folder
-    from dohyo.summary import kept
+    from dohyo.summary import summary_file
     from dohyo.summary.summary import summarise
     from dohyo.tables import screen, table
 
     folder = _experiment(experiment)
     facts = experiment_folder.read(folder)
-    summary = summarise(folder) if (folder / "raw").is_dir() else kept.read(folder)
+    summary = summarise(folder) if (folder / "raw").is_dir() else summary_file.read(folder)
     console = Console()
     if details:
         table.render(summary, console)

@@ -20,7 +20,7 @@ from dohyo.evidence.load_curve import LoadCurve
 from dohyo.foreign import collecting
 from dohyo.places import DOHYO, RESULTS, ROOT, command
 from dohyo.scenario.phases import LOAD
-from dohyo.summary import kept
+from dohyo.summary import summary_file
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import joined, summarise
@@ -60,8 +60,8 @@ def searches(experiment: Path) -> Summary:
 
 
 SCENARIOS: dict[str, Callable[[], Summary]] = {
-    "sample": lambda: kept.read(sample()),
-    "noisy": lambda: kept.read(noisy()),
+    "sample": lambda: summary_file.read(sample()),
+    "noisy": lambda: summary_file.read(noisy()),
     "workloadE": lambda: each_system("INSERT", "SCAN"),
     "workloadF": lambda: each_system("READ", "UPDATE", "READ-MODIFY-WRITE"),
     "four hosts, batches": lambda: each_system("READ", "INSERT", hosts=4, batch=100),
