@@ -196,7 +196,7 @@ def _neighbours(neighbour: Pair, rows: Mapping[str, Row], alike: float, paired: 
     if neighbour.of not in names or neighbour.to not in names:
         return Neighbours(neighbour, "open")
     pair = names.index(neighbour.of), names.index(neighbour.to)
-    return Neighbours(neighbour, "open", statistics.more_to_decide(logarithms.means, pair, alike, logarithms.own))
+    return Neighbours(neighbour, "open", statistics.more_to_decide(logarithms.means, pair, alike, logarithms.errors))
 
 
 def _rankings(
@@ -323,7 +323,7 @@ def pairs(key: Key, rows: Mapping[str, Row], *, paired: bool = False) -> dict[tu
     :param paired: whether the windows of the trials took turns in every round
     """
     names, logarithms = _means(key[2], rows, paired=paired)
-    ratios = statistics.ratios(logarithms.means, logarithms.own)
+    ratios = statistics.ratios(logarithms.means, logarithms.errors)
     indexes = {name: index for index, name in enumerate(names)}
     return {
         (first, second): _pair(key, first, second, rows, ratios.get((indexes.get(first, -1), indexes.get(second, -1))))
