@@ -15,7 +15,7 @@ from dohyo.evidence import accounting
 from dohyo.evidence.accounting import AccountingReport
 from dohyo.evidence.fault_costs import FaultCost, FaultedRun, costs, in_window, problems, rate_before
 from dohyo.evidence.healing import Healing
-from dohyo.evidence.over_time import Slot
+from dohyo.evidence.latency_slots import Slot
 from dohyo.evidence.records import FaultEvent, FaultOnHost, Faults
 from dohyo.places import ROOT
 from dohyo.report import measured, page

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.accounting import Accounting
 from dohyo.evidence.healing import Healing, HealingLogs
-from dohyo.evidence.over_time import Slot
+from dohyo.evidence.latency_slots import Slot
 from dohyo.evidence.records import FaultEvent, Faults
 from dohyo.scenario import faults as scenario_faults
 

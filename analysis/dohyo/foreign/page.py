@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dohyo.bad_input import BadInputError
-from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, ForeignRun, collect
+from dohyo.foreign.collection import UNKNOWN_CONDITIONS, ForeignRun, collect
 from dohyo.foreign.tabulate import name_passed_over
 from dohyo.report.charts import charts
 from dohyo.report.material import Material, MeasuredRun

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dohyo.evidence.fault_costs import FaultedRun
-from dohyo.evidence.over_time import Slot
+from dohyo.evidence.latency_slots import Slot
 from dohyo.evidence.rows import Run
 from dohyo.figures import point_name
 from dohyo.operations import INTENDED

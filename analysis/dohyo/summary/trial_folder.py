@@ -17,7 +17,7 @@ from dohyo.evidence.conductor_records import client as conducted_client
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.json_values import mapping, read_object
-from dohyo.evidence.over_time import MOST_SLOTS
+from dohyo.evidence.latency_slots import MOST_SLOTS
 from dohyo.evidence.rows import rows
 from dohyo.evidence.servers import Step
 from dohyo.evidence.text_file import limited

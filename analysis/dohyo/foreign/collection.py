@@ -27,7 +27,7 @@ from statistics import median
 from dohyo import folders as contained
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
-from dohyo.evidence.over_time import MOST_SLOTS, Slot
+from dohyo.evidence.latency_slots import MOST_SLOTS, Slot
 from dohyo.evidence.result_lines import Operation, failures
 from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
