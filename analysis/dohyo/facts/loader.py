@@ -172,22 +172,13 @@ class Loader:
         columns = ("run", "client", "operation", "operations", "records", "returns", "log_mean_us", "log_max_us")
         lines = []
         for name in dict.fromkeys([*stated, *histograms]):
-            counts, latencies, histogram = stated.get(name, Operation()), Latencies(), histograms.get(name)
+            sums, latencies, histogram = stated.get(name, Operation()), Latencies(), histograms.get(name)
             if histogram is not None:
                 latencies.add_encoded(histogram)
             percentiles = latencies.percentiles_ms(
                 [percentile for percentile in PERCENTILES.values() if is_known(percentile, latencies.count)]
             )
-            line = (
-                run,
-                client,
-                name,
-                counts.operations,
-                records_of(name, counts),
-                counts.returns,
-                counts.mean_us,
-                counts.max_us,
-            )
+            line = (run, client, name, sums.operations, records_of(name, sums), sums.returns, sums.mean_us, sums.max_us)
             figures = (latencies.mean_ms, *map(percentiles.get, PERCENTILES.values()), latencies.max_ms)
             lines.append((*line, histogram, latencies.count if histogram else None, *figures))
         self._many("operation", (*columns, "histogram", "count", "mean_ms", *PERCENTILES, "max_ms"), lines)
