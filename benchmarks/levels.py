@@ -63,7 +63,7 @@ def found(draw: Draw, random: np.random.Generator, seconds: int, share: float, e
     for _ in range(experiments):
         rate = draw(random, seconds)
         rate[seconds // 2 :] *= share
-        places = [each.at for each in changes(rate.tolist())]
+        places = [each.second for each in changes(rate.tolist())]
         total += len(places) if share == 1 else len(places) == 1 and abs(places[0] - seconds // 2) <= 120
     return total / experiments
 

@@ -17,7 +17,8 @@ Its packages are as follows. Each imports only packages above it, and its docstr
 
 The module `cli` is the command `dohyo`; start reading there. Every package may import the other modules: `places`
 (paths), `host` (the control machine), `bad_input`, `signals`, `plain_text` (untrusted text), `folders` (safe reading
-and writing in untrusted folders), `owned` (deletes files), `output` (standard output and standard error), `terminal`
-(printing), `console` (rich's console, safe for untrusted text); `figures` (formats numbers), `metrics` (defines the
-numbers of the results), `sizes` (parses sizes), `operations` (YCSB's operation types), `statistics` (intervals).
+and writing in untrusted folders), `claimed_folders` (deletes files), `output` (standard output and standard error),
+`terminal` (printing), `console` (rich's console, safe for untrusted text); `figures` (formats numbers), `metrics`
+(defines the numbers of the results), `sizes` (parses sizes), `operations` (YCSB's operation types), `statistics`
+(intervals).
 """

@@ -15,7 +15,7 @@ def unknown(kind: str, name: str, valid: Iterable[str], way_out: str) -> BadInpu
     :param valid: existing names; the message suggests the nearest one
     :param way_out: how to list all names, such as a command
     """
-    by_lower_case = {each.lower(): each for each in valid}
+    by_lower_case = {candidate.lower(): candidate for candidate in valid}
     # The cutoff is below difflib's default of 0.6, because users also type fragments or other projects' spellings.
     nearest = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.4)
     hint = f": did you mean {by_lower_case[nearest[0]]}?" if nearest else ""

@@ -48,12 +48,12 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
 
-def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _show_version(context: click.Context, _: click.Parameter, is_requested: bool) -> None:
+    if is_requested:
         from dohyo import host
 
-        known = host.versions()
-        terminal.say(f"dohyo {known['dohyo']}, commit {known['commit'] or 'not known'}")
+        versions = host.versions()
+        terminal.say(f"dohyo {versions['dohyo']}, commit {versions['commit'] or 'not known'}")
         context.exit()
 
 
@@ -165,9 +165,9 @@ def run(
         from dohyo.running.experiment import reopen
 
         context = click.get_current_context()
-        others = [each for each in context.command.params if each.name not in _WITH_RESUME]
-        if given := [option.opts[0] for option in others if context.params.get(option.name or "")]:
-            raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
+        excluded = [parameter for parameter in context.command.params if parameter.name not in _WITH_RESUME]
+        if names := [option.opts[0] for option in excluded if context.params.get(option.name or "")]:
+            raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(names)}")
         attach.agree(reopen(experiment)[0].scenario, agreed=yes)
         output.make_last()
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details, agreed=yes)
@@ -274,21 +274,23 @@ def tabulate(
     lines, .hdr, gzip)."""
     from dohyo.foreign import tabulate as foreign
 
-    each = _records_each(records_each)
-    return foreign.tabulate(folders, format_, details=details, records_each=each, repeats=repeats)
+    sizes = _records_each(records_each)
+    return foreign.tabulate(folders, format_, details=details, records_each=sizes, repeats=repeats)
 
 
-def _records_each(given: tuple[str, ...]) -> dict[str, int]:
+def _records_each(arguments: tuple[str, ...]) -> dict[str, int]:
     """Parses the number of records per operation for each system; "" stands for all other systems."""
-    found: dict[str, int] = {}
-    for each in given:
-        system, _, count = each.rpartition("=")
+    sizes: dict[str, int] = {}
+    for argument in arguments:
+        system, _, count = argument.rpartition("=")
         if not re.fullmatch("[1-9][0-9]{0,8}", count):
-            raise BadInputError(f"--records-per-operation {each}: must read N or SYSTEM=N, with N from 1 to 999999999")
-        if system in found:
-            raise BadInputError(f"--records-per-operation {each}: {system or 'N'} is given twice; leave one out")
-        found[system] = int(count)
-    return found
+            raise BadInputError(
+                f"--records-per-operation {argument}: must read N or SYSTEM=N, with N from 1 to 999999999"
+            )
+        if system in sizes:
+            raise BadInputError(f"--records-per-operation {argument}: {system or 'N'} is given twice; leave one out")
+        sizes[system] = int(count)
+    return sizes
 
 
 @cli.command()
@@ -304,13 +306,13 @@ def show(experiment: str | None, details: bool) -> int:
     """
     from dohyo.console import Console
     from dohyo.evidence import experiment_folder
-    from dohyo.summary import kept
+    from dohyo.summary import summary_file
     from dohyo.summary.summary import summarise
     from dohyo.tables import screen, table
 
     folder = _experiment(experiment)
     facts = experiment_folder.read(folder)
-    summary = summarise(folder) if (folder / "raw").is_dir() else kept.read(folder)
+    summary = summarise(folder) if (folder / "raw").is_dir() else summary_file.read(folder)
     console = Console()
     if details:
         table.render(summary, console)
@@ -367,26 +369,26 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     from dohyo.summary.summary import is_experiment
 
     folder = _folder(experiment)
-    place = files.place(folder, out)
+    target = files.place(folder, out)
     if is_experiment(folder):
         experiment_folder.read(folder)
-        made = page.gather(folder, measured.read(folder))
+        content = page.gather(folder, measured.read(folder))
     else:
-        made = foreign.gather(folder)
-    summary = made.summary
+        content = foreign.gather(folder)
+    summary = content.summary
     for warning in summary.warnings:
         terminal.warn(warning)
-    if made.under_way:
-        terminal.warn(f"{summary.name}, process {made.process}: {made.under_way}")
+    if content.under_way:
+        terminal.warn(f"{summary.name}, process {content.process}: {content.under_way}")
     for trial in summary.compared:
         if trial.status != "ok":
             terminal.say(f"{trial.name}: {trial.status}: {trial.reason or 'no results'}", err=True)
-    written = files.write_report(made, place, figures=figures)
+    written = files.write_report(content, target, figures=figures)
     for path in written:
         terminal.say(shown(path))
     if open_:
         files.open_in_browser(written[0])
-    return 0 if summary.is_sound(skipped=not made.facts.get("named")) else 1
+    return 0 if summary.is_sound(skipped=not content.facts.get("named")) else 1
 
 
 @cli.command("db")
@@ -411,14 +413,14 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
     folders = list({folder.resolve(): folder for folder in map(_experiment, experiments)}.values())
     if len(folders) > 1 and out is None:
         raise BadInputError("several experiments: name the database with --out FILE")
-    place = files.place(folders[0], out, database.FILE, database.is_ours, ("database", "database"))
-    database.check(place)
+    target = files.place(folders[0], out, database.FILE, database.is_ours, ("database", "database"))
+    database.check(target)
     sound = True
-    for facts, summary in database.write(folders, place):
+    for facts, summary in database.write(folders, target):
         for warning in summary.warnings:
             terminal.warn(warning)
         sound = sound and summary.is_sound(skipped=not facts.named)
-    terminal.say(shown(place))
+    terminal.say(shown(target))
     return 0 if sound else 1
 
 
@@ -545,8 +547,8 @@ def agree(chosen: Scenario) -> None:
 
     for name in chosen.systems:
         system = catalogue.all_systems()[name]
-        wanted = chosen.role_variables.get(f"{system.role}_fetch")
-        if not wanted or any((LOCAL_HOME / "packages" / system.role).glob("*/*")):
+        requested = chosen.role_variables.get(f"{system.role}_fetch")
+        if not requested or any((LOCAL_HOME / "packages" / system.role).glob("*/*")):
             continue
         terminal.say(f"{system.title} will be downloaded from its vendor: {system.licence}", err=True)
         if sys.stdin.isatty() and not click.confirm("Download it under this licence?", err=True):
@@ -572,7 +574,7 @@ def _check_is_no_option(name: str) -> None:
 
     if name in loading.scenario_files() or Path(name).exists():
         return
-    options = {option for each in click.get_current_context().command.params for option in each.opts}
+    options = {option for parameter in click.get_current_context().command.params for option in parameter.opts}
     if f"--{name}" in options or name in cli.commands:
         meant = command(RUN, f"--{name}") if f"--{name}" in options else command(DOHYO, name)
         raise BadInputError(f"unknown scenario '{name}': did you mean {meant}? (--list shows all scenarios)")
@@ -588,10 +590,10 @@ def _folder(name: str | None) -> Path:
     from dohyo.summary.summary import is_experiment
 
     if name is None:
-        there = site.experiments(RESULTS)
-        newest = next((folder for folder in there if not experiment_folder.running(folder)), None)
+        folders = site.experiments(RESULTS)
+        newest = next((folder for folder in folders if not experiment_folder.running(folder)), None)
         if newest is None:
-            running = f"; {there[0].name} is still being measured; name its ID to see it" if there else ""
+            running = f"; {folders[0].name} is still being measured; name its ID to see it" if folders else ""
             make = command(RUN, "workloadA")
             raise BadInputError(f"{shown(RESULTS)} contains no experiment{running}; {make} creates one")
         return newest
@@ -645,9 +647,9 @@ def _list(inventory: Path | None, *, details: bool) -> None:
     console.print(f"systems on {inventory or 'this machine'}:", highlight=False, markup=False, soft_wrap=True)
     reasons = available.ask(inventory)
     for name, system in catalogue.all_systems().items():
-        here = "installed" if inventory is None and system.is_installed() else "available"
+        state = "installed" if inventory is None and system.is_installed() else "available"
         reason = reasons[name] if details else reasons[name].partition(";")[0]
-        show(name, f"{system.title}: {f'skipped: {reason}' if reason else here}")
+        show(name, f"{system.title}: {f'skipped: {reason}' if reason else state}")
     if not details and any(reasons.values()):
         how_to_get = command(RUN, "--list", "--details")
         console.print(f"how to get what is missing: {how_to_get}", highlight=False, markup=False, soft_wrap=True)

@@ -23,12 +23,12 @@ def whole(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
-def counted(number: int, one: str, several: str = "") -> str:
+def counted(number: int, singular: str, several: str = "") -> str:
     """Formats a number with a noun: "1 trial", "2,000 trials".
 
     :param several: the plural, if it is irregular
     """
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+    return f"{number:,} {singular if number == 1 else several or singular + 's'}"
 
 
 def formatted(number: float | None, form: str) -> str:

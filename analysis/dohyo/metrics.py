@@ -77,8 +77,10 @@ def _count(head: str, part: Part) -> dict[str, Any]:
     return {"head": head, "write": whole, "part": part}
 
 
-def _percentile(at: float, part: Part | None = "latencies") -> Any:
-    return _latency(f"p{at:g}", f"latency within which {at:g} % of the operations were answered", part, at)
+def _percentile(percentile: float, part: Part | None = "latencies") -> Any:
+    return _latency(
+        f"p{percentile:g}", f"latency within which {percentile:g} % of the operations were answered", part, percentile
+    )
 
 
 @dataclass(frozen=True)
@@ -194,15 +196,15 @@ def _named(row_field: Field[Any]) -> Metric:
 
 
 # Metrics by name, in the order of summary.json and of the columns in all tables.
-METRICS = {each.name: _named(each) for each in fields(Row)}
+METRICS = {member.name: _named(member) for member in fields(Row)}
 # Metrics by the head of their column.
-HEADS = {each.head: each for each in METRICS.values() if each.head}
-PERCENTILES = {each.name: each.percentile for each in METRICS.values() if each.percentile is not None}
+HEADS = {metric.head: metric for metric in METRICS.values() if metric.head}
+PERCENTILES = {metric.name: metric.percentile for metric in METRICS.values() if metric.percentile is not None}
 
 
 def reference() -> str:
     """Returns the table of the fields of a row for docs/summary-json.md."""
-    lines = ((f"`{each.name}`", each.kind, each.unit, each.about) for each in METRICS.values())
+    lines = ((f"`{metric.name}`", metric.kind, metric.unit, metric.about) for metric in METRICS.values())
     return table(("key", "type", "unit", "meaning"), lines)
 
 

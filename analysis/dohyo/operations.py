@@ -44,8 +44,8 @@ def is_call(name: str) -> bool:
 
 def outcome(name: str) -> tuple[str, str] | None:
     """Splits a name such as READ-FAILED into operation type and status. Returns None for other names."""
-    found = _OUTCOME.fullmatch(name)
-    return (found[1], found[2]) if found else None
+    match = _OUTCOME.fullmatch(name)
+    return (match[1], match[2]) if match else None
 
 
 def is_failure(name: str) -> bool:
@@ -94,7 +94,7 @@ def order(name: str) -> tuple[int, str, bool]:
     """Returns a sort key for rows that puts an operation type's failures and intended latencies next to it."""
     plain = name.removeprefix(INTENDED)
     # Compare the longest name first, because READ-MODIFY-WRITE also begins with READ-.
-    for known in sorted(_ORDER, key=len, reverse=True):
-        if plain == known or plain.startswith(known + "-"):
-            return _ORDER.index(known), plain, plain != name
+    for listed in sorted(_ORDER, key=len, reverse=True):
+        if plain == listed or plain.startswith(listed + "-"):
+            return _ORDER.index(listed), plain, plain != name
     return len(_ORDER), plain, plain != name

@@ -9,19 +9,19 @@ from typing import Any, TextIO
 class _Lasting(io.FileIO):
     """A file descriptor. If a write fails, the descriptor becomes a copy of another one, and the write is repeated.
 
-    :ivar others: replacements that have not been used yet, in order
+    :ivar spares: replacements that have not been used yet, in order
     """
 
-    others: list[int]
+    spares: list[int]
 
     def write(self, data: Any, /) -> int:
         while True:
             try:
                 return super().write(data) or 0
             except OSError:
-                if not self.others:
+                if not self.spares:
                     return len(data)
-                os.dup2(self.others.pop(0), self.fileno())
+                os.dup2(self.spares.pop(0), self.fileno())
 
 
 def make_last() -> None:
@@ -34,11 +34,11 @@ def make_last() -> None:
     sys.stderr = _lasting(sys.stderr, 2, [nowhere])
 
 
-def _lasting(stream: TextIO, descriptor: int, others: list[int]) -> TextIO:
+def _lasting(stream: TextIO, descriptor: int, spares: list[int]) -> TextIO:
     if not _writes_to(stream, descriptor):
         return stream  # Python code has replaced the stream, as pytest does
     raw = _Lasting(descriptor, "w", closefd=False)
-    raw.others = others
+    raw.spares = spares
     return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True)
 
 

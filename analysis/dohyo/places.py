@@ -21,8 +21,8 @@ VEGA = ROOT / ".setup" / "vega.js"
 
 def shown(path: Path) -> str:
     """Returns a path for messages. It is relative if it is below the current directory, unless that is /."""
-    here, whole = Path.cwd(), path.resolve()
-    return str(whole.relative_to(here)) if whole.is_relative_to(here) and here != here.parent else str(path)
+    current, whole = Path.cwd(), path.resolve()
+    return str(whole.relative_to(current)) if whole.is_relative_to(current) and current != current.parent else str(path)
 
 
 def named(experiment: Path) -> str:
@@ -30,11 +30,11 @@ def named(experiment: Path) -> str:
     return experiment.name if experiment.parent == RESULTS else str(experiment)
 
 
-def command(program: Path, *words: str) -> str:
+def command(program: Path, *arguments: str) -> str:
     """Returns a command that can be pasted in the current directory.
 
     :param program: `RUN`, `DOHYO` or `SETUP`, which are not on the PATH
-    :param words: arguments
+    :param arguments: arguments
     """
     name = shown(program)
-    return shlex.join([name if "/" in name else f"./{name}", *words])
+    return shlex.join([name if "/" in name else f"./{name}", *arguments])

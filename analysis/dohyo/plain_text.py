@@ -23,5 +23,5 @@ def check(text: str, shown: str) -> None:
     :param shown: name of the text in the message
     :raises BadInputError: with the name of the text and the first control character
     """
-    if found := CONTROL.search(text):
-        raise BadInputError(f"{escaped(shown)}: contains the control character U+{ord(found[0]):04X}; leave it out")
+    if match := CONTROL.search(text):
+        raise BadInputError(f"{escaped(shown)}: contains the control character U+{ord(match[0]):04X}; leave it out")

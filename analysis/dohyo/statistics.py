@@ -72,11 +72,11 @@ class Estimate:
 class Together:
     """Means of several systems at a point of the matrix.
 
-    :ivar own: standard error of the difference of two means, by their positions; None if they were measured separately
+    :ivar errors: standard error of the difference of two means, by their positions; None if they were measured separately
     """
 
     means: list[Estimate]
-    own: Mapping[tuple[int, int], float] | None
+    errors: Mapping[tuple[int, int], float] | None
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Ratio:
 
 def total(values: Sequence[Number | None]) -> Number | None:
     """Returns the sum of the values; None if there are no values, or if one of them is not known."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    present = [value for value in values if value is not None]
+    return sum(present) if present and len(present) == len(values) else None
 
 
 def geometric(samples: Sequence[float]) -> float:
@@ -124,7 +124,7 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
     """
     if len(samples) < 2 or min(samples) <= 0:
         return None
-    logs = [math.log(each) for each in samples]
+    logs = [math.log(sample) for sample in samples]
     return Estimate(len(logs), fmean(logs), stdev(logs) / math.sqrt(len(logs)), len(logs) - 1, confidence)
 
 
@@ -142,21 +142,21 @@ def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) 
     counts = {len(samples) for samples in groups}
     if len(groups) < 2 or len(counts) != 1 or min(counts) < TOGETHER_LEAST or min(map(min, groups)) <= 0:
         return None
-    logs = [[math.log(each) for each in samples] for samples in groups]
+    logs = [[math.log(sample) for sample in samples] for samples in groups]
     starts = [fmean(start) for start in zip(*logs, strict=True)]
     size, count = len(groups), len(starts)
     means = []
-    for mine in logs:
-        left = [each - start for each, start in zip(mine, starts, strict=True)]
+    for values in logs:
+        residuals = [value - start for value, start in zip(values, starts, strict=True)]
         # Subtracting the mean of the k systems has reduced the variance of the errors to (k - 1) / k.
-        error = stdev(left) * math.sqrt(size / (size - 1) / count)
-        means.append(Estimate(count, fmean(mine), error, (count - 1) * (size - 1) / size, confidence))
-    own = {
-        (one, other): stdev(mine - theirs for mine, theirs in zip(logs[one], logs[other], strict=True))
+        error = stdev(residuals) * math.sqrt(size / (size - 1) / count)
+        means.append(Estimate(count, fmean(values), error, (count - 1) * (size - 1) / size, confidence))
+    errors = {
+        (one, other): stdev(first - second for first, second in zip(logs[one], logs[other], strict=True))
         / math.sqrt(count)
         for one, other in permutations(range(size), 2)
     }
-    return Together(means, own)
+    return Together(means, errors)
 
 
 def outlier(samples: Sequence[float]) -> int | None:
@@ -167,7 +167,7 @@ def outlier(samples: Sequence[float]) -> int | None:
     """
     if len(samples) < 3 or min(samples) <= 0:
         return None
-    logs = [math.log(each) for each in samples]
+    logs = [math.log(sample) for sample in samples]
     n, mean, deviation = len(logs), fmean(logs), stdev(logs)
     furthest = max(range(n), key=lambda position: abs(logs[position] - mean))
     # The distance from the mean of the others is n / (n - 1) times the distance from the mean of all.
@@ -192,7 +192,7 @@ def more(samples: Sequence[float], half: float) -> int | None:
 
 
 def deciding(
-    above: Estimate, below: Estimate, distance: float, others: Sequence[tuple[Estimate, Estimate]] = ()
+    above: Estimate, below: Estimate, distance: float, rest: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> int | None:
     """Estimates the samples that each of two means needs, so that the interval of their ratio excludes a bound. They
     suffice in 9 of 10 cases with the same scatter. Returns None for more than `MOST_MORE` samples.
@@ -202,18 +202,18 @@ def deciding(
     :param above: `logarithms` of the samples in the numerator
     :param below: `logarithms` of the samples in the denominator
     :param distance: difference between the logarithms of the ratio and of the bound
-    :param others: pairs that are tested together with this one, see `changes`
+    :param rest: pairs that are tested together with this one, see `changes`
     """
 
     def decide(n: int) -> bool:
-        pairs = ((above, below), *others)
+        pairs = ((above, below), *rest)
         family = [(_with(one, n, one.confidence), _with(other, n, other.confidence)) for one, other in pairs]
-        found = changes(family)[0]
-        return found.half + student_t(found.freedom, 2 * _POWER - 1) * found.error <= distance
+        ratio = changes(family)[0]
+        return ratio.half + student_t(ratio.freedom, 2 * _POWER - 1) * ratio.error <= distance
 
     counts = range(2, MOST_MORE + 1)
-    found = bisect_left(counts, True, key=decide)
-    return counts[found] if found < len(counts) else None
+    index = bisect_left(counts, True, key=decide)
+    return counts[index] if index < len(counts) else None
 
 
 def _with(mean: Estimate, n: int, confidence: float) -> Estimate:
@@ -233,17 +233,17 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
     Series with fewer than `TREND_LEAST` samples are left out. Returns None if both sums are 0.
     """
     first = last = 0.0
-    for each in series:
-        if len(each) >= TREND_LEAST:
-            third = len(each) // 3
-            first += sum(each[:third])
-            last += sum(each[-third:])
+    for samples in series:
+        if len(samples) >= TREND_LEAST:
+            third = len(samples) // 3
+            first += sum(samples[:third])
+            last += sum(samples[-third:])
     # A third without operations counts as one operation, because 0 has no ratio.
     return max(last, 1.0) / max(first, 1.0) if first or last else None
 
 
 def ratios(
-    means: Sequence[Estimate], own: Mapping[tuple[int, int], float] | None = None
+    means: Sequence[Estimate], errors: Mapping[tuple[int, int], float] | None = None
 ) -> dict[tuple[int, int], Ratio]:
     """Returns the ratios of all pairs of geometric means that are compared with each other, such as those of a point.
 
@@ -257,12 +257,12 @@ def ratios(
       confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
 
     :param means: one mean for each system; the highest confidence level among them applies
-    :param own: standard errors of the differences, from `together`. They apply where they are larger: the pooled error
-        is too small for a system that scatters more than the others
+    :param errors: standard errors of the differences, from `together`. They apply where they are larger: the pooled
+        error is too small for a system that scatters more than the others
     :returns: ratios by position: (0, 1) is the first mean divided by the second one
     """
     pool = _pool(means)
-    return {pair: _ratio(means, pool, pair, own) for pair in permutations(range(len(means)), 2)}
+    return {pair: _ratio(means, pool, pair, errors) for pair in permutations(range(len(means)), 2)}
 
 
 def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
@@ -274,32 +274,32 @@ def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
     means = [mean for pair in pairs for mean in pair]
     pool = _pool(means)
     level = max((mean.confidence for mean in means), default=CONFIDENCE) ** (1 / max(len(pairs), 1))
-    found = []
-    for place, (one, other) in enumerate(pairs):
-        error, freedom = _error(means, pool, (2 * place, 2 * place + 1))
-        found.append(_between(one, other, error, freedom, student_t(freedom, level)))
-    return found
+    result = []
+    for index, (one, other) in enumerate(pairs):
+        error, freedom = _error(means, pool, (2 * index, 2 * index + 1))
+        result.append(_between(one, other, error, freedom, student_t(freedom, level)))
+    return result
 
 
 def _pool(means: Sequence[Estimate]) -> set[int]:
     """Returns the positions of the means whose variances are pooled."""
-    return alike_in_scatter([each.freedom for each in means], [each.error**2 * each.n for each in means])
+    return alike_in_scatter([mean.freedom for mean in means], [mean.error**2 * mean.n for mean in means])
 
 
 def _ratio(
     means: Sequence[Estimate],
     pool: set[int],
     pair: tuple[int, int],
-    own: Mapping[tuple[int, int], float] | None,
+    errors: Mapping[tuple[int, int], float] | None,
 ) -> Ratio:
     """Returns the ratio of the two means at the positions in `pair`, see `ratios`."""
     one, other = pair
     error, freedom = _error(means, pool, pair)
-    if own is not None and own[pair] > error:
-        error, freedom = own[pair], min(freedom, means[one].n - 1)
+    if errors is not None and errors[pair] > error:
+        error, freedom = errors[pair], min(freedom, means[one].n - 1)
     ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
     span = abs(ranking.index(one) - ranking.index(other)) + 1
-    level = max(each.confidence for each in means) ** (span / len(means))
+    level = max(mean.confidence for mean in means) ** (span / len(means))
     quantile = studentised_range(span, freedom, level) / math.sqrt(2) if error else 0.0
     return _between(means[one], means[other], error, freedom, quantile)
 
@@ -312,20 +312,22 @@ def _between(one: Estimate, other: Estimate, error: float, freedom: float, quant
 
 def _error(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> tuple[float, float]:
     """Returns the standard error of the logarithm of the ratio of a pair of means, and its degrees of freedom."""
-    squares = [each.error**2 * each.n for each in means]
-    of_pool = sum(means[at].freedom for at in pool)
-    own = {at: means[at].freedom / (BORROWED + means[at].freedom) if at in pool else 1.0 for at in pair}
-    borrowed = sum((1 - own[at]) / means[at].n for at in pair)
+    squares = [mean.error**2 * mean.n for mean in means]
+    of_pool = sum(means[index].freedom for index in pool)
+    shares = {
+        index: means[index].freedom / (BORROWED + means[index].freedom) if index in pool else 1.0 for index in pair
+    }
+    borrowed = sum((1 - shares[index]) / means[index].n for index in pair)
     parts = [
-        borrowed * each.freedom / of_pool * square if at in pool else 0.0
-        for at, (each, square) in enumerate(zip(means, squares, strict=True))
+        borrowed * mean.freedom / of_pool * square if index in pool else 0.0
+        for index, (mean, square) in enumerate(zip(means, squares, strict=True))
     ]
-    for at in pair:
-        parts[at] += own[at] * squares[at] / means[at].n
+    for index in pair:
+        parts[index] += shares[index] * squares[index] / means[index].n
     error = math.sqrt(sum(parts))
-    weights = sum(part**2 / (each.freedom + 1) for part, each in zip(parts, means, strict=True))
+    weights = sum(part**2 / (mean.freedom + 1) for part, mean in zip(parts, means, strict=True))
     # A weight may be too small for a float and become 0.
-    whole = sum(each.freedom for at, each in enumerate(means) if at in pool or at in pair)
+    whole = sum(mean.freedom for index, mean in enumerate(means) if index in pool or index in pair)
     return error, min(whole, error**4 / weights - 1) if weights else whole
 
 
@@ -340,31 +342,31 @@ def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set
     """
     pool = set(range(len(squares)))
     while len(pool) > 2:
-        sums = {at: freedoms[at] * squares[at] for at in pool}
-        most = max(sums, key=lambda at: squares[at])
-        others = sum(freedoms[at] for at in pool) - freedoms[most]
+        sums = {index: freedoms[index] * squares[index] for index in pool}
+        most = max(sums, key=lambda index: squares[index])
+        rest = sum(freedoms[index] for index in pool) - freedoms[most]
         share = sums[most] / sum(sums.values()) if sums[most] else 0.0
-        if len(pool) * _share_above(share, freedoms[most], others) > APART:
+        if len(pool) * _share_above(share, freedoms[most], rest) > APART:
             break
         pool.remove(most)
     return pool
 
 
-def _share_above(share: float, freedom: float, others: float) -> float:
+def _share_above(share: float, freedom: float, rest: float) -> float:
     """Returns the probability that the share of one variance in the sum of squares exceeds `share`.
 
     It is the upper tail of a beta distribution: ∫ sin^(f-1) cos^(g-1) above φ for share = sin² φ, by Simpson's rule.
 
     :param freedom: degrees of freedom f of the variance; at least 1
-    :param others: degrees of freedom g of all others together; at least 2
+    :param rest: degrees of freedom g of all others together; at least 2
     """
     low = math.asin(math.sqrt(min(1.0, share)))
     steps = 100
     width = (math.pi / 2 - low) / steps
     angles = [low + step * width for step in range(steps + 1)]
-    values: list[float] = [math.sin(angle) ** (freedom - 1) * abs(math.cos(angle)) ** (others - 1) for angle in angles]
+    values: list[float] = [math.sin(angle) ** (freedom - 1) * abs(math.cos(angle)) ** (rest - 1) for angle in angles]
     integral = (values[0] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]) + values[-1]) * width / 3
-    log_beta = math.lgamma(freedom / 2) + math.lgamma(others / 2) - math.lgamma((freedom + others) / 2)
+    log_beta = math.lgamma(freedom / 2) + math.lgamma(rest / 2) - math.lgamma((freedom + rest) / 2)
     return 2 * integral / math.exp(log_beta)
 
 
@@ -377,24 +379,24 @@ def more_to_decide(
     means: Sequence[Estimate],
     pair: tuple[int, int],
     alike: float,
-    own: Mapping[tuple[int, int], float] | None = None,
+    errors: Mapping[tuple[int, int], float] | None = None,
 ) -> int | None:
     """Estimates how many more samples of every mean, with the same scatter, decide a pair.
 
     A pair is decided if its interval excludes 1, or if `is_alike` holds. Returns None for more than `MOST_MORE`.
 
-    :param own: standard errors of the differences, see :func:`ratios`
+    :param errors: standard errors of the differences, see :func:`ratios`
     """
 
     def decide(count: int) -> bool:
-        after = [_with(each, each.n + count, LATER_LOOK) for each in means]
+        after = [_with(mean, mean.n + count, LATER_LOOK) for mean in means]
         shrunk = math.sqrt(means[0].n / after[0].n)
-        ratio = _ratio(after, _pool(after), pair, own and {each: error * shrunk for each, error in own.items()})
+        ratio = _ratio(after, _pool(after), pair, errors and {key: error * shrunk for key, error in errors.items()})
         return not ratio.low <= 1 <= ratio.high or is_alike(ratio.low, ratio.high, alike)
 
     counts = range(1, MOST_MORE + 1)
-    found = bisect_left(counts, True, key=decide)
-    return counts[found] if found < len(counts) else None
+    index = bisect_left(counts, True, key=decide)
+    return counts[index] if index < len(counts) else None
 
 
 @lru_cache(maxsize=4096)
@@ -440,17 +442,18 @@ def _tails(count: int) -> list[float]:
     """Returns the probabilities that the range of `count` standard normal values exceeds 0, 1, … steps. For n values
     and a range w the probability is 1 - n ∫ φ(z) (Φ(z) - Φ(z - w))^(n-1) dz.
     """
-    places = range(-_STEPS, _STEPS + 1)
-    normal = [math.erfc(-place * _STEP / math.sqrt(2)) / 2 for place in places]
-    density = [math.exp(-((place * _STEP) ** 2) / 2) / math.sqrt(2 * math.pi) for place in places]
-    found = []
+    positions = range(-_STEPS, _STEPS + 1)
+    normal = [math.erfc(-position * _STEP / math.sqrt(2)) / 2 for position in positions]
+    density = [math.exp(-((position * _STEP) ** 2) / 2) / math.sqrt(2 * math.pi) for position in positions]
+    tails = []
     for width in range(_STEPS + 1):
         below = [0.0] * width + normal
         area = sum(
-            each * (upper - lower) ** (count - 1) for each, upper, lower in zip(density, normal, below, strict=False)
+            weight * (upper - lower) ** (count - 1)
+            for weight, upper, lower in zip(density, normal, below, strict=False)
         )
-        found.append(max(0.0, 1 - count * area * _STEP))
-    return found
+        tails.append(max(0.0, 1 - count * area * _STEP))
+    return tails
 
 
 @lru_cache(maxsize=1024)

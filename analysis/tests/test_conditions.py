@@ -12,7 +12,7 @@ from support.evidence import edit_json, reads, trial
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from dohyo.summary import conditions, kept, regression
+from dohyo.summary import conditions, regression, summary_file
 from dohyo.summary.summary import summarise
 from dohyo.tables import files, table
 
@@ -23,7 +23,7 @@ changes = regression.compare(summary, summarise(second))
 print(json.dumps({
     "unequal": summary.unequal["colour"],
     "merged": [trial.conditions.colour for trial in summary.merged],
-    "kept": [trial.conditions.colour for trial in kept.read(first).trials],
+    "kept": [trial.conditions.colour for trial in summary_file.read(first).trials],
     "compared": [[each.system, each.before, each.after, each.must_be_equal]
                  for each in changes.differences if each.condition == "colour"],
     "reference": conditions.reference(),

@@ -19,7 +19,7 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.published import FOLDER
 from dohyo.scenario.setup import Setting
 from dohyo.summary import differences
-from dohyo.summary.differences import Here
+from dohyo.summary.differences import TrialSetup
 from dohyo.summary.results import SetupDifference, SetupDifferences
 from dohyo.summary.summary import summarise
 from dohyo.systems import catalogue
@@ -105,7 +105,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
 
 def planned(
     name: str, hosts: Hosts = FOUR_HOSTS, changes: dict[str, str] | None = None, *, full: bool = True
-) -> list[Here]:  # fmt: skip
+) -> list[TrialSetup]:  # fmt: skip
     scenario = loading.load(WORKLOADS / name, changes, full=full)
     trials = (plan.variables(each, Path(), keep=False) for each in plan.trials(scenario, 1))
     return differences.before(trials, {}, hosts, {})
@@ -233,7 +233,7 @@ def test_hbase_s_master_had_a_host_of_its_own() -> None:
 
 def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
     def stored(name: str, **changes: str) -> set[str | None]:
-        return {here.others["key_type"] for here in planned(name, changes=changes)}
+        return {here.context["key_type"] for here in planned(name, changes=changes)}
 
     assert stored("yokozuna") == {"text"}
     assert stored("heavyweights") == {"2 bytes of its CRC32, text"}
@@ -257,7 +257,7 @@ def test_where_the_master_of_attached_servers_is_nobody_knows(tmp_path: Path) ->
     trial(tmp_path, 1, "hbase")
     (of,) = summarise(tmp_path).trials
     attached = dataclasses.replace(of, conditions=dataclasses.replace(of.conditions, attached="elsewhere"))
-    found = [here.others["master"] for here in differences.after([of, attached], ExperimentFacts())]
+    found = [here.context["master"] for here in differences.after([of, attached], ExperimentFacts())]
     assert found == ["the first region server's host", None]
 
 
@@ -271,7 +271,7 @@ def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
             assert setting.values == alone.get(setting.key, setting.values), setting
     for name in ("hbase-read-variants", "heavyweights"):
         threads = {
-            here.others["all_threads"] for here in planned(name) if here.point["variant"] in ("memstore", "hfile")
+            here.context["all_threads"] for here in planned(name) if here.point["variant"] in ("memstore", "hfile")
         }
         assert threads == {"400"}  # 100 for each of four tables
 
@@ -282,7 +282,7 @@ MORE_THREADS = {**LARGE, "matrix.variant": "100-threads,200-threads", "matrix.re
 YCSB = {**LARGE, "matrix.variant": "ycsb-cassandra,ycsb-hbase", "phases": "insert"}
 
 
-def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], Here]:
+def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], TrialSetup]:
     return {(here.system, here.point["variant"]): here for here in planned("heavyweights", changes=changes)}
 
 
@@ -299,7 +299,7 @@ def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
 
 def test_threads_of_heavyweights_are_those_of_every_table() -> None:
     many, ycsb = of_heavyweights(MORE_THREADS), of_heavyweights(YCSB)
-    assert {(system, name): here.others["all_threads"] for (system, name), here in (many | ycsb).items()} == {
+    assert {(system, name): here.context["all_threads"] for (system, name), here in (many | ycsb).items()} == {
         ("cassandra", "100-threads"): "400", ("hbase", "100-threads"): "400",
         ("cassandra", "200-threads"): "800", ("hbase", "200-threads"): "800",
         ("cassandra", "ycsb-cassandra"): "400", ("hbase", "ycsb-hbase"): "400",
@@ -320,7 +320,7 @@ def test_the_row_cache_of_heavyweights_is_that_of_one_variant() -> None:
 
 def test_threads_of_a_measured_load_count() -> None:
     here = planned("yokozuna", changes={"insert.threadcount": "60"})
-    assert {each.others["all_threads"] for each in here} == {"240, 400"}  # the sum of four clients
+    assert {each.context["all_threads"] for each in here} == {"240, 400"}  # the sum of four clients
 
 
 def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:

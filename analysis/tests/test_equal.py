@@ -13,7 +13,7 @@ from rich.console import Console
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
-from dohyo.evidence.under_fault import FaultCost, FaultedRun
+from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes

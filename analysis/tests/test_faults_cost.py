@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from dohyo.evidence import accounting
 from dohyo.evidence.accounting import AccountingReport
+from dohyo.evidence.fault_costs import FaultCost, FaultedRun, costs, in_window, problems, rate_before
 from dohyo.evidence.healing import Healing
-from dohyo.evidence.over_time import Slot
+from dohyo.evidence.latency_slots import Slot
 from dohyo.evidence.records import FaultEvent, FaultOnHost, Faults
-from dohyo.evidence.under_fault import FaultCost, FaultedRun, costs, in_window, problems, rate_before
 from dohyo.places import ROOT
 from dohyo.report import measured, page
 from dohyo.report.charts import faults
@@ -297,7 +297,7 @@ def test_faults_of_the_same_second_are_told_apart_by_name_and_not_by_millisecond
         for order in ([a, b], [b, a])
     ]
     for each in same_faults(trials):
-        assert len({str(fault) for _, fault in each.found}) == 1
+        assert len({str(fault) for _, fault in each.cases}) == 1
 
 
 def test_the_worst_second_may_begin_before_the_fault_where_slots_are_longer() -> None:
@@ -325,8 +325,8 @@ def test_several_rounds_have_a_median_and_a_range_and_never_is_no_number(tmp_pat
     summary = rounds_of_three(tmp_path, SERIES, [100] * 10 + [0] * 6 + [100] * 14, never)
     (fault,) = same_faults(summary.trials)
     recovery = OF_FAULTS[2]
-    assert sorted(recovery.values(fault.found)) == [4, 6, NEVER]
-    assert recovery.words(recovery.values(fault.found)) == "6 [4, not in the window]"
+    assert sorted(recovery.values(fault.cases)) == [4, 6, NEVER]
+    assert recovery.words(recovery.values(fault.cases)) == "6 [4, not in the window]"
     assert recovery.words([NEVER, NEVER, 4]) == "not in the window [4, not in the window]"
     assert recovery.words([NEVER, NEVER]) == "not in the window"
     assert recovery.words([]) == "\N{EN DASH}"
@@ -341,12 +341,12 @@ NO_FAULT = FaultCost("kill", "any", [], 1, None, 1, 0, None, None, None, None, N
 def test_what_was_not_read_back_is_not_called_nothing() -> None:
     lost = next(figure for figure in OF_RUNS if figure.head == "lost")
     run = FaultedRun("run", 1, ASKED, 100.0, [], {}, None, None)
-    assert lost.of(run, NO_FAULT) is None
+    assert lost.compute(run, NO_FAULT) is None
     for found, said in (
         (AccountingReport(read_back=True, keys=9), 0),
         (AccountingReport(read_back=True, unreadable=9), None),
     ):
-        assert lost.of(replace(run, accounting=accounting.together([found])), NO_FAULT) == said
+        assert lost.compute(replace(run, accounting=accounting.together([found])), NO_FAULT) == said
 
 
 def verdict(experiment: Path) -> list[str]:

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
-from dohyo.foreign import collecting
+from dohyo.foreign import collection
 from dohyo.foreign.tabulate import tabulate
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.results import Trial
@@ -475,12 +475,12 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     out, _ = capsys.readouterr()
     assert out.splitlines()[2] == f"{tmp_path.name} · 1 round of 3 runs"
     assert "added up" not in out
-    (of,) = collecting.collect([tmp_path], repeats=True).summary.trials
+    (of,) = collection.collect([tmp_path], repeats=True).summary.trials
     assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
     assert (row(of, "OVERALL").repeats, row(of, "OVERALL").sampled) == (3, "runs")
     # Runs that were appended to one file also count as repeats.
     write(tmp_path / "x/all.txt", "".join(results({"READ": 1000}, seconds) for seconds in REPEATS.values()))
-    (of,) = collecting.collect([tmp_path / "x"], repeats=True).summary.trials
+    (of,) = collection.collect([tmp_path / "x"], repeats=True).summary.trials
     assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
 
 
@@ -500,9 +500,9 @@ def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None
         "ac": [],
         "cd": [f"{unlike}: d has fieldcount 10, c 1"],
     }.items():
-        summary = collecting.collect([tmp_path / name for name in names]).summary
+        summary = collection.collect([tmp_path / name for name in names]).summary
         assert [note for note in summary.notes if note.startswith(unlike)] == said
-    summary = collecting.collect([tmp_path / "all"]).summary
+    summary = collection.collect([tmp_path / "all"]).summary
     assert mix.format("all #2", "100%", "all") in summary.notes
 
 
@@ -541,7 +541,7 @@ def test_latencies_from_the_intended_start_are_not_compared_in_silence(interval:
     run = results({"READ": 5021, "UPDATE": 4979, **more}, overall=10_000)
     write(tmp_path / "b/run.txt", command.format(interval) + run)
     said = "not measured alike: only the latencies of b are from the intended start"
-    assert said in collecting.collect([tmp_path]).summary.notes
+    assert said in collection.collect([tmp_path]).summary.notes
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
 from dohyo.foreign import page as foreign
-from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, collect
+from dohyo.foreign.collection import UNKNOWN_CONDITIONS, collect
 from dohyo.report import files, page
 from dohyo.report.grammar import Chart, rows
 from support.evidence import DATA, STOCK

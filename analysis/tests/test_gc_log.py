@@ -51,8 +51,8 @@ def test_a_pause_begins_before_the_time_of_its_line_or_at_it() -> None:
     (begin, pauses), (begin_jdk8, (first, *_)) = unified, jdk8
     assert begin == datetime(2026, 11, 21, 20, 53, 23, 35000, UTC).timestamp()
     assert pauses[-1].end == pytest.approx(datetime(2026, 11, 21, 20, 54, 5, 752000, UTC).timestamp())
-    assert pauses[-1].at == pytest.approx(pauses[-1].end - 0.047332)
-    assert first.at == begin_jdk8 == datetime(2026, 11, 21, 21, 12, 33, 481000, UTC).timestamp()
+    assert pauses[-1].begin == pytest.approx(pauses[-1].end - 0.047332)
+    assert first.begin == begin_jdk8 == datetime(2026, 11, 21, 21, 12, 33, 481000, UTC).timestamp()
 
 
 def test_what_was_rotated_out_of_a_log_belongs_to_it(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dohyo.evidence import under_fault
+from dohyo.evidence import fault_costs
+from dohyo.evidence.fault_costs import FaultCost
 from dohyo.evidence.healing import Healing, HealingLogs
 from dohyo.evidence.server_log import HEALING
-from dohyo.evidence.under_fault import FaultCost
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.report import measured
 from dohyo.report.charts import faults
@@ -187,7 +187,7 @@ def test_what_began_before_a_fault_is_that_of_the_one_before(
     # The window does not begin on a whole second, so its seconds differ from those of the clock.
     logs = postgresql(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
     kills = [replace(FAULT, at=at, until=at + 9) for at in (10.5, second)]
-    found = under_fault.healed(kills, logs, ZERO + late, {}, 90.0)
+    found = fault_costs.healed(kills, logs, ZERO + late, {}, 90.0)
     assert [recovered(fault.healing).count for fault in found] == counts
 
 
@@ -206,7 +206,7 @@ def test_what_servers_did_while_faults_overlapped_counts_for_each(
 ) -> None:
     logs = postgresql(tmp_path, "log", [(0, "starting"), (32, BEGUN), (34, ENDED)])
     faults = [replace(FAULT, at=10.0, until=until), replace(FAULT, kind="pause", at=pause, until=pause + 10)]
-    found = under_fault.healed(faults, logs, ZERO, {}, 90.0)
+    found = fault_costs.healed(faults, logs, ZERO, {}, 90.0)
     assert [recovered(fault.healing).count for fault in found] == counts
 
 

@@ -26,7 +26,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
 from dohyo.planning import plan
 from dohyo.scenario.loading import load
-from dohyo.summary import asked as asked_of
+from dohyo.summary import requested_settings as asked_of
 from dohyo.summary import trust
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise

@@ -36,8 +36,8 @@ def test_a_sag_has_a_begin_and_an_end(memory: float) -> None:
     series = seconds(2 * HOUR, 0.1, memory)
     series[3000:4500] *= 0.7
     first, second = changes(series.tolist())
-    assert [first.at, second.at] == pytest.approx([3000, 4500], abs=60)
-    assert (first.begin, first.end, second.begin, second.end) == (0, second.at, first.at, 2 * HOUR)
+    assert [first.second, second.second] == pytest.approx([3000, 4500], abs=60)
+    assert (first.begin, first.end, second.begin, second.end) == (0, second.second, first.second, 2 * HOUR)
     assert [first.before, first.after, second.after] == pytest.approx([1000, 700, 1000], rel=0.03)
     assert second.before == first.after
 

@@ -21,7 +21,7 @@ from dohyo import metrics
 from dohyo.report import measured, page
 from dohyo.report.matrix import matrix
 from dohyo.scenario import published, slo
-from dohyo.summary import kept
+from dohyo.summary import summary_file
 from dohyo.tables import files, table
 
 experiment = Path(sys.argv[1])
@@ -35,7 +35,7 @@ theirs = experiment / "theirs.yml"
 line = {"of": "A", "system": "x", "p99_9_ms": 8, "p99_99_ms": 9}
 theirs.write_text(json.dumps({"title": "t", "hardware": "h", "versions": "v", "figures": [line]}), "utf-8")
 print(json.dumps({
-    "kept": [row.p99_99_ms for row in kept.read(experiment).trials[0].rows if row.operation == "READ"],
+    "kept": [row.p99_99_ms for row in summary_file.read(experiment).trials[0].rows if row.operation == "READ"],
     "table": table.results_grid(summary).heads,
     "chart": latency.tables["latency-0"]["percentile"],
     "matrix": matrix(summary)["metrics"],

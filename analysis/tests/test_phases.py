@@ -11,7 +11,7 @@ from dohyo.planning import plan
 from dohyo.running import experiment
 from dohyo.scenario import loading, phases, scenario
 from dohyo.scenario.hosts import Hosts
-from dohyo.summary import asked
+from dohyo.summary import requested_settings
 from support.scenarios import load
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
@@ -80,13 +80,13 @@ def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Pa
 def test_updates_before_the_runs_are_one_number_in_a_comparison(tmp_path: Path) -> None:
     def settings(*assignments: str) -> dict[str, str]:
         trial = plan.trials(load(tmp_path, SMALL, *assignments))[0]
-        return asked.workload(plan.variables(trial, tmp_path, keep=False))[""]
+        return requested_settings.workload(plan.variables(trial, tmp_path, keep=False))[""]
 
     without, with_updates = settings(), settings("preconditioning=4000", "insert.batchsize=20")
     assert with_updates == {**without, "preconditioning": "4000"}
     assert without["preconditioning"] == "0"
     damaged = {"trial_phases": [], "trial_precondition": {"properties": {"operationcount": "many", "batchsize": []}}}
-    assert asked.workload(damaged)[""]["preconditioning"] == "0"
+    assert requested_settings.workload(damaged)[""]["preconditioning"] == "0"
 
 
 def test_updates_before_the_runs_need_records(tmp_path: Path) -> None:

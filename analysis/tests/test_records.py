@@ -9,7 +9,7 @@ import yaml
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder, records
-from dohyo.evidence.conducted import Conducted
+from dohyo.evidence.conductor_records import Conducted
 from dohyo.evidence.records import FORMAT, ClientReport, ExperimentFacts, TrialSettings
 from dohyo.places import ROOT
 from dohyo.summary.summary import summarise

@@ -21,7 +21,7 @@ from dohyo.cli import cli
 from dohyo.evidence import client_folder
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import merge_log
-from dohyo.evidence.over_time import OverTime, Slot
+from dohyo.evidence.latency_slots import OverTime, Slot
 from dohyo.evidence.rows import Run, sampled
 from dohyo.evidence.servers import Background, Server, Span
 from dohyo.figures import milliseconds

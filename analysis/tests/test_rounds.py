@@ -26,7 +26,7 @@ from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
-from dohyo.summary import kept
+from dohyo.summary import summary_file
 from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
@@ -67,7 +67,7 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
     assert "Not precise enough: cassandra ± " in said
     assert "(rounds.max allows no more)" in " ".join((made.folder / "summary.md").read_text("utf-8").split())
     assert "less exact than ± 5 %" in [reason.short for reason in judged(summary).reasons]
-    assert kept.read(made.folder).precision == summary.precision
+    assert summary_file.read(made.folder).precision == summary.precision
     # The results determined the number of rounds, so a larger quantile t applies.
     rows = {trial.system: next(row for row in trial.rows if row.operation == "OVERALL") for trial in summary.merged}
     rates = [float(rate) for rate in UNSTEADY]
@@ -110,7 +110,7 @@ def test_neighbours_that_stay_open_are_named_with_the_time_that_would_decide_the
     (reason,) = (reason for reason in judged(summarise(made.folder)).reasons if reason.short == "not decided")
     assert f"about {each.more} more rounds" in reason.text
     assert "(rounds.max allows no more)" in reason.text
-    assert kept.read(made.folder).neighbours == [each]
+    assert summary_file.read(made.folder).neighbours == [each]
 
 
 def test_the_time_of_what_is_open_is_that_of_further_rounds() -> None:

@@ -17,10 +17,10 @@ from rich.console import Console
 
 from dohyo.cli import cli
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.foreign import collecting
+from dohyo.foreign import collection
 from dohyo.places import DOHYO, RESULTS, ROOT, command
 from dohyo.scenario.phases import LOAD
-from dohyo.summary import kept
+from dohyo.summary import summary_file
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import joined, summarise
@@ -60,8 +60,8 @@ def searches(experiment: Path) -> Summary:
 
 
 SCENARIOS: dict[str, Callable[[], Summary]] = {
-    "sample": lambda: kept.read(sample()),
-    "noisy": lambda: kept.read(noisy()),
+    "sample": lambda: summary_file.read(sample()),
+    "noisy": lambda: summary_file.read(noisy()),
     "workloadE": lambda: each_system("INSERT", "SCAN"),
     "workloadF": lambda: each_system("READ", "UPDATE", "READ-MODIFY-WRITE"),
     "four hosts, batches": lambda: each_system("READ", "INSERT", hosts=4, batch=100),
@@ -76,7 +76,7 @@ SCENARIOS: dict[str, Callable[[], Summary]] = {
     ),
     "nothing": lambda: of(failed("a", "no port")),
     "names": lambda: of(*(measured(f"a/very/long/folder/of/somebody/{number}", 5.0 + number) for number in range(30))),
-    "foreign": lambda: collecting.collect([STOCK]).summary,
+    "foreign": lambda: collection.collect([STOCK]).summary,
 }
 
 
@@ -371,7 +371,7 @@ def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> Non
         (tmp_path / name / "log.txt").write_text(f"{overall}{lines.format('READ', count)}[READ], Return=OK, {count}\n")
     few = "\N{EN DASH} too few operations of a type: p99 needs 1,000"
     for folders, said in (((tmp_path / "a", tmp_path / "b"), True), ((tmp_path / "b",), False)):
-        summary = collecting.collect(folders).summary
+        summary = collection.collect(folders).summary
         assert (few in table_of(on_screen(summary))) == said
         assert (f"{few}, p99.9 needs 10,000." in " ".join(rendered(summary).split())) == said
     assert all(few not in on_screen(made(name)) for name in ("sample", "nothing"))

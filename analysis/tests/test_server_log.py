@@ -43,14 +43,14 @@ def of_line(tmp_path: Path, system: str, *lines: str) -> list[tuple[str, float, 
     """Returns the kind, seconds and bytes of each piece of work that these lines report."""
     path = tmp_path / "log"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return [(work.kind, round(work.end - work.at, 3), work.bytes) for work in works(system, path)]
+    return [(work.kind, round(work.end - work.begin, 3), work.bytes) for work in works(system, path)]
 
 
 def test_hbase_compacts_with_two_threads_at_once() -> None:
     found = works("hbase", DATA / "hbase" / "log")
     compactions = [work for work in found if work.kind == "compaction"]
     # Start and end of a compaction are matched by thread, because one began before three others and ended after them.
-    assert [(work.at, work.end) for work in compactions] == [
+    assert [(work.begin, work.end) for work in compactions] == [
         (seconds("04:11:14.547"), seconds("04:11:15.855")),
         (seconds("04:11:15.856"), seconds("04:11:16.206")),
         (seconds("04:11:16.207"), seconds("04:11:16.664")),
@@ -63,7 +63,7 @@ def test_hbase_compacts_with_two_threads_at_once() -> None:
     assert [work.bytes for work in flushes] == [2800410, 2799710, 2800240, 2803620]
     assert flushes[0].end == seconds("04:11:14.208")
     milliseconds = re.findall(r"Finished flush.* in (\d+)ms", text)
-    assert [round(1000 * (work.end - work.at)) for work in flushes] == [int(each) for each in milliseconds]
+    assert [round(1000 * (work.end - work.begin)) for work in flushes] == [int(each) for each in milliseconds]
 
 
 def test_a_major_compaction_is_one() -> None:
@@ -87,7 +87,7 @@ def test_cassandra_compactions_of_a_real_log() -> None:
     first, second = works("cassandra", DATA / "cassandra" / "compactions.log")
     assert [first.kind, second.kind] == ["compaction", "compaction"]
     assert [first.end, second.end] == [seconds("04:56:05.142"), seconds("04:56:12.247")]
-    assert [first.end - first.at, second.end - second.at] == pytest.approx([3.701, 4.043])
+    assert [first.end - first.begin, second.end - second.begin] == pytest.approx([3.701, 4.043])
     assert [first.bytes, second.bytes] == pytest.approx([72.606 * 2**20, 72.698 * 2**20])
 
 
@@ -278,4 +278,4 @@ def test_nothing_in_a_log_ends_the_reading(tmp_path_factory: pytest.TempPathFact
     content = (DATA / "hbase" / "log").read_bytes()
     path.write_bytes(content[:cut] + junk + content[cut:])
     log = server_log.read(path, patterns("hbase"), lambda _: None)
-    assert log is None or all(work.end >= work.at for work in log.work)
+    assert log is None or all(work.end >= work.begin for work in log.work)

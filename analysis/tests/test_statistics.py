@@ -260,7 +260,7 @@ def test_two_systems_that_were_measured_together_have_the_paired_t_test() -> Non
     differences = [math.log(mine / theirs) for mine, theirs in zip(one, other, strict=True)]
     mean = sum(differences) / 4
     error = math.sqrt(sum((each - mean) ** 2 for each in differences) / 3 / 4)
-    found = statistics.ratios(together.means, together.own)[0, 1]
+    found = statistics.ratios(together.means, together.errors)[0, 1]
     assert math.log(found.value) == pytest.approx(mean)
     assert found.error == pytest.approx(error)
     assert found.freedom == pytest.approx(3)
@@ -276,7 +276,7 @@ def test_the_level_of_a_start_is_no_error_of_ratios() -> None:
     assert plain is not None
     assert moved is not None
     assert [each.error for each in moved.means] == pytest.approx([each.error for each in plain.means])
-    assert moved.own == pytest.approx(plain.own)
+    assert moved.errors == pytest.approx(plain.errors)
     assert [each.freedom for each in plain.means] == pytest.approx([4 / 3] * 3), "(3 - 1) (3 - 1) for three systems"
 
 
@@ -298,7 +298,7 @@ def test_equal_systems_measured_together_are_called_different_in_at_most_5_of_10
         levels = [rng.gauss(0, 0.2) for _ in range(3)]
         of = statistics.together([[math.exp(at + rng.gauss(0, each)) for at in levels] for each in deviations])
         assert of is not None
-        different += any(not is_tie(each) for each in statistics.ratios(of.means, of.own).values())
+        different += any(not is_tie(each) for each in statistics.ratios(of.means, of.errors).values())
     # With 400 experiments, the standard error of a share of 5 % is 1.1 %.
     assert different <= 0.07 * 400
 

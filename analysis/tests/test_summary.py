@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.conductor_records import Client, Node
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies, merge_log
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.metrics import Row
-from dohyo.summary import in_parallel
+from dohyo.summary import parallel_work
 from dohyo.summary.conditions import Conditions
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
@@ -481,7 +481,7 @@ def test_clients_read_by_several_processes_come_to_the_same(tmp_path: Path, monk
     folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2", "node3"))
     (folder / "run-2/node3/READ.hdr").write_text("broken\n", encoding="utf-8")
     alone = summarise(tmp_path)
-    monkeypatch.setattr(in_parallel, "WORTH_BYTES", 1)
+    monkeypatch.setattr(parallel_work, "WORTH_BYTES", 1)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     together = summarise(tmp_path)
     assert any("run-2/node3/READ.hdr:1: " in warning for warning in together.warnings)

@@ -54,7 +54,7 @@ class Accounting(Struct, frozen=True):
             (self.unreadable if self.read_back else 0, "unreadable"),
             (self.maybe, "maybe"),
         )
-        parts += [f"{count:,} {what}" for count, what in rare if count]
+        parts += [f"{count:,} {outcome}" for count, outcome in rare if count]
         if self.sample > 1:
             parts.append(f"1 of {self.sample} records")
         return ", ".join(parts)
@@ -75,13 +75,13 @@ class AccountingReport(Accounting, frozen=True):
 
 def together(accounts: Iterable[Accounting | None]) -> Accounting | None:
     """Returns the sum of the accounts that exist, or None if there are none."""
-    known = [account for account in accounts if account is not None]
-    if not known:
+    parts = [account for account in accounts if account is not None]
+    if not parts:
         return None
     counts = [name for name in Accounting.__struct_fields__ if name not in ("sample", "read_back")]
-    sums = {name: sum(getattr(each, name) for each in known) for name in counts}
+    sums = {name: sum(getattr(part, name) for part in parts) for name in counts}
     return Accounting(
-        sample=max(each.sample for each in known), read_back=all(each.read_back for each in known), **sums
+        sample=max(part.sample for part in parts), read_back=all(part.read_back for part in parts), **sums
     )
 
 
@@ -96,7 +96,7 @@ def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:
 
 def losses(report: AccountingReport) -> str:
     """Describes what a client lost in a run without faults, which allows no loss. Returns "" if nothing was lost."""
-    found = (
+    counted_losses = (
         (report.lost, f"acknowledged writes of {report.lost:,} records were lost"),
         (report.missing, f"{report.missing:,} acknowledged records were missing"),
         (report.unwritten, f"{report.unwritten:,} records had content that was never written"),
@@ -109,5 +109,5 @@ def losses(report: AccountingReport) -> str:
         ),
         (not report.read_back, "the records were not read back"),
     )
-    words = "; ".join(words for count, words in found if count)
-    return f"{words}; first: {report.examples[0]}" if words and report.examples else words
+    message = "; ".join(loss for count, loss in counted_losses if count)
+    return f"{message}; first: {report.examples[0]}" if message and report.examples else message

@@ -142,7 +142,7 @@ def read(content: CanaryFile) -> Canary | None:
     if content == CanaryFile():
         return None
     parts = [*content.hosts.items(), *content.network.items()]
-    figures = [_figure(host, each) for host, part in parts for each in part.figures]
+    figures = [_figure(host, reading) for host, part in parts for reading in part.figures]
     return Canary(
         at=content.at or None,
         figures=[figure for figure in figures if figure is not None],
@@ -155,8 +155,8 @@ def _figure(host: str, reading: CanaryReading) -> CanaryFigure | None:
     if reading.name not in _WORDS or not slices:
         return None
     middle = statistics.median(slices)
-    of = reading.of or None
-    return CanaryFigure(host, reading.name, of, reading.unit, middle, min(slices), max(slices), len(slices))
+    target = reading.of or None
+    return CanaryFigure(host, reading.name, target, reading.unit, middle, min(slices), max(slices), len(slices))
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
@@ -169,19 +169,19 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
     for trial, canary in existing.items():
         for figure in canary.figures:
             figures.setdefault((figure.host, figure.name, figure.of), {})[trial] = figure
-    found = [drift for of_trials in figures.values() if len(of_trials) > 1 for drift in _drifts(of_trials)]
-    if not found:
+    changes = [drift for of_trials in figures.values() if len(of_trials) > 1 for drift in _drifts(of_trials)]
+    if not changes:
         return None
-    found.sort(key=lambda drift: -abs(drift.change))
-    beyond = [drift for drift in found if abs(drift.change) > DRIFT]
+    changes.sort(key=lambda drift: -abs(drift.change))
+    beyond = [drift for drift in changes if abs(drift.change) > DRIFT]
     drifts = [drift for drift in beyond if drift.certain]
-    measured, unsure, drifted = ({_WORDS[drift.figure][0] for drift in some} for some in (found, beyond, drifts))
+    measured, unsure, drifted = ({_WORDS[drift.figure][0] for drift in some} for some in (changes, beyond, drifts))
     groups = list(dict.fromkeys(group for group, _ in _WORDS.values()))
     return Comparison(
         trials=len(existing),
         same=[group for group in groups if group in measured - unsure],
         unsteady=[group for group in groups if group in unsure - drifted],
-        largest=found[0],
+        largest=changes[0],
         drifts=drifts,
     )
 
@@ -205,7 +205,7 @@ def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
 def _drift(trial: str, figure: CanaryFigure, usual: CanaryFigure, trials: Sequence[str]) -> Drift:
     change = figure.median / usual.median - 1
     more, less = ("longer", "shorter") if figure.unit == "ms" else ("faster", "slower")
-    other = f"before {trials[1 - trials.index(trial)]}" if len(trials) == 2 else f"the median of {len(trials)} trials"
+    basis = f"before {trials[1 - trials.index(trial)]}" if len(trials) == 2 else f"the median of {len(trials)} trials"
     value, of_usual = _written(figure.unit, figure.median), _written(figure.unit, usual.median)
     return Drift(
         trial=trial,
@@ -219,7 +219,7 @@ def _drift(trial: str, figure: CanaryFigure, usual: CanaryFigure, trials: Sequen
         certain=min(figure.slices, usual.slices) >= LEAST_SLICES
         and (figure.high < usual.low or figure.low > usual.high),
         what=f"{figure.where}: {_WORDS[figure.name][1]} {_percent(change)} {more if change > 0 else less}"
-        f" before {trial} ({value}) than {other} ({of_usual})",
+        f" before {trial} ({value}) than {basis} ({of_usual})",
     )
 
 

@@ -91,7 +91,7 @@ class HistogramLogs:
             return f"client.json measured {seconds:g} s, but the histogram logs end after {self.end:.1f} s"
         # The UPDATE of a read-modify-write may begin after the window: the log READ-MODIFY-WRITE has the real start.
         halves = "UPDATE" if any(name.startswith(READ_MODIFY_WRITE) for name in self.begun) else None
-        begun = max((at for name, at in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
+        begun = max((second for name, second in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
         if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
             return f"client.json measured {seconds:g} s, but operations in the histogram logs began after {begun:.1f} s"
         return None
@@ -132,7 +132,7 @@ def read(
     client.run.client_cpu_seconds = report.cpu_seconds or None
     logs = HistogramLogs()
 
-    def taken(operation: str, interval: Interval) -> None:
+    def record(operation: str, interval: Interval) -> None:
         logs.add(operation, interval)
         seen(operation, interval)
 
@@ -143,7 +143,7 @@ def read(
         client.problems.append(f"its folder cannot be read: {error.strerror or error}")
         return client
     for path in logs_of_time:
-        operation, _ = merge_log(path, latencies, not_whole, taken)
+        operation, _ = merge_log(path, latencies, not_whole, record)
         logs.counted.setdefault(operation, 0)
     client.fingerprint = logs.fingerprint
     if (failure := _failure(folder, report)) is not None:
@@ -165,8 +165,8 @@ def read(
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
     # The counts do not add up after a failed read-modify-write, because its update may be missing.
     if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
-        found = (_attempted(client.run.by_operation, report), _carried(client.run))
-        client.problems += [contradiction for contradiction in found if contradiction is not None]
+        contradictions = (_attempted(client.run.by_operation, report), _carried(client.run))
+        client.problems += [contradiction for contradiction in contradictions if contradiction is not None]
     client.problems += logs.problems(client.run)
     return client
 
@@ -217,13 +217,15 @@ def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> s
 
 def _carried(run: Run) -> str | None:
     """Checks that the records of all types add up to the total. Returns the contradiction, or None."""
-    types = {name: of for name, of in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE}
+    types = {
+        name: operation for name, operation in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE
+    }
     counts = {name: records_of(name, operation) for name, operation in types.items()}
-    known = {name: count for name, count in counts.items() if count is not None}
-    if run.records is None or not known or len(known) < len(counts):
+    reported = {name: count for name, count in counts.items() if count is not None}
+    if run.records is None or not reported or len(reported) < len(counts):
         return None
     # A read-modify-write is also counted as a read and as an update.
-    total = sum(known[name] for name in run.own if name in known) - known.get(READ_MODIFY_WRITE, 0)
+    total = sum(reported[name] for name in run.own if name in reported) - reported.get(READ_MODIFY_WRITE, 0)
     if total == run.records:
         return None
     return f"client.json counts {run.records:,} records, but its operation types add up to {total:,}"
@@ -237,12 +239,12 @@ def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn
         if operation is None:
             problem(f"client.json counts {name}, but the result lines do not")
             continue
-        for what, stated, value in (
+        for quantity, stated, value in (
             ("operations", facts.operations, operation.operations),
             ("records", facts.records, operation.records),
         ):
             if None not in (stated, value) and stated != value:
-                problem(f"client.json counts {stated} {what} of {name}, but the result lines state {value}")
+                problem(f"client.json counts {stated} {quantity} of {name}, but the result lines state {value}")
         if operation.records is None:
             operation.records = facts.records
         statuses = {status: count for status, count in facts.returns.items() if count}

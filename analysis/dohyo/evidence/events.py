@@ -133,11 +133,11 @@ class Seconds:
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
         names = [name for name in self._counts if kind(name)]
-        found = {
+        calls_by_second = {
             second: calls({name: self._counts[name][second] for name in names})
             for second in sorted({second for name in names for second in self._counts[name]})
         }
-        return {second: count for second, count in found.items() if count > 0}
+        return {second: count for second, count in calls_by_second.items() if count > 0}
 
     def events(
         self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
@@ -147,9 +147,9 @@ class Seconds:
         for dip in dips(self.throughput(measured)):
             if dip.seconds < shortest:
                 continue
-            what = f"throughput below half of the mean (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
+            description = f"throughput below half of the mean (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
             begin = warmup + dip.first
-            result.append(Event(run, begin, begin + dip.seconds, what, phase=phase))
+            result.append(Event(run, begin, begin + dip.seconds, description, phase=phase))
         errors = self.errors()
         stretches = _stretches(sorted(errors), _ERRORS_APART)
         if len(stretches) > _MOST_ERROR_EVENTS:
@@ -157,8 +157,8 @@ class Seconds:
         for first, end in stretches:
             counts = [count for second, count in errors.items() if first <= second < end]
             seconds = f", in {len(counts)} seconds" if len(counts) < end - first else ""
-            what = f"{sum(counts):,.0f} failed operations{seconds}"
-            result.append(Event(run, warmup + first, warmup + end, what, phase=phase))
+            description = f"{sum(counts):,.0f} failed operations{seconds}"
+            result.append(Event(run, warmup + first, warmup + end, description, phase=phase))
         return result
 
 

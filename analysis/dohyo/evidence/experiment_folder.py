@@ -67,8 +67,8 @@ def strictly(path: Path, record: type[R]) -> R:
     :raises BadInputError: if Dohyo cannot have written the file
     """
 
-    def broken(what: str) -> NoReturn:
-        raise BadInputError(f"{path}: {what}; restore the file, or leave out this experiment")
+    def broken(problem: str) -> NoReturn:
+        raise BadInputError(f"{path}: {problem}; restore the file, or leave out this experiment")
 
     try:
         return records.decoded(json_values.load(path), record, broken)

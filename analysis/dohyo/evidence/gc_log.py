@@ -28,17 +28,17 @@ _JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
 class Pause:
     """A pause in which the collector stopped all threads of the application.
 
-    :ivar at: start in seconds since 1970, on the clock of the host
+    :ivar begin: start in seconds since 1970, on the clock of the host
     :ivar ms: length in ms
     """
 
-    at: float
+    begin: float
     ms: float
 
     @property
     def end(self) -> float:
         """Returns the end in seconds since 1970, on the clock of the host."""
-        return self.at + self.ms / 1000
+        return self.begin + self.ms / 1000
 
 
 def read(paths: Iterable[Path], warn: Warn) -> tuple[float, list[Pause]] | None:
@@ -50,13 +50,13 @@ def read(paths: Iterable[Path], warn: Warn) -> tuple[float, list[Pause]] | None:
     begins: list[float] = []
     pauses: list[Pause] = []
     for path in paths:
-        found = _Collections()
-        pauses += found.pauses(line.rstrip() for _, line in lines(path, warn))
-        if found.begin is None:
+        collections = _Collections()
+        pauses += collections.pauses(line.rstrip() for _, line in lines(path, warn))
+        if collections.begin is None:
             warn(f"{path}: contains no line of a JVM's garbage collection log")
         else:
-            begins.append(found.begin)
-    return (min(begins), sorted(pauses, key=lambda pause: pause.at)) if begins else None
+            begins.append(collections.begin)
+    return (min(begins), sorted(pauses, key=lambda pause: pause.begin)) if begins else None
 
 
 class _Collections:

@@ -171,8 +171,8 @@ class Counters:
         """Returns, for each rank (from 1), the index of the counter that contains the operation with this rank."""
         cumulated = self.counts.cumsum()
         # If a log is damaged, the sum of its counts may overflow 64 bits and become smaller than a rank.
-        known = [min(each, int(cumulated[-1])) for each in ranks]
-        return [self.first + int(position) for position in cumulated.searchsorted(known)]
+        limited_ranks = [min(number, int(cumulated[-1])) for number in ranks]
+        return [self.first + int(position) for position in cumulated.searchsorted(limited_ranks)]
 
     def _widen(self, begin: int, end: int) -> None:
         last = self.first + len(self.counts)
@@ -389,10 +389,10 @@ def _decode(blob: bytes, per_ms: int | None) -> Histogram:
         return _decode_v1(layout, payload[_HEADER.size : _HEADER.size + length], (cookie & 0xF0) >> 4)
     if cookie & ~0xF0 != _V2_PAYLOAD:
         raise ValueError(f"unknown payload {cookie:#x}")
-    found = decode_v2(payload, _HEADER.size, _scratch.address(layout.counts_len), layout.counts_len, _WORD)
-    if not found["total"]:
+    fields = decode_v2(payload, _HEADER.size, _scratch.address(layout.counts_len), layout.counts_len, _WORD)
+    if not fields["total"]:
         return _of_counters(layout, np.zeros(0, np.int64))
-    return Histogram(layout, *_scratch.take(found["min_nonzero_index"], found["max_nonzero_index"]), found["total"])
+    return Histogram(layout, *_scratch.take(fields["min_nonzero_index"], fields["max_nonzero_index"]), fields["total"])
 
 
 def _decode_v1(layout: Layout, counters: bytes, word: int) -> Histogram:
@@ -454,17 +454,17 @@ class LogParser:
         if line.startswith("#"):
             self._comment(line)
             return None
-        found = _INTERVAL.fullmatch(line)
-        if not found:
+        match = _INTERVAL.fullmatch(line)
+        if not match:
             raise ValueError("the line is cut off, or does not belong to a histogram log")
         if self._unit not in _UNITS:
             raise ValueError(f"unit '{self._unit}' is not known; known units: {', '.join(_UNITS)}")
         # In a log with several operation types, a tag on each line names its type.
-        self.operation = plain_name(found[1]) if found[1] else self._untagged
+        self.operation = plain_name(match[1]) if match[1] else self._untagged
         if operation(self.operation) == OVERALL:
             raise ValueError(f"{OVERALL} is not an operation type; it stands for all of them")
-        start = self._absolute(float(found[2]))
-        return Interval(start, float(found[3]), decode(found[4], _UNITS[self._unit]), start - (self.start_time or 0.0))
+        start = self._absolute(float(match[2]))
+        return Interval(start, float(match[3]), decode(match[4], _UNITS[self._unit]), start - (self.start_time or 0.0))
 
     def jump(self, interval: Interval) -> float:
         """Returns the seconds by which the clock jumped before this interval, or 0 if the client may have paused."""

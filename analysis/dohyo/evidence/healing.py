@@ -94,34 +94,34 @@ class HealingLogs:
         is_whole = all(logs[0].begin <= zero.get(host, began) + since for host, logs in processes)
         if not (processes and is_reported and is_whole):
             return self._unknown(kind)
-        found: list[tuple[str, Work]] = []
+        finished: list[tuple[str, Work]] = []
         unfinished: list[float] = []
         for host, logs in processes:
             at_zero = zero.get(host, began)
             first, last = at_zero + since, at_zero + until
-            left: list[float] = []
+            open_starts: list[float] = []
             for log in logs:
-                ended = [each for each in log.work if each.kind == kind and _within(each.at, first, last)]
-                begun = [at for what, at in log.begun if what == kind and _within(at, first, last)]
+                ended = [work for work in log.work if work.kind == kind and _within(work.begin, first, last)]
+                begun = [start for begun_kind, start in log.begun if begun_kind == kind and _within(start, first, last)]
                 for work in ended:
-                    begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
-                    found.append((host, Work(work.kind, begin, end, None, work.amount)))
+                    begin, end = (max(time - at_zero, since) for time in (work.begin, work.end))
+                    finished.append((host, Work(work.kind, begin, end, None, work.amount)))
                 # A restarted process repeats work that the earlier process left unfinished.
-                left = begun if ended or begun else left
-            unfinished += [max(at - at_zero, since) for at in left]
-        works = [work for _, work in found]
+                open_starts = begun if ended or begun else open_starts
+            unfinished += [max(start - at_zero, since) for start in open_starts]
+        works = [work for _, work in finished]
         amounts = [work.amount for work in works if work.amount is not None]
         lasts = lines.begin is not None or lines.states_duration
         return Healing(
             what=kind,
-            hosts=sorted({host for host, _ in found}),
+            hosts=sorted({host for host, _ in finished}),
             count=len(works),
             unfinished=len(unfinished),
             amount=sum(amounts) if amounts and len(amounts) == len(works) else None,
             unit=lines.unit,
-            begin=min([*(work.at for work in works), *unfinished], default=None),
+            begin=min([*(work.begin for work in works), *unfinished], default=None),
             end=max((work.end for work in works), default=None),
-            seconds=covered((work.at, work.end) for work in works) if works and lasts else None,
+            seconds=covered((work.begin, work.end) for work in works) if works and lasts else None,
         )
 
     def _processes(self, kind: str) -> list[tuple[str, list[ServerLog]]]:
@@ -143,6 +143,6 @@ class HealingLogs:
         return [log for path in paths if (log := server_log.read(path, kinds, self._warn, begun))]
 
 
-def _within(at: float, first: float, last: float) -> bool:
+def _within(time: float, first: float, last: float) -> bool:
     """Returns whether a time is between two faults. Times in some logs are whole seconds, rounded down."""
-    return math.floor(first) <= at < math.floor(last) if at.is_integer() else first <= at < last
+    return math.floor(first) <= time < math.floor(last) if time.is_integer() else first <= time < last

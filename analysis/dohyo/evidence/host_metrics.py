@@ -148,9 +148,9 @@ def read(path: Path, warn: Warn) -> Samples:
     devices: list[str | None] = []
     values = array("d")
     before: _Sample | None = None
-    earlier = [each for each in path.parent.glob(f"{path.name}.[0-9]*") if each.suffix[1:].isdecimal()]
+    earlier = [file for file in path.parent.glob(f"{path.name}.[0-9]*") if file.suffix[1:].isdecimal()]
     # Do not warn about earlier files: they may end in the middle of a line, because the host lost power.
-    cut = [_objects(each, lambda _: None) for each in sorted(earlier, key=lambda each: int(each.suffix[1:]))]
+    cut = [_objects(file, lambda _: None) for file in sorted(earlier, key=lambda file: int(file.suffix[1:]))]
     for content in itertools.chain(*cut, _objects(path, limited(path, warn))):
         if isinstance(content, _Sample):
             for device, row in _rows(before, content) if before else ():
@@ -161,7 +161,7 @@ def read(path: Path, warn: Warn) -> Samples:
             host = {**host, **content}
             before = None if "boot" in content else before  # only the first line of a file names the boot
     table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
-    facts = records.decoded(host, _HostFacts, lambda what: warn(f"{path}: {what}"))
+    facts = records.decoded(host, _HostFacts, lambda problem: warn(f"{path}: {problem}"))
     return Samples(
         facts.cpus,
         facts.boot,
@@ -196,13 +196,13 @@ class _Sample(Struct, frozen=True):
 
 def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
     """Yields the first line, which describes the host, as a mapping, and then the samples."""
-    for at, line in lines(path, warn):
+    for number, line in lines(path, warn):
         try:
             content = mapping(loads(line))
             yield msgspec.convert(content, _Sample, strict=False) if "time" in content else content
         except ValueError:
-            what = "is not a sample" if line.endswith("\n") else "is cut off"
-            warn(f"{path}:{at}: {what}: {line.strip()[:80]}")
+            problem = "is not a sample" if line.endswith("\n") else "is cut off"
+            warn(f"{path}:{number}: {problem}: {line.strip()[:80]}")
 
 
 def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
@@ -234,7 +234,7 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
     utilisations = [values[-1] for values in disks.values()]
     busiest = math.nan if any(map(math.isnan, utilisations)) else max(utilisations, default=math.nan)
     ticks = _growth(before.cpu, after.cpu, 1)
-    known = _growth(before.known, after.known, 1) if before.known and after.known else [math.nan]
+    accounted = _growth(before.known, after.known, 1) if before.known and after.known else [math.nan]
     return [
         row(
             None,
@@ -242,8 +242,8 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
             memory=_memory(after.memory),
             disk=[*_sums([values[:-1] for values in disks.values()], len(_DISK) - 1), busiest],
             network=_sums(outside, len(_NETWORK)),
-            others=_others(ticks, known),
-            clocks=[math.nan if each is None else each for each in (after.frequency, after.celsius)],
+            others=_others(ticks, accounted),
+            clocks=[math.nan if clock is None else clock for clock in (after.frequency, after.celsius)],
         ),
         *(row(name, disk=values) for name, values in disks.items()),
         *(row(name, network=values) for name, values in networks.items()),
@@ -267,17 +267,17 @@ def _shares(ticks: _Values) -> _Values:
     """
     user, nice, system, idle, iowait, irq, softirq, steal = ticks
     total = sum(ticks) or math.nan
-    return [each / total for each in (user + nice, system + irq + softirq, iowait, steal, idle)]
+    return [count / total for count in (user + nice, system + irq + softirq, iowait, steal, idle)]
 
 
-def _others(ticks: _Values, known: _Values) -> _Values:
+def _others(ticks: _Values, accounted: _Values) -> _Values:
     """Returns the share of other processes. In single seconds it may be negative, because the kernel counts inexactly.
 
     :param ticks: ticks as in :func:`_shares`
-    :param known: ticks of processes that Dohyo started, and ticks of kernel threads
+    :param accounted: ticks of processes that Dohyo started, and ticks of kernel threads
     """
     user, nice, system, *_ = ticks
-    return [(user + nice + system - sum(known)) / (sum(ticks) or math.nan)]
+    return [(user + nice + system - sum(accounted)) / (sum(ticks) or math.nan)]
 
 
 def _memory(sizes: Sequence[float]) -> _Values:
@@ -288,29 +288,29 @@ def _memory(sizes: Sequence[float]) -> _Values:
 
 def _disk(values: _Values) -> _Values:
     """Converts the last value from busy ms per second to a share of at most 1. (The kernel rounds up to its ticks.)"""
-    *others, busy = values
-    return [*others, busy if math.isnan(busy) else min(1.0, busy / 1000)]
+    *amounts, busy = values
+    return [*amounts, busy if math.isnan(busy) else min(1.0, busy / 1000)]
 
 
 class HostMetrics:
     """The resources that the hosts of one trial used. Only one host's samples are in memory at a time."""
 
-    def __init__(self, folder: Path, windows: Sequence[Window], wanted: Sequence[str], warn: Warn) -> None:
+    def __init__(self, folder: Path, windows: Sequence[Window], required: Sequence[str], warn: Warn) -> None:
         """Reads the samples.
 
         :param folder: folder `hosts` of the trial; it is missing in old experiments
-        :param wanted: hosts that must have samples
+        :param required: hosts that must have samples
         """
         self._windows = windows
         self._files: dict[str, Path] = {}
         self._uses: list[HostUse] = []
-        self.taken: list[Taken] = []  # for each window and each host whose samples distinguish other processes
+        self.shares: list[Taken] = []  # for each window and each host whose samples distinguish other processes
         # Hosts where the use by other processes is unknown.
         self.untold: list[str] = []
         phases = list(dict.fromkeys(window.phase for window in windows))
         boots: dict[str, str] = {}
         if folder.is_dir():
-            for host in sorted({*wanted, *(each.name for each in folder.iterdir() if each.is_dir())}):
+            for host in sorted({*required, *(entry.name for entry in folder.iterdir() if entry.is_dir())}):
                 path = folder / host / FILE
                 if path.is_file():
                     self._files[host] = path
@@ -318,7 +318,7 @@ class HostMetrics:
                     self._uses += [self._use(host, samples, phase) for phase in phases]
                     if samples.boot is not None:
                         boots[host] = samples.boot
-                        self.taken += [taken(samples, host, window) for window in windows]
+                        self.shares += [taken(samples, host, window) for window in windows]
                         self.untold += [] if samples.sees_all else [host]
                 else:
                     warn(f"{path}: the samples of this host are missing")
@@ -326,8 +326,8 @@ class HostMetrics:
         # If hosts share a kernel, their use by other processes is unknown: each host sees the processes of all of them.
         kernels = list(boots.values())
         self.untold = [host for host, boot in boots.items() if kernels.count(boot) > 1 or host in self.untold]
-        self.taken = [
-            replace(each, other=None, alone=False) if each.host in self.untold else each for each in self.taken
+        self.shares = [
+            replace(share, other=None, alone=False) if share.host in self.untold else share for share in self.shares
         ]
         for use in self._uses:
             if use.host in self.untold:
@@ -363,8 +363,8 @@ class HostMetrics:
                     figures = _figures(samples, lines, time[some], window)
                     columns = (time[some], samples.seconds[lines], samples.device[lines], figures)
                     yield [
-                        [window.phase, window.run, host, round(end, 3), round(seconds, 3), device, *map(_rounded, of)]
-                        for end, seconds, device, of in zip(*(each.tolist() for each in columns), strict=True)
+                        [window.phase, window.run, host, round(end, 3), round(seconds, 3), device, *map(_rounded, row)]
+                        for end, seconds, device, row in zip(*(column.tolist() for column in columns), strict=True)
                     ]
 
     def means(self, window: Window, stretches: Sequence[tuple[float, float]]) -> Iterator[tuple[str, list[Figures]]]:
@@ -446,13 +446,13 @@ def _figures(
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
     """Returns the known figures of one device. Means are weighted by `weight`; maxima only count lines in `mostly`."""
-    found = {}
+    uses = {}
     for name, values in zip(FIGURES, figures.T, strict=True):
-        known = ~np.isnan(values)
-        if (known & mostly).any():
-            mean = (values[known] * weight[known]).sum() / weight[known].sum()
-            found[name] = Use(max(0.0, float(mean)), max(0.0, float(values[known & mostly].max())))
-    return found
+        present = ~np.isnan(values)
+        if (present & mostly).any():
+            mean = (values[present] * weight[present]).sum() / weight[present].sum()
+            uses[name] = Use(max(0.0, float(mean)), max(0.0, float(values[present & mostly].max())))
+    return uses
 
 
 def taken(samples: Samples, host: str, window: Window) -> Taken:

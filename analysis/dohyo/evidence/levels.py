@@ -37,14 +37,14 @@ _NORMAL = 1.4826
 class LevelChange:
     """A change of level. Times are in seconds from the start of the series.
 
-    :ivar at: time of the change, accurate to about `_BLOCK_SECONDS`
+    :ivar second: time of the change, accurate to about `_BLOCK_SECONDS`
     :ivar begin: start of the level before the change; `end` is the end of the level after it
     :ivar before: level before the change, the median of means over `_BLOCK_SECONDS`
     :ivar after: level after the change, computed in the same way
     """
 
     begin: int
-    at: int
+    second: int
     end: int
     before: float
     after: float
@@ -59,13 +59,13 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
     scatter = _scatter(blocks)
     least = LEVEL_SECONDS // _BLOCK_SECONDS
     control = Control(minimal_relative_segment_length=least / count, minimal_gain_to_split=_PENALTY * math.log(count))
-    found = changeforest((blocks / scatter).reshape(-1, 1), "change_in_mean", "sbs", control).split_points()
-    ends = _worth_telling(blocks, [0, *map(int, found), count])
+    splits = changeforest((blocks / scatter).reshape(-1, 1), "change_in_mean", "sbs", control).split_points()
+    ends = _worth_telling(blocks, [0, *map(int, splits), count])
     # Use medians, because a block may contain seconds of two levels, and a short level may be found too long.
     medians = [float(np.median(blocks[begin:end])) for begin, end in pairwise(ends)]
     return [
-        LevelChange(*(each * _BLOCK_SECONDS for each in ends[place : place + 3]), *medians[place : place + 2])
-        for place in range(len(medians) - 1)
+        LevelChange(*(boundary * _BLOCK_SECONDS for boundary in ends[index : index + 3]), *medians[index : index + 2])
+        for index in range(len(medians) - 1)
     ]
 
 
@@ -75,13 +75,13 @@ def _scatter(blocks: NDArray[np.float64]) -> float:
     The largest result for three lengths counts, because a result does not show cycles of exactly its own length.
     """
     level = LEVEL_SECONDS // _BLOCK_SECONDS
-    found = [0.0]
+    scatters = [0.0]
     for length in (level * 4 // 5, level, level * 4 // 3):
         means = np.convolve(blocks, np.full(length, 1 / length), "valid")
         differences = np.abs(means[length:] - means[:-length])
-        found.append(_NORMAL * float(np.median(differences)) * math.sqrt(length / 2))
+        scatters.append(_NORMAL * float(np.median(differences)) * math.sqrt(length / 2))
     # For a series without scatter, use a millionth of its mean.
-    return max(*found, 1e-6 * float(blocks.mean()), 1e-9)
+    return max(*scatters, 1e-6 * float(blocks.mean()), 1e-9)
 
 
 def _worth_telling(blocks: NDArray[np.float64], ends: list[int]) -> list[int]:

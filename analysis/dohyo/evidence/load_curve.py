@@ -73,10 +73,10 @@ class Inserted:
 
         def at(share: float) -> float:
             """Returns the seconds until this share was inserted, interpolated between the ends of two bins."""
-            wanted = share * inserted[-1]
-            upper = max(1, bisect_left(inserted, wanted))
+            target = share * inserted[-1]
+            upper = max(1, bisect_left(inserted, target))
             low, high = inserted[upper - 1 : upper + 1]
-            inside = (wanted - low) / (high - low) if high > low else 1.0
+            inside = (target - low) / (high - low) if high > low else 1.0
             return min((upper - 1 + inside) / _BINS_PER_SECOND, measured)
 
         tenths = [*(at(tenth / TENTHS) for tenth in range(1, TENTHS)), measured]
@@ -89,7 +89,7 @@ class Inserted:
         steps = [later - earlier for earlier, later in pairwise([0.0, *tenths])]
         return LoadCurve(
             rows=rows,
-            tenths=[round(each, 3) for each in tenths],
+            tenths=[round(seconds, 3) for seconds in tenths],
             slowdown=steps[-1] / steps[0] if measured >= SHORTEST_SECONDS and steps[0] > 0 else None,
             points=[*points, (round(measured, 3), rows)],
         )

@@ -68,8 +68,8 @@ def checksum(file: Path) -> str:
 
 def _files(trial: Path) -> dict[str, Path]:
     """Returns the files of a trial's evidence in sorted order, by their names as `sha256sum` escapes them."""
-    found = [Path(folder, name) for folder, _, names in os.walk(trial) for name in names]
-    by_name = {str(path.relative_to(trial)): path for path in sorted(found)}
+    paths = [Path(folder, name) for folder, _, names in os.walk(trial) for name in names]
+    by_name = {str(path.relative_to(trial)): path for path in sorted(paths)}
     return {
         name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r"): path
         for name, path in by_name.items()

@@ -44,16 +44,16 @@ def read(path: Path, record: type[R], warn: Warn) -> R:
     :param warn: receives `path: field is value: why` for each value that is ignored
     """
     warn = limited(path, warn)
-    return decoded(json_values.read_object(path, warn), record, lambda what: warn(f"{path}: {what}"))
+    return decoded(json_values.read_object(path, warn), record, lambda problem: warn(f"{path}: {problem}"))
 
 
 def decoded(content: Any, record: type[R], complain: Complain) -> R:
     """Converts the content of a file to a record. Missing fields have their default values."""
-    found = _part(content, record, complain, "")
-    return record() if found is UNSET else found
+    value = _part(content, record, complain, "")
+    return record() if value is UNSET else value
 
 
-def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
+def _part(content: Any, kind: Any, complain: Complain, path: str) -> Any:
     """Converts a value to a type. Leaves out parts of a wrong type, and returns UNSET if nothing remains."""
     try:
         return msgspec.convert(content, kind, strict=False)
@@ -65,30 +65,31 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
         # An empty object stands for settings that were not requested.
         if content == {} and NoneType in get_args(kind) and any(map(is_dataclass, get_args(kind))):
             return None
-        kinds = [each for each in get_args(kind) if each not in (NoneType, UnsetType)]
+        kinds = [alternative for alternative in get_args(kind) if alternative not in (NoneType, UnsetType)]
         kind = kinds[0] if len(kinds) == 1 else kind
-    inside = f"{place}." if place else ""
+    inside = f"{path}." if path else ""
     if isinstance(content, dict) and isinstance(kind, type) and issubclass(kind, Struct):
-        fields = [each for each in structs.fields(kind) if content.get(each.encode_name) is not None]
+        fields = [member for member in structs.fields(kind) if content.get(member.encode_name) is not None]
         parts = {
-            each.name: _part(content[each.encode_name], each.type, complain, inside + each.encode_name)
-            for each in fields
+            member.name: _part(content[member.encode_name], member.type, complain, inside + member.encode_name)
+            for member in fields
         }
         return kind(**{name: part for name, part in parts.items() if part is not UNSET})
     if isinstance(content, dict) and get_origin(kind) is dict:
-        of = get_args(kind)[1]
+        inner = get_args(kind)[1]
         # An entry of a wrong type becomes None if that is allowed: sums would be too small if it were missing.
-        unknown = None if NoneType in get_args(of) else UNSET
+        unknown = None if NoneType in get_args(inner) else UNSET
         values = {
-            key: UNSET if value is None else _part(value, of, complain, inside + key) for key, value in content.items()
+            key: UNSET if value is None else _part(value, inner, complain, inside + key)
+            for key, value in content.items()
         }
         entries_by_key = {key: unknown if value is UNSET else value for key, value in values.items()}
         return {key: value for key, value in entries_by_key.items() if value is not UNSET}
     if isinstance(content, list) and get_origin(kind) is list:
-        of = get_args(kind)[0]
-        entries = [_part(entry, of, complain, f"{place}[{at}]") for at, entry in enumerate(content)]
+        inner = get_args(kind)[0]
+        entries = [_part(entry, inner, complain, f"{path}[{index}]") for index, entry in enumerate(content)]
         return [entry for entry in entries if entry is not UNSET]
-    complain(f"{place or 'it'} is {_shown(content)}: {why[:1].lower()}{why[1:]}")
+    complain(f"{path or 'it'} is {_shown(content)}: {why[:1].lower()}{why[1:]}")
     return UNSET
 
 
@@ -201,8 +202,8 @@ class PhaseSettings(Struct, frozen=True):
     @property
     def not_found_limit(self) -> float:
         """Returns the share of the records that may be missing: `maxnotfoundrate`, or its default if it is not set."""
-        known = properties.find("maxnotfoundrate")
-        return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((known and known.default) or 0)
+        declared = properties.find("maxnotfoundrate")
+        return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((declared and declared.default) or 0)
 
 
 class TurnSettings(Struct, frozen=True):
@@ -259,15 +260,17 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
         if name == PROBE:
             last = self.phases[-1] if self.phases else PhaseSettings()
             return PhaseSettings(name, warmup=self.warmup, maxnotfoundrate=last.maxnotfoundrate)
-        own = self.load if name == LOAD else next((each for each in self.phases if each.name == name), PhaseSettings())
+        settings = (
+            self.load if name == LOAD else next((phase for phase in self.phases if phase.name == name), PhaseSettings())
+        )
         return structs.replace(
-            own,
+            settings,
             name=name,
-            properties=self.properties if own.properties is None else own.properties,
-            threads=self.threads if own.threads is None else own.threads,
+            properties=self.properties if settings.properties is None else settings.properties,
+            threads=self.threads if settings.threads is None else settings.threads,
             # A load has no warm-up: all its records count.
-            warmup=0.0 if name == LOAD else self.warmup if own.warmup is None else own.warmup,
-            duration=self.duration if own.duration is None else own.duration,
+            warmup=0.0 if name == LOAD else self.warmup if settings.warmup is None else settings.warmup,
+            duration=self.duration if settings.duration is None else settings.duration,
         )
 
 

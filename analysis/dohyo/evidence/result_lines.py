@@ -117,7 +117,7 @@ class ResultLog:
     @property
     def counted(self) -> int:
         """Returns the number of attempted operations, summed over the operation types."""
-        return calls({name: of.operations or 0 for name, of in self.operations.items()})
+        return calls({name: counts.operations or 0 for name, counts in self.operations.items()})
 
     @property
     def is_whole(self) -> bool:
@@ -177,10 +177,10 @@ class ResultReader(Generic[Log]):
         self._end(self._line if not self._line.endswith("\n") else "")
         if self._is_damaged and not self._log.is_empty:
             self._log.cut = self._log.cut or "the file is damaged"
-        found = [log for log in self._logs if not log.is_empty]
-        for log in found:
+        logs = [log for log in self._logs if not log.is_empty]
+        for log in logs:
             self._check(log)
-        return found
+        return logs
 
     def _end(self, half: str) -> None:
         """Reports a last line that does not end with a newline, because a number in it may be cut off."""
@@ -191,12 +191,12 @@ class ResultReader(Generic[Log]):
         self._log.cut = self._log.cut or why
         self._complain(why)
 
-    def _complain(self, what: str) -> None:
-        self._warn(f"{self._path}:{self._number}: {what}")
+    def _complain(self, problem: str) -> None:
+        self._warn(f"{self._path}:{self._number}: {problem}")
 
-    def _doubt(self, what: str) -> None:
-        self._log.doubts.append(f"{self._path.name}:{self._number}: {what}")
-        self._complain(what)
+    def _doubt(self, problem: str) -> None:
+        self._log.doubts.append(f"{self._path.name}:{self._number}: {problem}")
+        self._complain(problem)
 
     def _next_log(self) -> None:
         if not self._log.is_empty:
@@ -253,11 +253,11 @@ class ResultReader(Generic[Log]):
     def _operation(self, name: str, measurement: str, value: str) -> None:
         if _BUCKET.fullmatch(measurement):
             return
-        known = Operation()
-        _fill(known, measurement, value)
-        if known == Operation():
+        parsed = Operation()
+        _fill(parsed, measurement, value)
+        if parsed == Operation():
             return  # a measurement that Dohyo does not use
-        if _contradicts(self._log.operations.get(name, known), known):
+        if _contradicts(self._log.operations.get(name, parsed), parsed):
             if not self._log.is_whole:
                 self._doubt(f"[{name}], {measurement} appears before with another value: lines of two runs are mixed")
                 return
@@ -275,16 +275,16 @@ class ResultReader(Generic[Log]):
             why = "no [OVERALL] run time and throughput"
         elif not log.is_whole and all(is_known(name) for name in log.operations):
             why = f"result lines for {log.counted:,} of {log.overall_operations:,} operations"
-        for name, of in log.operations.items():
+        for name, counts in log.operations.items():
             if not is_call(name) or "-" in name:
                 continue  # READ-MODIFY-WRITE, READ-FAILED, Intended-READ… may have no return codes
             # There is a return code for each record, so each operation has at least one, whether or not it succeeded.
-            outcomes = [each for each in log.operations if each == name or each.startswith(f"{name}-")]
-            attempted = sum(log.operations[each].operations or 0 for each in outcomes if READ_MODIFY_WRITE not in each)
-            codes = sum(of.returns.values())
+            outcomes = [kind for kind in log.operations if kind == name or kind.startswith(f"{name}-")]
+            attempted = sum(log.operations[kind].operations or 0 for kind in outcomes if READ_MODIFY_WRITE not in kind)
+            codes = sum(counts.returns.values())
             if codes < attempted:
                 why = why or f"return codes for {codes:,} of {attempted:,} operations of {name}"
-                of.returns.clear()
+                counts.returns.clear()
         self._incomplete(log, why or _breaks_off(log.operations))
         if log.cut and log.operations:
             # Some return codes of the last operation type may be missing, such as those of errors.
@@ -297,25 +297,29 @@ class ResultReader(Generic[Log]):
 
     def _check_values(self, log: Log) -> None:
         """Reports numbers that contradict each other."""
-        found = []
+        problems = []
         if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
-            found.append(
+            problems.append(
                 f"[OVERALL] states {log.overall_operations:,} operations, but the types {log.counted:,}: {OVERFLOW}"
             )
-        for name, of in log.operations.items():
-            if of.mean_us is not None and of.max_us is not None and of.mean_us > of.max_us + _BUCKET_US:
-                found.append(f"{name}: the mean, {of.mean_us:,.0f} µs, is above the maximum, {of.max_us:,.0f} µs")
-            at = sorted(of.percentiles_us.items())
-            if any(low[1] > high[1] for low, high in pairwise(at)):
-                found.append(f"{name}: a higher percentile is below a lower one")
-            if at and of.max_us is not None and at[-1][1] > of.max_us + _BUCKET_US:
-                found.append(f"{name}: percentile {at[-1][0]:g}, {at[-1][1]:,.0f} µs, is above the maximum")
-        for what in found:
-            self._contradict(log, what)
+        for name, counts in log.operations.items():
+            if counts.mean_us is not None and counts.max_us is not None and counts.mean_us > counts.max_us + _BUCKET_US:
+                problems.append(
+                    f"{name}: the mean, {counts.mean_us:,.0f} µs, is above the maximum, {counts.max_us:,.0f} µs"
+                )
+            percentiles = sorted(counts.percentiles_us.items())
+            if any(low[1] > high[1] for low, high in pairwise(percentiles)):
+                problems.append(f"{name}: a higher percentile is below a lower one")
+            if percentiles and counts.max_us is not None and percentiles[-1][1] > counts.max_us + _BUCKET_US:
+                problems.append(
+                    f"{name}: percentile {percentiles[-1][0]:g}, {percentiles[-1][1]:,.0f} µs, is above the maximum"
+                )
+        for problem in problems:
+            self._contradict(log, problem)
 
-    def _contradict(self, log: Log, what: str) -> None:
-        log.doubts.append(f"{log.path.name}:{log.line}: {what}")
-        self._warn(f"{log.path}:{log.line}: {what}")
+    def _contradict(self, log: Log, problem: str) -> None:
+        log.doubts.append(f"{log.path.name}:{log.line}: {problem}")
+        self._warn(f"{log.path}:{log.line}: {problem}")
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:
@@ -343,27 +347,28 @@ def _fill(into: Operation, measurement: str, value: str) -> None:
 def _leave_out_views(operations: dict[str, Operation]) -> None:
     """Removes types such as READ-COMB, whose suffix is not a status, because they count operations of READ twice."""
     for name in list(operations):
-        of, status = outcome(name) or ("", "FAILED")
-        if status not in _STATUSES and status not in operations.get(of, Operation()).returns:
+        base, status = outcome(name) or ("", "FAILED")
+        if status not in _STATUSES and status not in operations.get(base, Operation()).returns:
             del operations[name]
 
 
 def _breaks_off(operations: dict[str, Operation]) -> str | None:
     """Returns which lines of the last operation type are missing, compared with other types, or None."""
-    *others, last = operations or [""]
-    if not others or not operations[last].operations:
+    *earlier, last = operations or [""]
+    if not earlier or not operations[last].operations:
         return None
     intended = [name for name in operations if name.startswith(INTENDED)]
     for name in operations:
         if intended and not name.startswith(INTENDED) and INTENDED + name not in operations:
             return f"no result lines for {INTENDED}{name}"
-    complete = [operations[name] for name in others if operations[name].operations]
-    of = operations[last]
+    complete = [operations[name] for name in earlier if operations[name].operations]
+    counts = operations[last]
     lost = (
-        any(each.mean_us is not None for each in complete) and of.mean_us is None,
-        any(each.max_us is not None for each in complete) and of.max_us is None,
+        any(peer.mean_us is not None for peer in complete) and counts.mean_us is None,
+        any(peer.max_us is not None for peer in complete) and counts.max_us is None,
         # With measurementtype=histogram, percentiles are missing if too many latencies exceed the last bucket.
-        not of.whole_milliseconds and any(each.percentiles_us.keys() - of.percentiles_us.keys() for each in complete),
+        not counts.whole_milliseconds
+        and any(peer.percentiles_us.keys() - counts.percentiles_us.keys() for peer in complete),
     )
     return f"result lines of {last} are missing" if any(lost) else None
 

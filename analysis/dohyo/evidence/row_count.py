@@ -17,8 +17,8 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     :param reports: host and `client.json` of each client in each run and probe
     :returns: the difference as a sentence; None if there is none, or if the rows were not counted
     """
-    known = [count for count in rows.values() if count is not None]
-    if not known or len(known) < len(rows):
+    counts = [count for count in rows.values() if count is not None]
+    if not counts or len(counts) < len(rows):
         return None
     used: dict[str, int] = {}
     uncertain = passed = 0
@@ -30,13 +30,13 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
         uncertain += report.unacknowledged_inserts or 0
         passed += report.passed_over or 0
     inserted = sum(used.values()) - passed
-    found, most = sum(known), loaded + inserted
+    total, most = sum(counts), loaded + inserted
     least = most - uncertain
-    if least <= found and (found <= most or silent):
+    if least <= total and (total <= most or silent):
         return None
     tables = ", ".join(f"{table} has {count:,} rows" for table, count in rows.items())
     expected = f"{least:,} to {most:,}" if uncertain else f"{most:,}"
     inserts = f"{loaded:,} loaded, {inserted:,} inserted by the runs"
     unsure = f", {uncertain:,} of these not acknowledged" if uncertain else ""
-    what = f"{least - found:,} rows are missing" if found < least else f"there are {found - most:,} rows too many"
-    return f"{what} after the runs: {tables}, expected {expected} ({inserts}{unsure})"
+    gap = f"{least - total:,} rows are missing" if total < least else f"there are {total - most:,} rows too many"
+    return f"{gap} after the runs: {tables}, expected {expected} ({inserts}{unsure})"

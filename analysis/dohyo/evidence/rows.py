@@ -70,13 +70,13 @@ def merge(parts: Sequence[Operation]) -> Operation:
         return structs.replace(parts[0])
     operations = total([part.operations for part in parts])
     weights = [(part.operations, part.mean_us) for part in parts]
-    known = [(count, mean) for count, mean in weights if count and mean is not None]
+    weighted = [(count, mean) for count, mean in weights if count and mean is not None]
     maxima = [part.max_us for part in parts if part.max_us is not None]
     return Operation(
         operations=operations,
         records=total([part.records for part in parts]),
-        mean_us=sum(count * mean for count, mean in known) / operations
-        if operations and sum(count for count, _ in known) == operations
+        mean_us=sum(count * mean for count, mean in weighted) / operations
+        if operations and sum(count for count, _ in weighted) == operations
         else None,
         max_us=max(maxima) if len(maxima) == len(parts) else None,
         returns=_added(part.returns for part in parts) if all(part.returns for part in parts) else {},
@@ -103,12 +103,12 @@ def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *,
     result = [_overall(phase, runs)]
     for name in names:
         per_run = [run.by_operation.get(name) for run in runs]
-        known = [operation for operation in per_run if operation is not None]
-        merged = merge(known) if known else Operation(operations=latencies[name].count)
+        operations = [operation for operation in per_run if operation is not None]
+        merged = merge(operations) if operations else Operation(operations=latencies[name].count)
         errors, not_found = _failures(merged.returns)
         # If a repeat has no result lines for an operation type, it had no such operations.
-        ops = _rates([0 if each is None else each.operations for each in per_run], runs)
-        records = _rates([0 if each is None else records_of(name, each) for each in per_run], runs)
+        ops = _rates([0 if operation is None else operation.operations for operation in per_run], runs)
+        records = _rates([0 if operation is None else records_of(name, operation) for operation in per_run], runs)
         row = replace(
             _with_latency(Row(phase, name, len(runs)), merged, latencies.get(name)),
             operations=merged.operations,
@@ -116,7 +116,7 @@ def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *,
             errors=errors,
             not_found=not_found,
         )
-        result.append(_of_runs(row, runs, ops, records) if known else row)
+        result.append(_of_runs(row, runs, ops, records) if operations else row)
     return [replace(row, discarded=discarded) for row in result]
 
 
@@ -140,7 +140,7 @@ def _overall(phase: str, runs: Sequence[Run]) -> Row:
 
 def sampled(
     row: Row,
-    by: Samples,
+    sample_kind: Samples,
     ops: Sequence[float],
     records: Sequence[float],
     p99_ms: Sequence[float] = (),
@@ -154,7 +154,7 @@ def sampled(
     :param p50_ms: p50 of each sample; empty if one of them is not known
     """
     several = len(ops) > 1
-    p50_ms, p99_ms = (each if several and len(each) == len(ops) else [] for each in (p50_ms, p99_ms))
+    p50_ms, p99_ms = (samples if several and len(samples) == len(ops) else [] for samples in (p50_ms, p99_ms))
     (ops_low, ops_high), (records_low, records_high) = (
         interval(rates, row.confidence, 1 + row.resolution) for rates in (ops, records)
     )
@@ -169,7 +169,7 @@ def sampled(
         records_per_second_stddev=stdev(records) if len(records) > 1 else None,
         records_per_second_low=records_low,
         records_per_second_high=records_high,
-        sampled=by if several else None,
+        sampled=sample_kind if several else None,
         ops_per_second_samples=list(ops) if several else [],
         records_per_second_samples=list(records) if len(records) > 1 else [],
         p50_ms_samples=list(p50_ms),
@@ -191,7 +191,7 @@ def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
         is_one = is_call(row.operation) and not row.operation.startswith(READ_MODIFY_WRITE)
         if (row.phase, row.discarded) == (overall.phase, overall.discarded) and is_one and is_not_found(row.operation):
             found_nothing = [row.ops_per_second or 0.0, *row.ops_per_second_samples]
-            rates = [max(0.0, rate - each) for rate, each in zip(rates, found_nothing, strict=False)]
+            rates = [max(0.0, rate - empty_rate) for rate, empty_rate in zip(rates, found_nothing, strict=False)]
     return rates
 
 
@@ -215,7 +215,7 @@ def interval(
 def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:
     """Adds the rates and percentiles of a row's runs, with their intervals, to the row."""
     p50_ms, p99_ms = (
-        [of[row.operation] for run in runs if row.operation in (of := run.percentiles_ms.get(name, {}))]
+        [by_type[row.operation] for run in runs if row.operation in (by_type := run.percentiles_ms.get(name, {}))]
         for name in ("p50_ms", "p99_ms")
     )
     counts = [operation.operations for run in runs if (operation := run.by_operation.get(row.operation))]
@@ -228,22 +228,24 @@ def counted(row: Row, operations: Sequence[int | None]) -> Row:
 
     :param operations: number of operations in each round or run
     """
-    fewest = min((each for each in operations if each), default=None)
+    fewest = min((count for count in operations if count), default=None)
     return replace(row, resolution=max(row.resolution, 1 / fewest)) if fewest else row
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
-    known = {name: each for name, each in PERCENTILES.items() if is_known(each, stated.operations or 0)}
-    at: Mapping[float, float | None]
+    percentiles = {
+        name: percentile for name, percentile in PERCENTILES.items() if is_known(percentile, stated.operations or 0)
+    }
+    values_ms: Mapping[float, float | None]
     if merged is not None and merged.count and merged.count == stated.operations:
         row = replace(row, mean_ms=merged.mean_ms, max_ms=merged.max_ms, latency_source="histograms")
-        at = merged.percentiles_ms(list(known.values()))
+        values_ms = merged.percentiles_ms(list(percentiles.values()))
     else:
         row = replace(row, mean_ms=_ms(stated.mean_us), max_ms=_ms(stated.max_us))
         if stated.percentiles_us or stated.mean_us is not None:
             row = replace(row, latency_source="log")
-        at = {each: _ms(stated.percentiles_us.get(each)) for each in known.values()}
-    numbers: dict[str, Any] = {name: at.get(each) for name, each in known.items()}
+        values_ms = {percentile: _ms(stated.percentiles_us.get(percentile)) for percentile in percentiles.values()}
+    numbers: dict[str, Any] = {name: values_ms.get(percentile) for name, percentile in percentiles.items()}
     return replace(row, **numbers)
 
 

@@ -58,7 +58,7 @@ class Keys:
     def __init__(self, patterns: Any) -> None:
         """:param patterns: a string or a list of strings; ValueError is raised for anything else"""
         listed = patterns if isinstance(patterns, list) else [patterns]
-        if not listed or not all(isinstance(each, str) for each in listed):
+        if not listed or not all(isinstance(pattern, str) for pattern in listed):
             raise ValueError("must be a pattern of keys, or a list of patterns")
         self._whole = frozenset(pattern for pattern in listed if "*" not in pattern)
         self._parted = [pattern.split("*") for pattern in listed if "*" in pattern]
@@ -68,20 +68,20 @@ class Keys:
         if not self._parted:
             return [value for key, value in pairs if key in self._whole]
         return [
-            value for key, value in pairs if key in self._whole or any(_matches(key, each) for each in self._parted)
+            value for key, value in pairs if key in self._whole or any(_matches(key, parts) for parts in self._parted)
         ]
 
 
 def _matches(key: str, parts: Sequence[str]) -> bool:
     first, *between, last = parts
-    at, end = len(first), len(key) - len(last)
+    position, end = len(first), len(key) - len(last)
     if not (key.startswith(first) and key.endswith(last)):
         return False
     for part in between:
-        at = key.find(part, at, end) + len(part)
-        if at < len(part):
+        position = key.find(part, position, end) + len(part)
+        if position < len(part):
             return False
-    return at <= end
+    return position <= end
 
 
 class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,10 +100,10 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
 
     def find(self, pairs: Sequence[tuple[str, float]]) -> Values:
         """Selects the figure's values from the keys and values of its file."""
-        found = Values(*(keys.values(pairs) if keys else [] for keys in (self.keys, self.less, self.per)))
-        if self.absent is not None and not found.keys:
-            found.keys.append(self.absent)
-        return found
+        values = Values(*(keys.values(pairs) if keys else [] for keys in (self.keys, self.less, self.per)))
+        if self.absent is not None and not values.keys:
+            values.keys.append(self.absent)
+        return values
 
     def of_run(self, before: Values | None, after: Values) -> Values:
         """Returns the values of a run: the growth of a counter in the run, otherwise the values after the run.
@@ -125,9 +125,9 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         """Returns the mean of the figure over several runs, each given by the values of its hosts. A ratio is computed
         from the sums over all runs; a maximum is the largest value of all runs.
         """
-        found = self.value([host for hosts in runs for host in hosts])
+        value = self.value([host for hosts in runs for host in hosts])
         together = self.take or self.per is not None
-        return found if found is None or together or not runs else found / len(runs)
+        return value if value is None or together or not runs else value / len(runs)
 
     def value(self, hosts: Sequence[Values]) -> float | None:
         """Returns the figure for all the hosts together, or None if a part is not known or the divisor is 0."""
@@ -205,15 +205,15 @@ def _json_pairs(content: Any, path: str) -> Iterator[tuple[str, float]]:
 
 def _text_pairs(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
-        words = line.split("\t")
+        fields = line.split("\t")
         if line.startswith("#"):
             continue
         if _NAMED.match(line):
-            for word in words:
+            for word in fields:
                 key, _, value = word.partition("=")
                 yield key, value
-        elif len(words) == 2:
-            yield words[0], words[1]
+        elif len(fields) == 2:
+            yield fields[0], fields[1]
         else:
             key, _, value = line.rpartition(" ")
             yield key, value

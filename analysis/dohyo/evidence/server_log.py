@@ -62,14 +62,14 @@ Begun = dict[_Key, list[str]]
 class Work:
     """One compaction, one flush, or other work that a log reports.
 
-    :ivar at: start in seconds since 1970, on the clock of the host
+    :ivar begin: start in seconds since 1970, on the clock of the host
     :ivar end: end in seconds since 1970, on the clock of the host
     :ivar bytes: bytes written; None if the log does not report them
     :ivar amount: amount in another unit; None if the log does not report it
     """
 
     kind: str
-    at: float
+    begin: float
     end: float
     bytes: float | None
     amount: float | None = None
@@ -118,7 +118,7 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def is_timed(self) -> bool:
         """Returns whether the patterns give the start of each work."""
-        keyed = self.begin is not None and all("key" in _regex(each).groupindex for each in (self.begin, self.end))
+        keyed = self.begin is not None and all("key" in _regex(text).groupindex for text in (self.begin, self.end))
         return keyed or self.states_duration
 
 
@@ -126,15 +126,15 @@ def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
     """Reads the patterns of a trial's log.yml or healing.yml; {} if it is missing. Warns if it is damaged."""
     kinds: Any = dict[Kind, Lines] if path.name == LOG else dict[str, Lines]
     try:
-        found: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
-        for kind, lines in found.items():
+        lines_by_kind: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
+        for kind, lines in lines_by_kind.items():
             _check(kind, lines)
             if path.name == LOG and not lines.is_timed:
                 raise BadInputError(f"{kind}: end needs a group ms, or begin and end need a group key")
     except (msgspec.ValidationError, BadInputError) as error:
         warn(f"{path}: {error}")
         return {}
-    return found
+    return lines_by_kind
 
 
 def _check(kind: str, lines: Lines) -> None:
@@ -161,14 +161,14 @@ def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
     """Returns the logs of each process in a folder `server/HOST`, the oldest first. If a process was restarted, its
     earlier logs are LOG.1, LOG.2, …
     """
-    found: dict[str, dict[float, Path]] = {}
+    logs: dict[str, dict[float, Path]] = {}
     names = {name for lines in kinds for name in lines.names}
     for path in {path for name in names for end in ("", ".[0-9]*") for path in host.glob(name + end)}:
         if path.is_file():
             number = path.suffix[1:]
             base, age = (path.stem, float(number)) if number.isdecimal() else (path.name, math.inf)
-            found.setdefault(base, {})[age] = path
-    return [[found[base][age] for age in sorted(found[base])] for base in sorted(found)]
+            logs.setdefault(base, {})[age] = path
+    return [[logs[base][age] for age in sorted(logs[base])] for base in sorted(logs)]
 
 
 def read(path: Path, kinds: Mapping[str, Lines], warn: Warn, begun: Begun | None = None) -> ServerLog | None:
@@ -180,7 +180,8 @@ def read(path: Path, kinds: Mapping[str, Lines], warn: Warn, begun: Begun | None
     begun = {} if begun is None else begun
     work: list[Work] = []
     patterns = [
-        (kind, of.begins, None if of.begin is None else _regex(of.begin), _regex(of.end)) for kind, of in kinds.items()
+        (kind, spec.begins, None if spec.begin is None else _regex(spec.begin), _regex(spec.end))
+        for kind, spec in kinds.items()
     ]
     for _, line in lines(path, warn):
         stamp = _STAMP.match(line)
@@ -189,16 +190,18 @@ def read(path: Path, kinds: Mapping[str, Lines], warn: Warn, begun: Begun | None
         first, last = first or stamp[1], stamp[1]
         for kind, begins, begin, end in patterns:
             if begin and (match := begin.search(line, stamp.end())):
-                of = begun.setdefault(_key(kind, match), [])
+                stamps = begun.setdefault(_key(kind, match), [])
                 if begins == "last":
-                    of.clear()
-                if begins != "first" or not of:
-                    of.append(stamp[1])
+                    stamps.clear()
+                if begins != "first" or not stamps:
+                    stamps.append(stamp[1])
             elif match := end.search(line, stamp.end()):
                 work += _works(kind, match, begun if begin else None, stamp[1])
     since, until = _seconds(first), _seconds(last)
-    left = [(kind, at) for (kind, _), of in begun.items() for each in of if (at := _seconds(each)) is not None]
-    return None if since is None or until is None else ServerLog(since, until, work, left)
+    unfinished = [
+        (kind, time) for (kind, _), texts in begun.items() for text in texts if (time := _seconds(text)) is not None
+    ]
+    return None if since is None or until is None else ServerLog(since, until, work, unfinished)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
@@ -226,7 +229,7 @@ def _works(kind: str, match: re.Match[str], begun: Begun | None, stamp: str) -> 
         digits = re.sub(r"\D", "", groups["ms"])
         begins = [end - int(digits) / 1000 if end is not None and digits else None]
     else:
-        begins = [end] if begun is None else [_seconds(each) for each in begun.pop(_key(kind, match), [])]
+        begins = [end] if begun is None else [_seconds(begin_stamp) for begin_stamp in begun.pop(_key(kind, match), [])]
     size, amount = _bytes(groups.get("size")), number(groups.get("amount"))
     # Leave out work that seems to end before it starts: the clock was set back.
     return [
@@ -256,9 +259,9 @@ def _seconds(stamp: str | None) -> float | None:
         return None
     try:
         if stamp.endswith("GMT"):
-            at = datetime.strptime(stamp, "%b %d %Y %H:%M:%S GMT")
+            time = datetime.strptime(stamp, "%b %d %Y %H:%M:%S GMT")
         else:
-            at = datetime.fromisoformat(stamp.replace(",", ".").replace("  ", " 0"))
+            time = datetime.fromisoformat(stamp.replace(",", ".").replace("  ", " 0"))
     except ValueError:
         return None
-    return at.replace(tzinfo=UTC).timestamp()
+    return time.replace(tzinfo=UTC).timestamp()

@@ -202,7 +202,7 @@ class Servers:
         hosts = [
             host
             for host in self._values
-            if self._pauses[host] or self._work.get(host) or any(each.keys for each in self._values[host].values())
+            if self._pauses[host] or self._work.get(host) or any(values.keys for values in self._values[host].values())
         ]
         groups = [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else [])
         return [
@@ -221,10 +221,10 @@ class Servers:
         for host, of_host in self._pauses.items():
             for (process, (phase, run)), pauses in of_host.items():
                 for pause in pauses:
-                    yield Span(phase, run, host, process, GC_PAUSE, pause.at, pause.end, None)
+                    yield Span(phase, run, host, process, GC_PAUSE, pause.begin, pause.end, None)
             for (phase, run), works in self._work.get(host, {}).items():
                 for work in works:
-                    yield Span(phase, run, host, None, work.kind, work.at, work.end, work.bytes)
+                    yield Span(phase, run, host, None, work.kind, work.begin, work.end, work.bytes)
 
     def pending_compactions(self, step: str) -> dict[str, float]:
         """Returns each host's number of pending compactions after a step, or {} for systems without this figure."""
@@ -232,17 +232,17 @@ class Servers:
         if figure is None:
             return {}
         of_hosts = {host: of_steps[step] for host, of_steps in self._of_steps.items() if step in of_steps}
-        found = {host: figure.value([values[figure.name]]) for host, values in of_hosts.items()}
-        return {host: value for host, value in found.items() if value is not None}
+        pending = {host: figure.value([values[figure.name]]) for host, values in of_hosts.items()}
+        return {host: value for host, value in pending.items() if value is not None}
 
     def notes(self) -> list[str]:
         """Returns a sentence for each figure with a `note`. It names the hosts on which the figure is not 0."""
-        found: list[str] = []
+        sentences: list[str] = []
         for name, figure in self._figures.items():
             if figure.note:
                 values = {host: figure.value([of_host[name]]) for host, of_host in self._values.items()}
-                found += _told(figure, {host: value for host, value in values.items() if value})
-        return found
+                sentences += _told(figure, {host: value for host, value in values.items() if value})
+        return sentences
 
     def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
         """Returns events for those pauses of a run that must have delayed operations.
@@ -250,28 +250,28 @@ class Servers:
         :param p99_ms: p99 of the clients' slowest operation type; a single event reports all longer pauses
         :param timeout_ms: time after which an operation counts as failed; each longer pause becomes a separate event
         """
-        found: list[tuple[Pause, str, str | None]] = [
+        paused: list[tuple[Pause, str, str | None]] = [
             (pause, host, process)
             for host, of_host in self._pauses.items()
             for (process, key), pauses in of_host.items()
             for pause in pauses
             if key == (phase, run)
         ]
-        found.sort(key=lambda each: -each[0].ms)
-        failing = [each for each in found if timeout_ms is not None and each[0].ms > timeout_ms]
+        paused.sort(key=lambda entry: -entry[0].ms)
+        failing = [entry for entry in paused if timeout_ms is not None and entry[0].ms > timeout_ms]
         events = []
         limit = named("ms", timeout_ms)
         for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
-            what = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
+            text = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
             until = pause.end if pause.ms >= 1000 else None  # shorter than a second: an instant
-            events.append(Event(run, pause.at, until, what, host, phase))
-        if p99_ms is not None and not failing and (above := [each for each in found if each[0].ms > p99_ms]):
+            events.append(Event(run, pause.begin, until, text, host, phase))
+        if p99_ms is not None and not failing and (above := [entry for entry in paused if entry[0].ms > p99_ms]):
             pause, host, process = above[0]
             hosts = len({host for _, host, _ in above})
-            others = f", the longest of {len(above):,}" if len(above) > 1 else ""
+            more = f", the longest of {len(above):,}" if len(above) > 1 else ""
             where = f" on {hosts} hosts" if hosts > 1 else ""
-            what = f"{_which(process)} of {named('ms', pause.ms)}{others}{where} above the p99 of {named('ms', p99_ms)}"
-            events.append(Event(run, pause.at, None, what, host, phase))
+            text = f"{_which(process)} of {named('ms', pause.ms)}{more}{where} above the p99 of {named('ms', p99_ms)}"
+            events.append(Event(run, pause.begin, None, text, host, phase))
         return events
 
     def _read(self, host: Path, warn: Warn) -> tuple[dict[str, Values], dict[str, dict[str, Values]]]:
@@ -286,26 +286,29 @@ class Servers:
             if host.name in step.restarted:
                 before = dict.fromkeys(self._figures)
             after = self._kept(stats / step.name, warn)
-            known = {name: values for name, values in after.items() if values is not None}
+            available = {name: values for name, values in after.items() if values is not None}
             of_steps[step.name] = {
-                name: figure.of_run(before[name], known[name]) if name in known else Values()
+                name: figure.of_run(before[name], available[name]) if name in available else Values()
                 for name, figure in self._figures.items()
             }
             before = after
-            last |= known
-        return {name: each or Values() for name, each in last.items()}, of_steps
+            last |= available
+        return {name: values or Values() for name, values in last.items()}, of_steps
 
     def _kept(self, folder: Path, warn: Warn) -> dict[str, Values | None]:
         """Reads each figure's values from a folder of statistics. They are None if the file is missing or broken."""
         files = {
             name: [pair for path in sorted(folder.glob(name)) for pair in pairs(path, warn)]
-            for name in sorted({each.file for each in self._figures.values()})
+            for name in sorted({figure.file for figure in self._figures.values()})
         }
-        return {name: each.find(files[each.file]) if files[each.file] else None for name, each in self._figures.items()}
+        return {
+            name: figure.find(files[figure.file]) if files[figure.file] else None
+            for name, figure in self._figures.items()
+        }
 
     def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:
         """Returns the figures of each phase whose statistics were stored."""
-        found = []
+        phases = []
         for phase in dict.fromkeys(step.phase for step in self._steps if step.counts):
             steps = [step.name for step in self._steps if step.counts and step.phase == phase]
             figures = {
@@ -313,8 +316,8 @@ class Servers:
                 for name, figure in self._figures.items()
             }
             if any(value is not None for value in figures.values()):
-                found.append(PhaseFigures(phase, len(steps), figures))
-        return found
+                phases.append(PhaseFigures(phase, len(steps), figures))
+        return phases
 
     def _of(self, hosts: Sequence[str]) -> dict[str, float | None]:
         return {
@@ -327,14 +330,14 @@ class Servers:
             for window in self._windows:
                 key = (process, window.key)
                 if jvms := [self._pauses[host][key] for host in hosts if key in self._pauses[host]]:
-                    found = sorted((pause for jvm in jvms for pause in jvm), key=lambda pause: pause.ms)
-                    result.append(_summed(process, window, found, len(jvms)))
+                    pauses = sorted((pause for jvm in jvms for pause in jvm), key=lambda pause: pause.ms)
+                    result.append(_summed(process, window, pauses, len(jvms)))
         return result
 
     def _background(self, hosts: Sequence[str]) -> Iterator[Background]:
         """Yields the background work on one host, or on all hosts if the logs of each of them cover the run."""
         logs = [self._work[host] for host in (hosts if len(hosts) == 1 else self._work) if host in self._work]
-        for kind in [each for each in PLURALS if each in self._lines] if logs else ():
+        for kind in [name for name in PLURALS if name in self._lines] if logs else ():
             for window in self._windows:
                 if all(window.key in log for log in logs):
                     of_hosts = [[work for work in log[window.key] if work.kind == kind] for log in logs]
@@ -358,7 +361,7 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
                         warn(f"{paths[0]}: the log begins after the start of {window}; its rotation may be the cause")
                     continue
                 result[process, window.key] = [
-                    Pause(pause.at - agreed, pause.ms) for pause in pauses if pause.end > begin and pause.at < end
+                    Pause(pause.begin - agreed, pause.ms) for pause in pauses if pause.end > begin and pause.begin < end
                 ]
     return result
 
@@ -371,23 +374,23 @@ def _work_in_windows(
     :param processes: the logs of each process; a process that was restarted has several
     """
     logs = [[log for path in paths if (log := server_log.read(path, kinds, warn))] for paths in processes]
-    told: set[Path] = set()
+    warned: set[Path] = set()
     result: dict[_Key, list[Work]] = {}
     for window in windows:
         begin, end, agreed = window.on_host(host)
-        covering = [_covering(each, begin, end, dies=host in window.ill) for each in logs]
-        short = [paths[-1] for paths, found in zip(processes, covering, strict=True) if not found]
+        covering = [_covering(process_logs, begin, end, dies=host in window.ill) for process_logs in logs]
+        short = [paths[-1] for paths, log in zip(processes, covering, strict=True) if not log]
         for path in short:
-            if path not in told and host not in window.ill:
-                told.add(path)
-                words = " and ".join(PLURALS[kind] for kind in PLURALS if kind in kinds)
-                warn(f"{path}: the log does not cover {window}, so its {words} are not known")
+            if path not in warned and host not in window.ill:
+                warned.add(path)
+                names = " and ".join(PLURALS[kind] for kind in PLURALS if kind in kinds)
+                warn(f"{path}: the log does not cover {window}, so its {names} are not known")
         if not short:
             result[window.key] = [
-                Work(work.kind, work.at - agreed, work.end - agreed, work.bytes)
+                Work(work.kind, work.begin - agreed, work.end - agreed, work.bytes)
                 for log in filter(None, covering)
                 for work in log.work
-                if work.end > begin and work.at < end
+                if work.end > begin and work.begin < end
             ]
     return result
 
@@ -408,9 +411,9 @@ def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool
 
 def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Work]]) -> Background:
     since, until = window.begin - window.agreed, window.end - window.agreed
-    inside = [[(max(work.at, since), min(work.end, until)) for work in of_host] for of_host in of_hosts]
+    inside = [[(max(work.begin, since), min(work.end, until)) for work in of_host] for of_host in of_hosts]
     works = [work for of_host in of_hosts for work in of_host]
-    longest = max(works, key=lambda work: work.end - work.at, default=None)
+    longest = max(works, key=lambda work: work.end - work.begin, default=None)
     written = [work.bytes for work in works if work.bytes is not None]
     return Background(
         kind=kind,
@@ -418,8 +421,8 @@ def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Work]]) -
         run=window.run,
         count=len(works),
         total_seconds=sum(end - begin for spans in inside for begin, end in spans),
-        longest_seconds=longest.end - longest.at if longest else None,
-        longest_at=longest.at if longest else None,
+        longest_seconds=longest.end - longest.begin if longest else None,
+        longest_at=longest.begin if longest else None,
         bytes=sum(written) if len(written) == len(works) else None,
         share=sum(server_log.covered(spans) for spans in inside) / (until - since) / len(inside),
     )
@@ -438,7 +441,7 @@ def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: 
         count=len(pauses),
         total_ms=total,
         longest_ms=longest.ms if longest else None,
-        longest_at=longest.at if longest else None,
+        longest_at=longest.begin if longest else None,
         p99_ms=p99,
         share=total / 1000 / (window.end - window.begin) / jvms,
     )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from dohyo.evidence.events import Seconds
 from dohyo.evidence.hdr_log import Interval
+from dohyo.evidence.latency_slots import MOST_SLOTS, OverTime
 from dohyo.evidence.load_curve import Inserted
-from dohyo.evidence.over_time import MOST_SLOTS, OverTime
 
 
 class Timeline:

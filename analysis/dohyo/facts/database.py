@@ -42,11 +42,11 @@ def write(experiments: Sequence[Path], path: Path) -> list[tuple[ExperimentFacts
                 f"pragma user_version = {_VERSION}; {schema.statements()} begin;"
             )
             loader = Loader(connection)
-            found = [loader.add(experiment) for experiment in experiments]
+            results = [loader.add(experiment) for experiment in experiments]
             connection.execute("commit")
     except sqlite3.Error as error:  # such as a full disk
         raise OSError(errno.EIO, str(error), str(path)) from error
-    return found
+    return results
 
 
 def check(path: Path) -> None:
@@ -59,18 +59,18 @@ def check(path: Path) -> None:
         if beside.exists() and beside.stat().st_size:
             raise BadInputError(f"{path} is open in another program, or was not closed; close it, or remove {beside}")
     if path.is_file() and not path.is_symlink() and (names := _others(path)):
-        what = f"{path} has tables or views that dohyo did not write: {', '.join(names)}"
-        raise BadInputError(f"{what}; name another file with --out FILE")
+        problem = f"{path} has tables or views that dohyo did not write: {', '.join(names)}"
+        raise BadInputError(f"{problem}; name another file with --out FILE")
 
 
 def _others(path: Path) -> list[str]:
     """Returns the tables and views that the schema does not define, or [] if the file cannot be read."""
-    ours = re.findall(r"^create (?:table|view) (\w+)", schema.statements(), re.MULTILINE)
+    defined = re.findall(r"^create (?:table|view) (\w+)", schema.statements(), re.MULTILINE)
     # With immutable=1 SQLite creates no files beside the database. It is safe, because no program has the file open.
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as before:
         try:
-            found = before.execute("select name from sqlite_schema where type in ('table', 'view') order by name")
-            return [name for (name,) in found if name not in ours and not name.startswith("sqlite_")]
+            rows = before.execute("select name from sqlite_schema where type in ('table', 'view') order by name")
+            return [name for (name,) in rows if name not in defined and not name.startswith("sqlite_")]
         except sqlite3.DatabaseError:
             return []
 
@@ -128,5 +128,5 @@ class _Mean(_Sum):
 class _Percentile(_Sum):
     def finalize(self) -> float | None:
         """Returns the percentile in ms, or None if fewer than 10 operations exceed it (unless it is the maximum)."""
-        known = self.percentile == 100 or is_known(self.percentile, self.latencies.count)
-        return self.latencies.percentiles_ms([self.percentile]).get(self.percentile) if known else None
+        has_value = self.percentile == 100 or is_known(self.percentile, self.latencies.count)
+        return self.latencies.percentiles_ms([self.percentile]).get(self.percentile) if has_value else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
-from dohyo.evidence.conducted import Client
+from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.host_metrics import SERIES
 from dohyo.evidence.records import ClientReport, ExperimentFacts
@@ -60,13 +60,13 @@ class Loader:
                 self._trials[trial.name] = self._trial(trial)
         merged = {trial.name: self._trial(trial, of_rounds=True) for trial in summary.merged}
         compared = merged or self._trials
-        self._checks(None, None, [("evidence", "warning", each) for each in summary.warnings])
-        self._checks(None, None, [("note", "note", each) for each in summary.notes])
+        self._checks(None, None, [("evidence", "warning", warning) for warning in summary.warnings])
+        self._checks(None, None, [("note", "note", note) for note in summary.notes])
         for condition, of_trials in summary.unequal.items():
             for name, value in of_trials.items():
                 self._checks(compared[name], None, [("equal conditions", "unequal", condition)], value)
-        for each in summary.published:
-            self._published(each)
+        for publication in summary.published:
+            self._published(publication)
         return facts, summary
 
     def _read(self, trial: Trial, phases: Sequence[Phase]) -> None:
@@ -78,11 +78,11 @@ class Loader:
         self._spans(
             of_trial,
             [
-                *((runs.get(each[:2]), each.kind, each.host, each.process, None, *each[5:]) for each in trial.spans),
+                *((runs.get(span[:2]), span.kind, span.host, span.process, None, *span[5:]) for span in trial.spans),
                 *(
-                    (runs.get((each.phase, each.run)), "event", each.host, None, each.what, each.at, end, None)
-                    for each in trial.events
-                    for end in (each.at if each.until is None else each.until,)
+                    (runs.get((event.phase, event.run)), "event", event.host, None, event.what, event.at, end, None)
+                    for event in trial.events
+                    for end in (event.at if event.until is None else event.until,)
                 ),
             ],
         )
@@ -98,7 +98,7 @@ class Loader:
         conditions: list[tuple[str | None, str, Any]] = [
             (None, name, getattr(trial.conditions, name)) for name in CONDITIONS
         ]
-        conditions += [(phase, *each) for phase, of_phase in trial.by_phase.items() for each in of_phase.items()]
+        conditions += [(phase, *item) for phase, of_phase in trial.by_phase.items() for item in of_phase.items()]
         self._many(
             "condition",
             ("trial", "phase", "name", "value", "unit", "measured"),
@@ -116,14 +116,14 @@ class Loader:
                 self._insert("probe", probe, trial=of_trial)
         if not of_rounds:
             self._checks(of_trial, None, [("status", trial.status, trial.reason)])
-            found = {
+            texts = {
                 "deviation": trial.deviations,
                 "note": trial.notes,
                 "collapse": trial.collapses,
                 "level": trial.level_changes,
                 "warm-up": trial.cold,
             }
-            self._checks(of_trial, None, [(name, "note", each) for name, all_ in found.items() for each in all_])
+            self._checks(of_trial, None, [(name, "note", text) for name, group in texts.items() for text in group])
         return of_trial
 
     def _run(self, trial: int, phase: Phase) -> int:
@@ -138,7 +138,7 @@ class Loader:
             warmup_seconds=phase.warmup,
             measured_seconds=phase.run.seconds,
         )
-        histograms = {name: each.encoded() for name, each in phase.latencies.items()}
+        histograms = {name: merged.encoded() for name, merged in phase.latencies.items()}
         self._operations(run, None, phase.run.by_operation, histograms)
         self._clients(run, phase)
         for host, node in phase.conducted.nodes.items():
@@ -146,11 +146,11 @@ class Loader:
         columns = ("run", "second", "at", "whole", "operation", "succeeded", "not_found", "failed")
         lines = ((run, *line) for line in _seconds(phase))
         self._many("second", (*columns, "p50_ms", "p99_ms", "max_ms", "latency_seconds"), lines)
-        self._checks(trial, run, [("run", "invalid", each) for each in phase.problems])
-        self._spans(trial, ((run, *each) for each in _phases_and_faults(phase)))
+        self._checks(trial, run, [("run", "invalid", problem) for problem in phase.problems])
+        self._spans(trial, ((run, *span) for span in _phases_and_faults(phase)))
         if faulted := phase.under_fault:
             for cost in faulted.faults:
-                begin, end = (None if at is None else phase.warmup + at for at in (cost.at, cost.until))
+                begin, end = (None if second is None else phase.warmup + second for second in (cost.at, cost.until))
                 values = {"begin": begin, "end": end, "worst_p99_second": cost.worst_p99_at}
                 self._insert("fault_cost", cost, faulted, run=run, **values)
         return run
@@ -172,12 +172,14 @@ class Loader:
         columns = ("run", "client", "operation", "operations", "records", "returns", "log_mean_us", "log_max_us")
         lines = []
         for name in dict.fromkeys([*stated, *histograms]):
-            of, latencies, histogram = stated.get(name, Operation()), Latencies(), histograms.get(name)
+            sums, latencies, histogram = stated.get(name, Operation()), Latencies(), histograms.get(name)
             if histogram is not None:
                 latencies.add_encoded(histogram)
-            at = latencies.percentiles_ms([each for each in PERCENTILES.values() if is_known(each, latencies.count)])
-            line = (run, client, name, of.operations, records_of(name, of), of.returns, of.mean_us, of.max_us)
-            figures = (latencies.mean_ms, *map(at.get, PERCENTILES.values()), latencies.max_ms)
+            percentiles = latencies.percentiles_ms(
+                [percentile for percentile in PERCENTILES.values() if is_known(percentile, latencies.count)]
+            )
+            line = (run, client, name, sums.operations, records_of(name, sums), sums.returns, sums.mean_us, sums.max_us)
+            figures = (latencies.mean_ms, *map(percentiles.get, PERCENTILES.values()), latencies.max_ms)
             lines.append((*line, histogram, latencies.count if histogram else None, *figures))
         self._many("operation", (*columns, "histogram", "count", "mean_ms", *PERCENTILES, "max_ms"), lines)
 
@@ -209,7 +211,7 @@ class Loader:
             (
                 (trial, phase, server.host, name, value)
                 for server in source.servers
-                for phase, figures in [(None, server.figures), *((each.phase, each.figures) for each in server.phases)]
+                for phase, figures in [(None, server.figures), *((part.phase, part.figures) for part in server.phases)]
                 for name, value in figures.items()
                 if value is not None
             ),
@@ -217,8 +219,8 @@ class Loader:
         logged = set()
         for server in source.servers:
             if server.host is not None:
-                logged |= {(runs[each.phase, each.run], server.host, GC_PAUSE) for each in server.pauses}
-                logged |= {(runs[each.phase, each.run], server.host, each.kind) for each in server.background}
+                logged |= {(runs[pauses.phase, pauses.run], server.host, GC_PAUSE) for pauses in server.pauses}
+                logged |= {(runs[work.phase, work.run], server.host, work.kind) for work in server.background}
         self._many("logged_work", ("run", "host", "kind"), sorted(logged))
 
     def _spans(self, trial: int, spans: Iterable[Sequence[Any]]) -> None:
@@ -226,10 +228,10 @@ class Loader:
         self._many("span", columns, ((trial, *span) for span in spans))
 
     def _checks(
-        self, trial: int | None, run: int | None, found: Iterable[tuple[str, str, str | None]], value: Any = None
+        self, trial: int | None, run: int | None, checks: Iterable[tuple[str, str, str | None]], value: Any = None
     ) -> None:
         columns = ("experiment", "trial", "run", "value", "name", "verdict", "reason")
-        self._many("run_check", columns, ((self._experiment, trial, run, value, *each) for each in found))
+        self._many("run_check", columns, ((self._experiment, trial, run, value, *check) for check in checks))
 
     def _published(self, publication: Published) -> None:
         columns = ("experiment", "name", "title", "hardware", "versions", "measurement", "system", "point", "operation")
@@ -238,10 +240,10 @@ class Loader:
             (*columns, "per_client", "figure", "value"),
             (
                 (self._experiment, publication.name, publication.title, publication.hardware, publication.versions,
-                 each.of, each.system, each.at, each.operation, each.per_client, name, value)
-                for each in publication.figures
+                 figure.of, figure.system, figure.at, figure.operation, figure.per_client, name, value)
+                for figure in publication.figures
                 for name in (*MEASURED, "seconds", "l1_cache_hit_ratio")
-                if (value := getattr(each, name)) is not None
+                if (value := getattr(figure, name)) is not None
             ),
         )  # fmt: skip
 
@@ -251,9 +253,9 @@ class Loader:
         :param records: objects with fields for the other columns; the first object with a field provides its value
         :param values: value of each column that no record provides
         """
-        others = [name for name in self._columns(table) if name not in values]
-        found = [next(getattr(each, name) for each in records if hasattr(each, name)) for name in others]
-        self._many(table, (*values, *others), [(*values.values(), *found)])
+        names = [name for name in self._columns(table) if name not in values]
+        cells = [next(getattr(record, name) for record in records if hasattr(record, name)) for name in names]
+        self._many(table, (*values, *names), [(*values.values(), *cells)])
         ((number,),) = self._connection.execute("select last_insert_rowid()")
         return int(number)
 
@@ -295,22 +297,22 @@ def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
     for second in sorted({*counts, *idle}):
         when, by_name = (second, warmup + second, second < whole), counts.get(second, {})
         types: dict[str, list[int]] = {}
-        all_: list[dict[str, int]] = [{}, {}, {}]
+        by_outcome: list[dict[str, int]] = [{}, {}, {}]
         for name, count in by_name.items():
-            place = 2 if is_failure(name) else 1 if is_not_found(name) else 0
-            all_[place][name] = count
-            types.setdefault(of[0] if (of := outcome(name)) else name, [0, 0, 0])[place] += count
+            index = 2 if is_failure(name) else 1 if is_not_found(name) else 0
+            by_outcome[index][name] = count
+            types.setdefault(parts[0] if (parts := outcome(name)) else name, [0, 0, 0])[index] += count
         for name, outcomes in types.items():
             yield (*when, name, *outcomes, None, None, None, None)
         slot = slots.get(second // length * length)
         latencies: tuple[float | None, ...] = (None, None, None, None)
         if slot:
             p50, p99, highest = (
-                value if at == _MAXIMUM or is_known(at, slot.operations) else None
-                for at, value in slot.percentiles_ms.items()
+                value if percentile == _MAXIMUM or is_known(percentile, slot.operations) else None
+                for percentile, value in slot.percentiles_ms.items()
             )
             latencies = (p50, p99, highest, slot.seconds)
-        yield (*when, OVERALL, *(max(0, calls(each)) for each in all_), *latencies)
+        yield (*when, OVERALL, *(max(0, calls(numbers)) for numbers in by_outcome), *latencies)
 
 
 def _phases_and_faults(phase: Phase) -> Iterator[tuple[Any, ...]]:

@@ -21,10 +21,10 @@ _KEY = re.compile(r"primary key \((.+)\)")
 def statements() -> str:
     """Returns the SQL statements that create the tables, with columns for the metrics of `dohyo.metrics.Row`."""
     percentiles = [
-        f"{name} real, -- [ms] the {at:g} % point of the histogram; null: fewer than 10 operations beyond it"
-        for name, at in PERCENTILES.items()
+        f"{name} real, -- [ms] the {percentile:g} % point of the histogram; null: fewer than 10 operations beyond it"
+        for name, percentile in PERCENTILES.items()
     ]
-    metrics = [f"{each.name} {_TYPES.get(each.kind, 'text')}," for each in METRICS.values()]
+    metrics = [f"{metric.name} {_TYPES.get(metric.kind, 'text')}," for metric in METRICS.values()]
     text = _FILE.read_text(encoding="utf-8")
     return text.replace("PERCENTILES", "\n    ".join(percentiles)).replace("METRICS", "\n    ".join(metrics))
 
@@ -41,11 +41,11 @@ def _described(name: str, about: str, body: str) -> Iterator[str]:
         if column is None or (name == "row" and column["name"] in METRICS):
             continue
         key = "primary key" if "primary key" in column["more"] else ""
-        to = re.search(r"references (\w+)", column["more"])
-        meaning = [key, f"of [{to[1]}](#{to[1]})" if to else "", column["about"] or ""]
+        target = re.search(r"references (\w+)", column["more"])
+        meaning = [key, f"of [{target[1]}](#{target[1]})" if target else "", column["about"] or ""]
         cells = (f"`{column['name']}`", column["type"], column["unit"] or "", "; ".join(filter(None, meaning)))
         yield " ".join(f"| {cell}".rstrip() for cell in cells) + " |"
-    yield from [""] if not (found := _KEY.search(body)) else ("", f"Primary key: {found[1]}.", "")
+    yield from [""] if not (match := _KEY.search(body)) else ("", f"Primary key: {match[1]}.", "")
 
 
 if __name__ == "__main__":

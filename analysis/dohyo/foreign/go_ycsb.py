@@ -34,14 +34,14 @@ def begins(line: str) -> bool:
 
 def run_property(line: str) -> tuple[str, str] | None:
     """Parses a line with a property of the run. Returns None for other lines."""
-    found = _PROPERTY.match(line)
-    return (found[1], found[2]) if found else None
+    match = _PROPERTY.match(line)
+    return (match[1], match[2]) if match else None
 
 
 def finished_ms(line: str) -> int | None:
     """Parses the run's duration, such as `1m24.17s`, from the line that ends the run. Returns None for other lines."""
-    found = _FINISHED.search(line)
-    parts = _DURATION.fullmatch(found[1]) if found else None
+    match = _FINISHED.search(line)
+    parts = _DURATION.fullmatch(match[1]) if match else None
     if parts is None or not any(parts.groups()):
         return None
     whole = int(parts[1] or 0) * 3_600_000 + int(parts[2] or 0) * 60_000
@@ -50,8 +50,8 @@ def finished_ms(line: str) -> int | None:
 
 def signal(line: str) -> str | None:
     """Parses the name of the signal that ended a run. Returns None for other lines."""
-    found = _SIGNAL.match(line)
-    return found[1] if found else None
+    match = _SIGNAL.match(line)
+    return match[1] if match else None
 
 
 def why_no_results(properties: Mapping[str, str]) -> str:
@@ -66,7 +66,7 @@ def why_no_results(properties: Mapping[str, str]) -> str:
 def columns(line: str) -> list[str] | None:
     """Parses the heads of a table's columns. Returns None for other lines."""
     heads = _cells(line) if line.startswith("|") else [""]
-    return [each.capitalize() for each in heads] if heads[0] == "OPERATION" else None
+    return [head.capitalize() for head in heads] if heads[0] == "OPERATION" else None
 
 
 def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, str]]]:
@@ -80,12 +80,12 @@ def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, s
     if line.startswith("[{") and '"Takes(s)"' in line:
         rows = msgspec.convert(loads(line), list[dict[str, Any]])
         return [(str(row.pop("Operation", "")), {str(k): str(v) for k, v in row.items()}) for row in rows]
-    if not (found := _RESULT.search(line)):
+    if not (match := _RESULT.search(line)):
         return []
-    pairs = [each.partition(": ") for each in found[2].split(", ")]
+    pairs = [pair.partition(": ") for pair in match[2].split(", ")]
     if not all(value for _, _, value in pairs):
         raise ValueError("incomplete result line")
-    return [(found[1], {name: value for name, _, value in pairs})]
+    return [(match[1], {name: value for name, _, value in pairs})]
 
 
 def _cells(line: str) -> list[str]:

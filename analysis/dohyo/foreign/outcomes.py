@@ -24,46 +24,46 @@ def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict
         if name == READ_MODIFY_WRITE:
             continue  # its READ and its UPDATE are counted
         operation = operations.get(name, Operation(operations=0))
-        rows = {each: count.operations or 0 for each, count in operations.items() if _plain(each) == name != each}
+        rows = {kind: count.operations or 0 for kind, count in operations.items() if _plain(kind) == name != kind}
         attempted = (operation.operations or 0) + sum(rows.values())
         if sum(operation.returns.values()) == attempted:
             result[name] = operation.returns
         else:  # there are no return codes, or one for each record of a batch
             result[name] = {
                 "OK": operation.operations or 0,
-                "ERROR": sum(count for each, count in rows.items() if is_failure(each)),
-                "NOT_FOUND": sum(count for each, count in rows.items() if is_not_found(each)),
+                "ERROR": sum(count for kind, count in rows.items() if is_failure(kind)),
+                "NOT_FOUND": sum(count for kind, count in rows.items() if is_not_found(kind)),
             }
     return result
 
 
 def failed_calls(operations: Mapping[str, Operation]) -> int:
     """Returns the number of calls to the database that ended with an error."""
-    return sum(failures(by) for name, by in operations_by_outcome(operations).items() if is_call(name))
+    return sum(failures(counts) for name, counts in operations_by_outcome(operations).items() if is_call(name))
 
 
 def not_found_calls(operations: Mapping[str, Operation]) -> int:
     """Returns the number of calls to the database that found nothing."""
-    return sum(_not_found(by) for name, by in operations_by_outcome(operations).items() if is_call(name))
+    return sum(_not_found(counts) for name, counts in operations_by_outcome(operations).items() if is_call(name))
 
 
-def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: bool) -> dict[str, Operation]:
+def with_codes(operations: Mapping[str, Operation], size: int | None, *, lists_failures: bool) -> dict[str, Operation]:
     """Returns the operation types with return codes that count records; empty codes if they cannot be computed.
 
-    :param each: number of records per operation; None if not known
-    :param known: whether a type without rows for failures certainly had no failures
+    :param size: number of records per operation; None if not known
+    :param lists_failures: whether a type without rows for failures certainly had no failures
     """
     result = dict(operations)
-    for name, by in operations_by_outcome(operations).items():
+    for name, counts in operations_by_outcome(operations).items():
         operation = operations.get(name, Operation(operations=0))
-        if operation.returns and each == 1:
+        if operation.returns and size == 1:
             continue
-        if each is None or not (
-            operation.returns or known or any(count for status, count in by.items() if status != "OK")
+        if size is None or not (
+            operation.returns or lists_failures or any(count for status, count in counts.items() if status != "OK")
         ):
             result[name] = structs.replace(operation, returns={})
         else:
-            scaled = {status: count * (each if is_call(name) else 1) for status, count in by.items() if count}
+            scaled = {status: count * (size if is_call(name) else 1) for status, count in counts.items() if count}
             result[name] = structs.replace(
                 operation, returns=scaled, records=successes(scaled) if is_call(name) else None
             )
@@ -79,52 +79,60 @@ def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
     """
     if phase == LOAD and whole:
         return []
-    calls = {name: of.returns for name, of in run.own.items()}
-    others = {name: of.returns for name, of in run.by_operation.items() if not is_call(name.removeprefix(INTENDED))}
+    calls = {name: operation.returns for name, operation in run.own.items()}
+    rest = {
+        name: operation.returns
+        for name, operation in run.by_operation.items()
+        if not is_call(name.removeprefix(INTENDED))
+    }
     limit = 0.0 if phase == LOAD and whole is False else _limit("maxerrorrate")
-    groups = [calls, *({name: by} for name, by in others.items())]
+    groups = [calls, *({name: counts} for name, counts in rest.items())]
     failing = sorted(
-        (group for group in groups if _share(failures, group) > limit), key=lambda of: -_share(failures, of)
+        (group for group in groups if _share(failures, group) > limit), key=lambda group: -_share(failures, group)
     )
-    found = []
+    parts = []
     if failing:
-        names = ", ".join(_failed(name, by) for group in failing for name, by in group.items() if failures(by))
-        found.append((_share(failures, failing[0]), f"failed: {names}; maxerrorrate {limit:.1%}"))
+        names = ", ".join(
+            _failed(name, counts) for group in failing for name, counts in group.items() if failures(counts)
+        )
+        parts.append((_share(failures, failing[0]), f"failed: {names}; maxerrorrate {limit:.1%}"))
     if (share := _share(_not_found, calls)) > (limit := _limit("maxnotfoundrate")):
-        count, tried = (sum(of(by) for by in calls.values()) for of in (_not_found, _tried))
-        found.append((share, f"not found: {count:,} of {tried:,}; maxnotfoundrate {limit:.1%}"))
-    return [text for _, text in sorted(found, key=lambda each: -each[0])]
+        count, tried = (sum(compute(counts) for counts in calls.values()) for compute in (_not_found, _tried))
+        parts.append((share, f"not found: {count:,} of {tried:,}; maxnotfoundrate {limit:.1%}"))
+    return [text for _, text in sorted(parts, key=lambda part: -part[0])]
 
 
 def mixed(operations: Mapping[str, Operation]) -> list[str]:
     """Returns the operation types whose latencies include operations that failed or found nothing."""
     return [
         name
-        for name, of in operations.items()
-        if is_call(name) and sum(of.returns.values()) == of.operations and successes(of.returns) < (of.operations or 0)
+        for name, operation in operations.items()
+        if is_call(name)
+        and sum(operation.returns.values()) == operation.operations
+        and successes(operation.returns) < (operation.operations or 0)
     ]
 
 
-def _failed(name: str, by: Mapping[str, int]) -> str:
-    statuses = ", ".join(status for status in by if status not in OK | {NOT_FOUND, "ERROR"})
-    return f"{name} {failures(by):,} of {_tried(by):,}{f' ({statuses})' if statuses else ''}"
+def _failed(name: str, counts: Mapping[str, int]) -> str:
+    statuses = ", ".join(status for status in counts if status not in OK | {NOT_FOUND, "ERROR"})
+    return f"{name} {failures(counts):,} of {_tried(counts):,}{f' ({statuses})' if statuses else ''}"
 
 
-def _share(of: Callable[[Mapping[str, int]], int], group: Mapping[str, Mapping[str, int]]) -> float:
-    return sum(map(of, group.values())) / max(1, sum(map(_tried, group.values())))
+def _share(count: Callable[[Mapping[str, int]], int], group: Mapping[str, Mapping[str, int]]) -> float:
+    return sum(map(count, group.values())) / max(1, sum(map(_tried, group.values())))
 
 
-def _tried(by: Mapping[str, int]) -> int:
-    return sum(by.values())
+def _tried(counts: Mapping[str, int]) -> int:
+    return sum(counts.values())
 
 
-def _not_found(by: Mapping[str, int]) -> int:
-    return by.get(NOT_FOUND, 0)
+def _not_found(counts: Mapping[str, int]) -> int:
+    return counts.get(NOT_FOUND, 0)
 
 
 def _plain(name: str) -> str:
-    found = outcome(name)
-    return found[0] if found else name.removesuffix(FAILED)
+    match = outcome(name)
+    return match[0] if match else name.removesuffix(FAILED)
 
 
 def _limit(key: str) -> float:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dohyo.bad_input import BadInputError
-from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, ForeignRun, collect
+from dohyo.foreign.collection import UNKNOWN_CONDITIONS, ForeignRun, collect
 from dohyo.foreign.tabulate import name_passed_over
 from dohyo.report.charts import charts
 from dohyo.report.material import Material, MeasuredRun
@@ -23,17 +23,17 @@ def gather(folder: Path) -> Report:
     """
     collected = collect([folder])
     name_passed_over(collected.passed_over)
-    found = collected.summary
-    if not found.trials:
-        warnings = "".join(f"; {warning}" for warning in found.warnings)
+    summary = collected.summary
+    if not summary.trials:
+        warnings = "".join(f"; {warning}" for warning in summary.warnings)
         raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{warnings}")
     trials = {
         trial.name: replace(
             trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial.name == trial.name])]
         )
-        for trial in found.trials
+        for trial in summary.trials
     }
-    material = Material(replace(found, trials=list(trials.values())))
+    material = Material(replace(summary, trials=list(trials.values())))
     for run in collected.runs:
         trial = trials[run.trial.name]
         number = None if run.phase == LOAD else 1
@@ -51,11 +51,11 @@ def _missing(runs: Sequence[ForeignRun]) -> list[str]:
         if run.latencies:
             continue
         if run.slots:
-            known = f"throughput only every {run.slots[0].seconds:g} s, from status lines"
+            available = f"throughput only every {run.slots[0].seconds:g} s, from status lines"
         else:
-            known = "no throughput over time, which needs status lines (-s)"
+            available = "no throughput over time, which needs status lines (-s)"
         notes.append(
             f"{which}no percentile curve and no heat map, which need histogram logs of the whole run"
-            f" (hdrhistogram.fileoutput=true); {known}"
+            f" (hdrhistogram.fileoutput=true); {available}"
         )
     return notes

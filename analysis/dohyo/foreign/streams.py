@@ -55,8 +55,8 @@ class Sources:
             line = _COLOUR.sub("", line)
         if (heading := self._heading_of(line)) is not None:
             self._heading, self._shown = heading, set()
-        if '"' in line and (found := self._strings(line)) is not None:
-            yield from (self._line(text) for text in found)
+        if '"' in line and (texts := self._strings(line)) is not None:
+            yield from (self._line(text) for text in texts)
         else:
             yield self._line(line)
 
@@ -74,19 +74,19 @@ class Sources:
         if begin is None or "], " in line[: begin.start()]:
             return self._prefixed(line)
         before, text = line[: begin.start()], line[begin.start() :]
-        words = before.split()
-        named = [word for word in words if not _UNNAMED.fullmatch(word)]
+        tokens = before.split()
+        named = [word for word in tokens if not _UNNAMED.fullmatch(word)]
         source = " ".join(filter(None, [self._heading, *named]))
-        if words and words == named:
-            self._prefixes[words[0]] = source, before.rstrip()
+        if tokens and tokens == named:
+            self._prefixes[tokens[0]] = source, before.rstrip()
         if text.startswith("Command line:") and (label := _LABEL.search(text)):
             self._labels.add(re.escape(label[1].strip()))
         return source, text
 
     def _prefixed(self, line: str) -> tuple[str | None, str]:
         """Assigns a line to a source only by its prefix. Such lines are rows of a table or members of a JSON object."""
-        if self._prefixes and (words := line.split(maxsplit=1)) and (of := self._prefixes.get(words[0])):
-            source, prefix = of
+        if self._prefixes and (tokens := line.split(maxsplit=1)) and (entry := self._prefixes.get(tokens[0])):
+            source, prefix = entry
             rest = line.removeprefix(prefix)
             if rest != line and rest[:1].isspace():
                 return source, rest.lstrip(" \t")
@@ -94,12 +94,12 @@ class Sources:
 
     def _strings(self, line: str) -> list[str] | None:
         """Returns the clients' lines in JSON strings, or None if no string contains such a line."""
-        texts = [text for each in _STRING.findall(line) if (text := _unescaped(each)) and _BEGIN.search(text)]
+        texts = [text for string in _STRING.findall(line) if (text := _unescaped(string)) and _BEGIN.search(text)]
         if not texts:
             return None
         # Skip the repetition: Ansible writes the output as one string, and then again line by line.
         if whole := [text for text in texts if "\n" in text.strip()]:
-            texts = [each for text in whole for each in text.splitlines()]
+            texts = [part for text in whole for part in text.splitlines()]
             self._shown.update(texts)
         else:
             texts = [text.rstrip("\n") for text in texts if text.rstrip("\n") not in self._shown]

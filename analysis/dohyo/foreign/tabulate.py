@@ -12,7 +12,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.console import Console
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import is_binary
-from dohyo.foreign.collecting import collect
+from dohyo.foreign.collection import collect
 from dohyo.places import DOHYO, command
 from dohyo.summary.summary import is_experiment, summarise
 from dohyo.tables import screen, table

@@ -192,14 +192,16 @@ class ClientLog(ResultLog):
 
     def option(self, name: str) -> str | None:
         """Returns the value of an option on the command line, such as `-threads`, or None if it is not given."""
-        words = (self.command or "").split()
-        return words[words.index(name) + 1] if name in words[:-1] else None
+        arguments = (self.command or "").split()
+        return arguments[arguments.index(name) + 1] if name in arguments[:-1] else None
 
     def setting(self, key: str) -> str | None:
         """Returns the value of a property on the command line or in go-ycsb's log, or None if it is not given."""
-        words = (self.command or "").split()
+        arguments = (self.command or "").split()
         stated = [
-            each.removeprefix(f"{key}=") for at, each in pairwise(words) if at == "-p" and each.startswith(f"{key}=")
+            argument.removeprefix(f"{key}=")
+            for option, argument in pairwise(arguments)
+            if option == "-p" and argument.startswith(f"{key}=")
         ]
         return stated[-1] if stated else self.properties.get(key)
 
@@ -209,15 +211,15 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
     :param warn: receives each problem as `file:line: what`; bad content never raises an error
     """
-    found, messages = _read(path, apart=True)
-    if len({log.source for log in found}) > 1 and any(not log.is_sound for log in found):
+    logs, messages = _read(path, apart=True)
+    if len({log.source for log in logs}) > 1 and any(not log.is_sound for log in logs):
         # Read the file again as one client: the text at the beginning of lines may not be a client's name.
         together, instead = _read(path, apart=False)
-        if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in found):
-            found, messages = together, instead
+        if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in logs):
+            logs, messages = together, instead
     for message in messages:
         warn(message)
-    return found
+    return logs
 
 
 def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
@@ -279,8 +281,8 @@ class _Reader(ResultReader[ClientLog]):
 
         :returns: number of lines that were read
         """
-        found = _STATUS_LINES.findall(b"\n" + block)
-        times = [int(each) for each, _ in found]
+        lines = _STATUS_LINES.findall(b"\n" + block)
+        times = [int(elapsed) for elapsed, _ in lines]
         begin = -1 if self._log.elapsed_seconds is None else self._log.elapsed_seconds
         if not times or len(times) != block.count(b"\n") or self._log.has_results:
             return 0
@@ -297,7 +299,7 @@ class _Reader(ResultReader[ClientLog]):
             counts, maxima, means = zip(*intervals, strict=True)
             self._add_interval(metric.decode(), sum(counts), max(maxima), sum(map(mul, counts, means)))
         self._tell(last)
-        for elapsed, (_, operations) in zip(times, found, strict=True):
+        for elapsed, (_, operations) in zip(times, lines, strict=True):
             self._log.progress.add(elapsed, operations)
         return len(times)
 
@@ -346,8 +348,8 @@ class _Reader(ResultReader[ClientLog]):
         if go_ycsb.begins(line):
             self._next_log()
             self._log.is_go = True
-        elif self._log.is_go and (said := go_ycsb.run_property(line)) is not None:
-            self._log.properties[said[0]] = said[1]
+        elif self._log.is_go and (stated := go_ycsb.run_property(line)) is not None:
+            self._log.properties[stated[0]] = stated[1]
         elif self._log.is_go and (signal := go_ycsb.signal(line)) is not None:
             self._cut(f"ended by a signal: {signal}")
         elif (runtime := go_ycsb.finished_ms(line)) is not None:
@@ -376,17 +378,17 @@ class _Reader(ResultReader[ClientLog]):
         (self._log.batches.add if is_batch else self._log.batches.discard)(name)
         self._log.is_go = True
         least = decimal_or_fail(values["Min(us)"])
-        of = Operation(
+        counts = Operation(
             whole_number(values["Count"]), mean_us=decimal(values["Avg(us)"]), max_us=decimal(values["Max(us)"])
         )
         for key, value in values.items():
-            if found := _GO_PERCENTILE.fullmatch(key):
-                at = decimal_or_fail(value)
-                if at < least:
+            if match := _GO_PERCENTILE.fullmatch(key):
+                latency_us = decimal_or_fail(value)
+                if latency_us < least:
                     self._doubt(f"{name}: {key} of {value} is below the minimum: it is beyond the last bucket, 1.024 s")
                 else:
-                    of.percentiles_us[float(found[1])] = at
-        self._log.operations[name] = of
+                    counts.percentiles_us[float(match[1])] = latency_us
+        self._log.operations[name] = counts
 
     def _json(self, line: str) -> None:
         # First read the complete objects in the line, one level of nesting after the other. Another program may have
@@ -402,14 +404,14 @@ class _Reader(ResultReader[ClientLog]):
             if not brace:
                 self._object[name] = value.strip('"')
                 continue
-            found, self._object = self._object, {}
-            self._json_object(found)
+            members, self._object = self._object, {}
+            self._json_object(members)
 
-    def _json_object(self, found: dict[str, str]) -> None:
+    def _json_object(self, members: dict[str, str]) -> None:
         # Only an object with all three keys is a result: other programs' JSON may have a "value" or a "metric".
-        if len(found) == 3:
-            self._result(found["metric"], found["measurement"], found["value"])
-        elif "measurement" in found:
+        if len(members) == 3:
+            self._result(members["metric"], members["measurement"], members["value"])
+        elif "measurement" in members:
             self._complain("incomplete JSON result")
 
     def _status(self, status: re.Match[str], line: str) -> None:
@@ -466,15 +468,15 @@ class _Reader(ResultReader[ClientLog]):
         if not log.is_go:
             super()._check(log)
             stated, least = log.overall_operations, log.counted - failed_calls(log.operations)
-            known = stated is not None and all(map(is_known, log.operations))
-            if stated is not None and known and stated + log.rounding < least < stated + 2**31:
+            is_complete = stated is not None and all(map(is_known, log.operations))
+            if stated is not None and is_complete and stated + log.rounding < least < stated + 2**31:
                 self._contradict(log, f"the types state {least:,} operations, OVERALL {stated:,}: two runs are mixed")
         elif log.has_results:
             self._check_values(log)
             self._check_go(log)
 
     def _check_go(self, log: ClientLog) -> None:
-        for name in [each for each in log.batches if each + FAILED in log.operations.keys() - log.batches]:
+        for name in [batch for batch in log.batches if batch + FAILED in log.operations.keys() - log.batches]:
             log.batches.remove(name)  # a fork prints both batches and records; all failed
             del log.operations[name]
         warmup = log.properties.get("warmuptime", "")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dohyo.evidence.over_time import Slot
+from dohyo.evidence.fault_costs import FaultedRun
+from dohyo.evidence.latency_slots import Slot
 from dohyo.evidence.rows import Run
-from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
 from dohyo.operations import INTENDED
 from dohyo.scenario.phases import LOAD, RUN

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from dohyo import folders, owned
+from dohyo import claimed_folders, folders
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import Warn
@@ -48,9 +48,9 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
         )
     site = Path(os.path.realpath(site))
     for folder in (site, *(site / each.name for each in chosen)):
-        owned.refuse_foreign(folder)
+        claimed_folders.refuse_foreign(folder)
     folders.check(site)
-    owned.claim(site)
+    claimed_folders.claim(site)
     entries = []
     for folder in chosen:
         # Keep the evidence of only one experiment in memory at a time.
@@ -64,7 +64,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
             warn(f"{error.filename or folder}: cannot be read: {error.strerror or error}")
             continue
         into = site / folder.name
-        owned.claim(into)
+        claimed_folders.claim(into)
         folders.write(into / page.FILE, page.html(report, with_evidence=False))
         for name in page.FILES:
             if (folder / name).is_file():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dohyo import folders, owned
+from dohyo import claimed_folders, folders
 from dohyo.report import drawing, matrix
 from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
@@ -25,8 +25,8 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
     """
     vl_convert = drawing.converter()
     folder = beside / "figures"
-    owned.claim(folder)
-    owned.clear(folder)
+    claimed_folders.claim(folder)
+    claimed_folders.clear(folder)
     files: dict[str, str | bytes] = {}
     for name, spec in specs([*charts, matrix.chart(summary)]):
         svg = vl_convert.vegalite_to_svg(spec)
@@ -34,7 +34,7 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
         files[f"{name}.png"] = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
     files["results.md"] = table.markdown(summary, matrix.grids(summary))
     # List the files before they are written, so that a later call can clean up even after an interruption.
-    owned.note(folder, files)
+    claimed_folders.note(folder, files)
     for name, content in files.items():
         folders.write(folder / name, content)
     return folder

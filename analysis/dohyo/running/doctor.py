@@ -27,7 +27,7 @@ from dohyo.scenario import published
 from dohyo.scenario.phases import INSERT, LOAD, PROPORTIONS
 from dohyo.scenario.scenario import Scenario
 from dohyo.signals import Interruption, Signals
-from dohyo.summary import kept
+from dohyo.summary import summary_file
 
 # Seconds of each phase. The warm-up only has to be long enough to compile the client's code.
 WARMUP, WINDOW = 3, 3
@@ -114,7 +114,7 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
     for folder in site.experiments(results):
         try:
             facts = experiment_folder.strictly(folder / experiment_folder.FACTS, ExperimentFacts)
-            trials = kept.read(folder).compared if (facts.scenario, facts.inventory) == asked else []
+            trials = summary_file.read(folder).compared if (facts.scenario, facts.inventory) == asked else []
         except BadInputError:
             continue  # the experiment is incomplete, or another version wrote it
         found = [

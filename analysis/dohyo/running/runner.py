@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import folders, host, owned, places
+from dohyo import claimed_folders, folders, host, places
 from dohyo.ansible import available
 from dohyo.ansible.playbook import Event, Failure, Playbook, named, play
 from dohyo.bad_input import BadInputError
@@ -108,7 +108,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
         except BaseException:
             # Nothing was started, so remove the folder.
             if not existed:
-                owned.remove_empty(folder)
+                claimed_folders.remove_empty(folder)
             raise
         experiment = create(
             scenario,

@@ -76,15 +76,18 @@ def _is_worse(short: str, first: Trial, second: Trial) -> bool:
             for phase, trend in second.trends.items()
             if target_of(second, phase) is None
         )
-    counts = {"collapsed": lambda of: len(of.collapses), "changes of level": lambda of: len(of.level_changes)}
+    counts = {
+        "collapsed": lambda trial: len(trial.collapses),
+        "changes of level": lambda trial: len(trial.level_changes),
+    }
     return short in counts and counts[short](second) > counts[short](first)
 
 
 def _alone(summary: Summary, trial: Trial) -> Summary:
     """Returns the part of a summary that concerns one system at one point of the matrix."""
     rounds = rounds_of(trial, summary.trials)
-    others = {each.name for each in summary.trials} - {each.name for each in rounds}
-    warnings = [text for text in summary.warnings if not any(f"/{name}/" in text for name in others)]
+    other_names = {candidate.name for candidate in summary.trials} - {candidate.name for candidate in rounds}
+    warnings = [text for text in summary.warnings if not any(f"/{name}/" in text for name in other_names)]
     merged = [trial] if summary.merged else []
     return Summary(summary.name, rounds, merged, notes=notes_of([trial], rounds), warnings=warnings)
 
@@ -104,41 +107,41 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
         which: Literal["before", "after"] = "after" if sides[0] else "before"
         text = f"The hosts have no canary {which}, so they may have differed."
         return [Caution(system, point, which, text, "inconclusive")], []
-    found = canary.compare({_FIRST: _usual(sides[0]), _SECOND: _usual(sides[1])})
-    if found is None:
+    comparison = canary.compare({_FIRST: _usual(sides[0]), _SECOND: _usual(sides[1])})
+    if comparison is None:
         text = "No host has a canary in both experiments, so the hosts may have differed."
         return [Caution(system, point, "between", text)], []
-    drifts = sorted(found.drifts, key=lambda drift: drift.figure not in COMPUTING)
-    said = [f"Hosts differed: {drift.what}." for drift in drifts[:MOST_DRIFTS]]
+    drifts = sorted(comparison.drifts, key=lambda drift: drift.figure not in COMPUTING)
+    sentences = [f"Hosts differed: {drift.what}." for drift in drifts[:MOST_DRIFTS]]
     if (more := len(drifts) - MOST_DRIFTS) > 0:
-        said.append(f"{more} other figures of the hosts also differed.")
-    if found.unsteady:
-        which_figures = ", ".join(found.unsteady)
-        said.append(f"Hosts may have differed in {which_figures}: too unsteady to tell.")
+        sentences.append(f"{more} other figures of the hosts also differed.")
+    if comparison.unsteady:
+        which_figures = ", ".join(comparison.unsteady)
+        sentences.append(f"Hosts may have differed in {which_figures}: too unsteady to tell.")
     computed = [
         drift.value / drift.usual if drift.trial == _SECOND else drift.usual / drift.value
         for drift in drifts
         if drift.figure in COMPUTING
     ]
-    return [Caution(system, point, "between", text) for text in said], computed
+    return [Caution(system, point, "between", text) for text in sentences], computed
 
 
 def _usual(canaries: Sequence[Canary]) -> Canary:
     """Returns a canary whose figures are medians over the trials of one experiment."""
     figures: dict[tuple[str, str, str | None], list[CanaryFigure]] = {}
-    for each in canaries:
-        for figure in each.figures:
+    for measurement in canaries:
+        for figure in measurement.figures:
             figures.setdefault((figure.host, figure.name, figure.of), []).append(figure)
     return Canary(
         None,
         [
             replace(
-                found[0],
-                median=statistics.median(each.median for each in found),
-                low=statistics.median(each.low for each in found),
-                high=statistics.median(each.high for each in found),
-                slices=min(each.slices for each in found),
+                values[0],
+                median=statistics.median(figure.median for figure in values),
+                low=statistics.median(figure.low for figure in values),
+                high=statistics.median(figure.high for figure in values),
+                slices=min(figure.slices for figure in values),
             )
-            for found in figures.values()
+            for values in figures.values()
         ],
     )

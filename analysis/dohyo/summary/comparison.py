@@ -8,8 +8,8 @@ from itertools import pairwise, permutations
 from statistics import fmean
 
 from dohyo import statistics
+from dohyo.evidence.fault_costs import FULL_SHARE
 from dohyo.evidence.rows import sampled, succeeded
-from dohyo.evidence.under_fault import FULL_SHARE
 from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, has_latency
@@ -31,9 +31,9 @@ def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
     shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
     points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
-        faults = (trial.conditions.faults, *(of.get("faults") for of in trial.by_phase.values()))
-        place = (*(trial.point[key] for key in shared), *dict.fromkeys(filter(None, faults)))
-        points.setdefault(place, []).append(trial)
+        faults = (trial.conditions.faults, *(conditions.get("faults") for conditions in trial.by_phase.values()))
+        group = (*(trial.point[key] for key in shared), *dict.fromkeys(filter(None, faults)))
+        points.setdefault(group, []).append(trial)
     return list(points.values())
 
 
@@ -41,10 +41,10 @@ def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
     """Returns the rate (op/s of all clients) at which the trials' latencies may be ranked; None if rates differ. It is
     the common target rate of the phase, which all trials must have reached in every round within `knee.TOLERANCE`.
     """
-    found = [trial for trial in trials if _overall(trial, phase)]
-    targets = {target_of(trial, phase) for trial in found}
+    measured = [trial for trial in trials if _overall(trial, phase)]
+    targets = {target_of(trial, phase) for trial in measured}
     target = targets.pop() if len(targets) == 1 else None
-    return target if target and not behind(found, phase) else None
+    return target if target and not behind(measured, phase) else None
 
 
 def is_paced(trials: Sequence[Trial], phase: str) -> bool:
@@ -56,8 +56,8 @@ def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
     """Returns the figure by which the phase is ranked. It is records per second, because batch sizes may differ. If the
     records of any trial are unknown, it is operations per second for all trials.
     """
-    known = all(row.records_per_second is not None for trial in trials for row in _overall(trial, phase))
-    return "records_per_second" if known else "ops_per_second"
+    has_records = all(row.records_per_second is not None for trial in trials for row in _overall(trial, phase))
+    return "records_per_second" if has_records else "ops_per_second"
 
 
 def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
         return ()
     equal = {equal_rate(*group) for group in groups}
     if None not in equal:
-        rates = " or ".join(rate(each) for each in sorted(filter(None, equal)))
+        rates = " or ".join(rate(target) for target in sorted(filter(None, equal)))
         return f"at equal rate {rates} op/s", f"at {rates} op/s"
     if any(target_of(trial, phase) or not trial.target_is_known for of_point, phase in groups for trial in of_point):
         return "at its own rate", "at own rate"
@@ -86,8 +86,8 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
 def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]]:
     """Returns the system, the target rate and the lowest rate of each trial that missed its target in any round."""
     lowest = [(trial, min(succeeded(trial.rows, row))) for trial in trials for row in _overall(trial, phase)]
-    asked = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
-    return [(name, target, rate) for name, target, rate in asked if target and rate < target * (1 - TOLERANCE)]
+    targets = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
+    return [(name, target, rate) for name, target, rate in targets if target and rate < target * (1 - TOLERANCE)]
 
 
 def behind_own(trial: Trial) -> tuple[float, float] | None:
@@ -97,21 +97,21 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
     """
     faulted = [run.before_ops_per_second for run in trial.faults if run.phase == OWN]
     reached = faulted or [succeeded(trial.rows, row)[0] for row in _overall(trial, OWN)]
-    known = [each for each in reached if each is not None]
+    rates = [value for value in reached if value is not None]
     target = target_of(trial, OWN)
-    if not known or not target:
+    if not rates or not target:
         return None
-    mean = fmean(known)
+    mean = fmean(rates)
     return (target, mean) if mean < target * (FULL_SHARE if faulted else 1 - TOLERANCE) else None
 
 
 def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
     """Returns the op/s of the slowest system with a valid rate in the phase, for each point."""
-    found: dict[str, float] = {}
+    slowest: dict[str, float] = {}
     for together in at_points(trials):
         rates = [row.ops_per_second for trial in together for row in _overall(trial, phase) if row.ops_per_second]
-        found |= {point_name(trial.point): min(rates) for trial in together if rates}
-    return found
+        slowest |= {point_name(trial.point): min(rates) for trial in together if rates}
+    return slowest
 
 
 def is_equal(trials: Sequence[Trial], phases: Sequence[str]) -> bool:
@@ -121,10 +121,10 @@ def is_equal(trials: Sequence[Trial], phases: Sequence[str]) -> bool:
 
 def different_rates(before: Trial, after: Trial, phase: str) -> tuple[float, float] | None:
     """Returns the two rates (op/s) at which latencies were measured; None if they agree within `knee.TOLERANCE`."""
-    found = [row.ops_per_second or 0.0 for trial in (before, after) for row in _overall(trial, phase)]
-    if len(found) != 2 or equal_rate((before, after), phase) or min(found) >= max(found) * (1 - TOLERANCE):
+    rates = [row.ops_per_second or 0.0 for trial in (before, after) for row in _overall(trial, phase)]
+    if len(rates) != 2 or equal_rate((before, after), phase) or min(rates) >= max(rates) * (1 - TOLERANCE):
         return None
-    return found[0], found[1]
+    return rates[0], rates[1]
 
 
 def _groups(trials: Sequence[Trial], phases: Sequence[str]) -> list[tuple[list[Trial], str]]:
@@ -142,8 +142,8 @@ def _overall(trial: Trial, phase: str) -> list[Row]:
 
 def target_of(trial: Trial, phase: str) -> float | None:
     """Returns the target rate of all clients together, in op/s; None without one, or if it is unknown."""
-    of = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
-    return of["target"] * (of["clients"] or 1) if of["target"] else None
+    conditions = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
+    return conditions["target"] * (conditions["clients"] or 1) if conditions["target"] else None
 
 
 def same_target(before: Trial, after: Trial, phase: str) -> bool:
@@ -156,7 +156,7 @@ def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
     if phase == PROBE:
         return bool(trials)
     rows = [row for trial in trials for row in trial.rows if row.phase == phase]
-    return any(each is not None for row in rows for each in (row.p50_ms, row.p99_ms, row.max_ms))
+    return any(latency is not None for row in rows for latency in (row.p50_ms, row.p99_ms, row.max_ms))
 
 
 def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[Pair]:
@@ -168,9 +168,9 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
     :param rounds: the single rounds if `trials` are merged; only single rounds contain the searches
     """
     result = []
-    for key, ranked, known, paired in _rankings(trials, rounds):
-        found = pairs(key, known, paired=paired)
-        result += [found[ranked[0], other] for other in known if other != ranked[0]]
+    for key, ranked, rows, paired in _rankings(trials, rounds):
+        ratios = pairs(key, rows, paired=paired)
+        result += [ratios[ranked[0], name] for name in rows if name != ranked[0]]
     return result
 
 
@@ -180,23 +180,23 @@ def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -
     :param alike: share within which the interval of a ratio must lie, so that two neighbours count as alike
     """
     result = []
-    for key, ranked, known, paired in _rankings(trials, rounds):
-        found = pairs(key, known, paired=paired)
-        result += [_neighbours(found[ahead, behind], known, alike, paired) for ahead, behind in pairwise(ranked)]
+    for key, ranked, rows, paired in _rankings(trials, rounds):
+        ratios = pairs(key, rows, paired=paired)
+        result += [_neighbours(ratios[ahead, behind], rows, alike, paired) for ahead, behind in pairwise(ranked)]
     return result
 
 
-def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float, paired: bool) -> Neighbours:
-    if of.low is not None and of.high is not None:
-        if of.tie is False:
-            return Neighbours(of, "faster")
-        if statistics.is_alike(of.low, of.high, alike):
-            return Neighbours(of, "alike")
-    names, found = _means(of.figure, rows, paired=paired)
-    if of.of not in names or of.to not in names:
-        return Neighbours(of, "open")
-    pair = names.index(of.of), names.index(of.to)
-    return Neighbours(of, "open", statistics.more_to_decide(found.means, pair, alike, found.own))
+def _neighbours(neighbour: Pair, rows: Mapping[str, Row], alike: float, paired: bool) -> Neighbours:
+    if neighbour.low is not None and neighbour.high is not None:
+        if neighbour.tie is False:
+            return Neighbours(neighbour, "faster")
+        if statistics.is_alike(neighbour.low, neighbour.high, alike):
+            return Neighbours(neighbour, "alike")
+    names, logarithms = _means(neighbour.figure, rows, paired=paired)
+    if neighbour.of not in names or neighbour.to not in names:
+        return Neighbours(neighbour, "open")
+    pair = names.index(neighbour.of), names.index(neighbour.to)
+    return Neighbours(neighbour, "open", statistics.more_to_decide(logarithms.means, pair, alike, logarithms.errors))
 
 
 def _rankings(
@@ -206,19 +206,23 @@ def _rankings(
     whether their windows took turns."""
     for together in at_points([trial for trial in trials if trial.rows]):
         paired = took_turns(together, rounds)
-        of = {trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together}
-        for key in dict.fromkeys(key for found in of.values() for key in found):
-            if key[2] == "p50_ms" and all((*key[:2], "p99_ms") in found for found in of.values() if key in found):
+        by_trial = {
+            trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together
+        }
+        for key in dict.fromkeys(key for trial_rows in by_trial.values() for key in trial_rows):
+            if key[2] == "p50_ms" and all(
+                (*key[:2], "p99_ms") in trial_rows for trial_rows in by_trial.values() if key in trial_rows
+            ):
                 continue
             is_latency = METRICS[key[2]].unit == "ms"
             if equal_rate(together, key[0]) is None if is_latency else is_paced(together, key[0]):
                 continue
-            known = {name: found[key] for name, found in of.items() if key in found}
-            values = {name: value for name, row in known.items() if (value := centre(row, key[2]))}
+            rows = {name: trial_rows[key] for name, trial_rows in by_trial.items() if key in trial_rows}
+            values = {name: value for name, row in rows.items() if (value := centre(row, key[2]))}
             if values:
                 sign = 1 if METRICS[key[2]].less_is_better else -1
                 ranked = sorted(values, key=lambda name: sign * values[name])
-                yield key, ranked, {name: known[name] for name in values}, paired
+                yield key, ranked, {name: rows[name] for name in values}, paired
 
 
 def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
@@ -229,12 +233,20 @@ def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
     :param rounds: rounds of all systems and points
     """
     valid = [
-        {each.round for each in rounds if (each.system, each.point, each.status) == (trial.system, trial.point, "ok")}
+        {
+            round_.round
+            for round_ in rounds
+            if (round_.system, round_.point, round_.status) == (trial.system, trial.point, "ok")
+        }
         for trial in trials
     ]
     # Windows of the same round are not independent samples.
     enough = bool(valid) and len(valid[0]) >= statistics.TOGETHER_LEAST
-    return enough and all(trial.conditions.interleaved for trial in trials) and all(each == valid[0] for each in valid)
+    return (
+        enough
+        and all(trial.conditions.interleaved for trial in trials)
+        and all(numbers == valid[0] for numbers in valid)
+    )
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:
@@ -256,13 +268,13 @@ def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
 
     :param rounds: rounds of all systems and points
     """
-    found = searches_of(trial, rounds)
-    maxima = [search.maximum for search in found if search.maximum]
-    if not maxima or len(maxima) < len(found):
+    searches = searches_of(trial, rounds)
+    maxima = [search.maximum for search in searches if search.maximum]
+    if not maxima or len(maxima) < len(searches):
         return {}
     confidence = max((row.confidence for row in trial.rows), default=statistics.CONFIDENCE)
     # The true maximum is above the highest rate that held, by less than the last step.
-    step = max(search.unmet / search.maximum - 1 for search in found if search.maximum and search.unmet)
+    step = max(search.unmet / search.maximum - 1 for search in searches if search.maximum and search.unmet)
     row = Row(PROBE, OVERALL, len(maxima), confidence=confidence, resolution=step)
     row = sampled(row, "rounds", maxima, [], [])
     return {(PROBE, OVERALL, "ops_per_second"): row}
@@ -273,12 +285,12 @@ def rounds_of(trial: Trial, rounds: Sequence[Trial]) -> list[Trial]:
 
     :param rounds: rounds of all systems and points
     """
-    return [each for each in rounds if (each.system, each.point) == (trial.system, trial.point)]
+    return [round_ for round_ in rounds if (round_.system, round_.point) == (trial.system, trial.point)]
 
 
 def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
     """Returns the searches for the highest rate in the valid rounds of a system at a point."""
-    return [each.search for each in rounds_of(trial, rounds) if each.status == "ok" and each.search]
+    return [round_.search for round_ in rounds_of(trial, rounds) if round_.status == "ok" and round_.search]
 
 
 def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: Sequence[Figure]) -> Iterator[Key]:
@@ -309,25 +321,25 @@ def pairs(key: Key, rows: Mapping[str, Row], *, paired: bool = False) -> dict[tu
     :param rows: rows of the trials at a point, by name; the figure must be above 0 in all of them
     :param paired: whether the windows of the trials took turns in every round
     """
-    names, found = _means(key[2], rows, paired=paired)
-    ratios = statistics.ratios(found.means, found.own)
-    places = {name: place for place, name in enumerate(names)}
+    names, logarithms = _means(key[2], rows, paired=paired)
+    ratios = statistics.ratios(logarithms.means, logarithms.errors)
+    indexes = {name: index for index, name in enumerate(names)}
     return {
-        (of, to): _pair(key, of, to, rows, ratios.get((places.get(of, -1), places.get(to, -1))))
-        for of, to in permutations(rows, 2)
+        (first, second): _pair(key, first, second, rows, ratios.get((indexes.get(first, -1), indexes.get(second, -1))))
+        for first, second in permutations(rows, 2)
     }
 
 
 def change(
-    key: Key, of: str, to: str, rows: Mapping[str, Row], others: Sequence[tuple[Estimate, Estimate]] = ()
+    key: Key, first: str, second: str, rows: Mapping[str, Row], rest: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> Pair:
     """Returns the ratio of a figure between two experiments.
 
     :param rows: rows of both experiments, by name; the figure must be above 0 in both
-    :param others: `estimates` of the figure for other systems, whose intervals are computed together with this one
+    :param rest: `estimates` of the figure for other systems, whose intervals are computed together with this one
     """
-    means = estimates(key[2], rows[of], rows[to])
-    return _pair(key, of, to, rows, statistics.changes([means, *others])[0] if means else None)
+    means = estimates(key[2], rows[first], rows[second])
+    return _pair(key, first, second, rows, statistics.changes([means, *rest])[0] if means else None)
 
 
 def estimates(figure: Figure, above: Row, below: Row) -> tuple[Estimate, Estimate] | None:
@@ -341,19 +353,19 @@ def _means(figure: Figure, rows: Mapping[str, Row], *, paired: bool) -> tuple[li
 
     :param paired: whether the windows of the rows took turns in every round
     """
-    of = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in rows.items()}
-    known = {name: mean for name, mean in of.items() if mean}
-    level = max((mean.confidence for mean in known.values()), default=statistics.CONFIDENCE)
-    found = statistics.together([samples(rows[name], figure) for name in known], level) if paired else None
-    return list(known), found or statistics.Together(list(known.values()), None)
+    logarithms = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in rows.items()}
+    means = {name: mean for name, mean in logarithms.items() if mean}
+    level = max((mean.confidence for mean in means.values()), default=statistics.CONFIDENCE)
+    joint = statistics.together([samples(rows[name], figure) for name in means], level) if paired else None
+    return list(means), joint or statistics.Together(list(means.values()), None)
 
 
-def _pair(key: Key, of: str, to: str, rows: Mapping[str, Row], ratio: Ratio | None) -> Pair:
-    above, below = rows[of], rows[to]
+def _pair(key: Key, first: str, second: str, rows: Mapping[str, Row], ratio: Ratio | None) -> Pair:
+    above, below = rows[first], rows[second]
     result = Pair(
         *key,
-        of=of,
-        to=to,
+        of=first,
+        to=second,
         ratio=centre(above, key[2]) / centre(below, key[2]),
         sampled=max((above.sampled, below.sampled), key=_STRENGTH.index),
         samples=min(len(samples(row, key[2])) for row in (above, below)),
@@ -368,8 +380,8 @@ def _pair(key: Key, of: str, to: str, rows: Mapping[str, Row], ratio: Ratio | No
 
 def samples(row: Row, figure: Figure) -> list[float]:
     """Returns the figure in each round or run; empty for a single run."""
-    found: list[float] = getattr(row, f"{figure}_samples")
-    return found
+    values: list[float] = getattr(row, f"{figure}_samples")
+    return values
 
 
 def centre(row: Row, figure: Figure) -> float:
@@ -377,5 +389,5 @@ def centre(row: Row, figure: Figure) -> float:
 
     Tables instead show the p99 of the merged histograms of all rounds, which a single bad round can determine.
     """
-    of = samples(row, figure)
-    return statistics.geometric(of) if of else getattr(row, figure) or 0.0
+    values = samples(row, figure)
+    return statistics.geometric(values) if values else getattr(row, figure) or 0.0

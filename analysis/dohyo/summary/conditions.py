@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import defstruct, structs
 
 from dohyo.evidence import records
-from dohyo.evidence.conducted import furthest
+from dohyo.evidence.conductor_records import furthest
 from dohyo.evidence.host_metrics import NOTED, Taken
 from dohyo.evidence.json_values import Whole
 from dohyo.figures import counted, scaled
@@ -46,7 +46,7 @@ class ConditionSources:
     :ivar trial: content of trial.json
     :ivar settings: settings of the phase in trial.json
     :ivar phases: runs that count; the load if there are no such runs
-    :ivar taken: processor time that other processes and the hypervisor took in these runs
+    :ivar shares: processor time that other processes and the hypervisor took in these runs
     """
 
     stated: Mapping[str, Any]
@@ -54,7 +54,7 @@ class ConditionSources:
     trial: records.TrialSettings
     settings: records.PhaseSettings
     phases: Sequence[Phase]
-    taken: Sequence[Taken]
+    shares: Sequence[Taken]
 
     @property
     def reports(self) -> list[records.ClientReport]:
@@ -67,7 +67,7 @@ class ConditionSources:
 
     def most(self, name: str) -> Any:
         """Returns the largest value that a client reports for a field of client.json."""
-        return max((value for each in self.reports if (value := getattr(each, name)) is not None), default=None)
+        return max((value for report in self.reports if (value := getattr(report, name)) is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,16 @@ def _of(about: str, unit: str = "", **more: Any) -> Any:
 
 def _same(values: Iterable[T | None]) -> T | None:
     """Returns the common value; None if the values differ."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 def _tenths(value: Any) -> Any:
     return round(value, 1) if isinstance(value, float) else value
 
 
-def _pairs(given: Mapping[str, Any]) -> str | None:
-    return ", ".join(f"{key}={plain(value)}" for key, value in given.items()) if given else None
+def _pairs(settings: Mapping[str, Any]) -> str | None:
+    return ", ".join(f"{key}={plain(value)}" for key, value in settings.items()) if settings else None
 
 
 def _target(phases: Sequence[Phase]) -> float | None:
@@ -133,44 +133,44 @@ def _target(phases: Sequence[Phase]) -> float | None:
     In the phase `own` it follows from an earlier run and differs between runs, so their mean is returned.
     """
     targets = [client.report.target for phase in phases for client in phase.clients]
-    known = [target for target in targets if target is not None]
-    if known and {phase.kind for phase in phases} == {OWN}:
-        return statistics.fmean(known) if len(known) == len(targets) else None
+    rates = [target for target in targets if target is not None]
+    if rates and {phase.kind for phase in phases} == {OWN}:
+        return statistics.fmean(rates) if len(rates) == len(targets) else None
     return _same(targets) or None  # YCSB's 0 means no target
 
 
-def _measured(of: ConditionSources) -> float | None:
-    seconds = [phase.run.seconds for phase in of.phases if phase.run.seconds is not None]
-    has_runs = any(phase.kind != LOAD for phase in of.phases)
-    return statistics.fmean(seconds) if seconds and (has_runs or of.trial.load_is_measured) else None
+def _measured(sources: ConditionSources) -> float | None:
+    seconds = [phase.run.seconds for phase in sources.phases if phase.run.seconds is not None]
+    has_runs = any(phase.kind != LOAD for phase in sources.phases)
+    return statistics.fmean(seconds) if seconds and (has_runs or sources.trial.load_is_measured) else None
 
 
-def _warmup(of: ConditionSources) -> float | None:
-    warmups = [phase.warmup for phase in of.phases if phase.kind != LOAD]
-    return statistics.fmean(warmups) if warmups else of.settings.warmup
+def _warmup(sources: ConditionSources) -> float | None:
+    warmups = [phase.warmup for phase in sources.phases if phase.kind != LOAD]
+    return statistics.fmean(warmups) if warmups else sources.settings.warmup
 
 
 def _client_hosts(phases: Sequence[Phase]) -> str | None:
     """Returns a text that says on which hosts the clients ran; None if that is unknown, or with a single host."""
     clients = {host for phase in phases for host in phase.conducted.clients}
     servers = {host for phase in phases for host in phase.conducted.nodes}
-    both = clients & servers
+    shared = clients & servers
     if not clients or not servers or len(clients | servers) == 1:
         return None
-    if not both:
+    if not shared:
         return "hosts of their own"
-    return f"the servers' hosts{'' if both == clients else f' ({len(both)} of {len(clients)})'}"
+    return f"the servers' hosts{'' if shared == clients else f' ({len(shared)} of {len(clients)})'}"
 
 
 def _client_cpus(cpus: Sequence[str | None]) -> str | None:
     """Returns the distinct lists of processors to which clients were bound; None if no client was bound."""
-    return "; ".join(sorted({each or "all" for each in cpus})) if any(cpus) else None
+    return "; ".join(sorted({processors or "all" for processors in cpus})) if any(cpus) else None
 
 
 def _price(facts: records.ReadBack) -> float | None:
     """Returns the total price of the servers' hosts, in US$ per hour; None if the price of a host is unknown."""
     try:
-        prices = [math.nan if each is None else float(each) for each in facts.usd_per_hour.values()]
+        prices = [math.nan if price is None else float(price) for price in facts.usd_per_hour.values()]
     except ValueError:
         return None
     total = sum(prices)
@@ -184,30 +184,40 @@ def _or_unknown(count: int | None) -> str:
     return "?" if count is None else f"{count}"
 
 
-def _load(of: Conditions) -> str:
-    clients = "? clients" if of.clients is None else counted(of.clients, "client")
-    return f"{clients} \N{MULTIPLICATION SIGN} {counted(of.threads, 'thread')}" if of.threads else clients
+def _load(conditions: Conditions) -> str:
+    clients = "? clients" if conditions.clients is None else counted(conditions.clients, "client")
+    return (
+        f"{clients} \N{MULTIPLICATION SIGN} {counted(conditions.threads, 'thread')}" if conditions.threads else clients
+    )
 
 
-def _transport(of: Conditions) -> str:
+def _transport(conditions: Conditions) -> str:
     """Returns a text with a client's connections to the servers and the threads that serve them."""
-    carried = f" on {counted(of.event_loops, 'event loop')}" if of.event_loops else " on the client's own threads"
-    loop = f", client.loop={of.loop}" if of.loop else ""
-    connections = "? connections" if of.connections is None else counted(of.connections, "connection")
-    return f"{connections} per client{'' if of.event_loops is None else carried}{loop}"
+    carried = (
+        f" on {counted(conditions.event_loops, 'event loop')}"
+        if conditions.event_loops
+        else " on the client's own threads"
+    )
+    loop = f", client.loop={conditions.loop}" if conditions.loop else ""
+    connections = "? connections" if conditions.connections is None else counted(conditions.connections, "connection")
+    return f"{connections} per client{'' if conditions.event_loops is None else carried}{loop}"
 
 
-def _skew(of: Conditions) -> str | None:
+def _skew(conditions: Conditions) -> str | None:
     """Returns a text with the differences between the clients' starts and ends; None for a single client."""
-    if (of.clients or 0) < 2 or of.start_skew_ms is None:
+    if (conditions.clients or 0) < 2 or conditions.start_skew_ms is None:
         return None
-    parts = (("start", of.start_skew_ms), ("end", of.end_skew_ms), ("clocks \N{PLUS-MINUS SIGN}", of.clock_error_ms))
+    parts = (
+        ("start", conditions.start_skew_ms),
+        ("end", conditions.end_skew_ms),
+        ("clocks \N{PLUS-MINUS SIGN}", conditions.clock_error_ms),
+    )
     return ", ".join(f"{name} {value:.1f} ms" for name, value in parts if value is not None)
 
 
-def _taken(of: Conditions) -> str:
+def _taken(conditions: Conditions) -> str:
     """Returns a text with the shares that other processes and the hypervisor took; a small one is "below 5%"."""
-    parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
+    parts = (("other processes", conditions.other_cpu), ("hypervisor", conditions.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
         for who, share in parts
@@ -216,21 +226,27 @@ def _taken(of: Conditions) -> str:
     return f"{', '.join(shares)} of a host's processors"
 
 
-def _window(of: Conditions) -> str | None:
-    if of.measured_seconds is None:
+def _window(conditions: Conditions) -> str | None:
+    if conditions.measured_seconds is None:
         return None
-    return f"{of.measured_seconds:,.1f} s" + (f" after {of.warmup_seconds:.0f} s" if of.warmup_seconds else "")
+    return f"{conditions.measured_seconds:,.1f} s" + (
+        f" after {conditions.warmup_seconds:.0f} s" if conditions.warmup_seconds else ""
+    )
 
 
-def _overlap(of: Conditions) -> str:
+def _overlap(conditions: Conditions) -> str:
     """Returns text such as " (2 + 2 > 3)"; empty if the numbers of copies do not determine the consistency."""
-    if of.write_copies is None or of.read_copies is None or not (of.replication or "").isdecimal():
+    if (
+        conditions.write_copies is None
+        or conditions.read_copies is None
+        or not (conditions.replication or "").isdecimal()
+    ):
         return ""
-    overlap = of.write_copies + of.read_copies > int(of.replication or 0)
-    if of.consistency != ("strong" if overlap else "eventual"):
+    overlap = conditions.write_copies + conditions.read_copies > int(conditions.replication or 0)
+    if conditions.consistency != ("strong" if overlap else "eventual"):
         return ""
-    sign = ">" if of.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
-    return f" ({of.write_copies} + {of.read_copies} {sign} {of.replication})"
+    sign = ">" if conditions.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
+    return f" ({conditions.write_copies} + {conditions.read_copies} {sign} {conditions.replication})"
 
 
 # ---- the conditions --------------------------------------------------------------------------------------------------
@@ -250,7 +266,7 @@ class Conditions:
         " the request, the requested value is compared",
         equal="systems",
         label="acks",
-        text=lambda of: f"write {of.write_acks or '?'}, read {of.read_acks or '?'}",
+        text=lambda conditions: f"write {conditions.write_acks or '?'}, read {conditions.read_acks or '?'}",
         also=("read_acks",),
     )
     read_acks: str | None = _of(
@@ -263,7 +279,7 @@ class Conditions:
         " does not apply to it",
         equal="systems",
         label="consistency",
-        text=lambda of: f"{of.consistency}{_overlap(of)}",
+        text=lambda conditions: f"{conditions.consistency}{_overlap(conditions)}",
     )
     durability: str | None = _of(
         "`memory` or `disk`: where a write is stored when it is acknowledged", equal="systems", label="durability"
@@ -276,12 +292,12 @@ class Conditions:
     )
     tuned: str | None = _of(
         "settings of the profile that differ from the package, such as `cassandra_memtable=trie`; null if none",
-        read=lambda of: _pairs(of.facts.tuned),
+        read=lambda sources: _pairs(sources.facts.tuned),
         label="tuned",
     )
     settings: str | None = _of(
         "settings of the scenario or the inventory that differ from the profile; null if none",
-        read=lambda of: _pairs(of.facts.settings),
+        read=lambda sources: _pairs(sources.facts.settings),
         label="settings",
     )
     disks: str | None = _of(
@@ -289,7 +305,7 @@ class Conditions:
     )
     clients: int | None = _of(
         "number of client processes",
-        read=lambda of: len(of.phases[0].clients) or None if of.phases else None,
+        read=lambda sources: len(sources.phases[0].clients) or None if sources.phases else None,
         equal="systems",
         label="load",
         text=_load,
@@ -297,14 +313,14 @@ class Conditions:
     )
     threads: int | None = _of(
         "number of threads per client",
-        read=lambda of: of.reported("threads") or of.settings.threads,
+        read=lambda sources: sources.reported("threads") or sources.settings.threads,
         equal="systems",
         by_phase=True,
     )
     start_skew_ms: float | None = _of(
         "time between the starts of the first and the last client, in the worst repeat",
         "ms",
-        read=lambda of: furthest(phase.conducted.start_skew_ms for phase in of.phases),
+        read=lambda sources: furthest(phase.conducted.start_skew_ms for phase in sources.phases),
         over_rounds="most",
         label="skew",
         text=_skew,
@@ -313,63 +329,67 @@ class Conditions:
     end_skew_ms: float | None = _of(
         "time between the ends of the first and the last client, in the worst repeat",
         "ms",
-        read=lambda of: furthest(phase.conducted.end_skew_ms for phase in of.phases),
+        read=lambda sources: furthest(phase.conducted.end_skew_ms for phase in sources.phases),
         over_rounds="most",
     )
     clock_error_ms: float | None = _of(
         "largest uncertainty of the clients' clocks",
         "ms",
-        read=lambda of: furthest(phase.conducted.offset_error_ms() for phase in of.phases),
+        read=lambda sources: furthest(phase.conducted.offset_error_ms() for phase in sources.phases),
         over_rounds="most",
     )
     client_hosts: str | None = _of(
         "`the servers' hosts`, or `hosts of their own`; null with a single host",
-        read=lambda of: _client_hosts(of.phases),
+        read=lambda sources: _client_hosts(sources.phases),
         equal="systems",
         label="clients on",
     )
     other_cpu: float | None = _of(
         "share of a host's processors that [other processes](method.md#somebody-else) used: the maximum over hosts and"
         " runs that count; null if not known",
-        read=lambda of: furthest(each.other for each in of.taken),
+        read=lambda sources: furthest(share.other for share in sources.shares),
         over_rounds="most",
         label="others",
         text=_taken,
         also=("stolen_cpu",),
     )
     stolen_cpu: float | None = _of(
-        "share that the hypervisor took", read=lambda of: furthest(each.stolen for each in of.taken), over_rounds="most"
+        "share that the hypervisor took",
+        read=lambda sources: furthest(share.stolen for share in sources.shares),
+        over_rounds="most",
     )
     scale: float | None = _of(
         "share of the scenario's records and operations that was loaded and executed (`--scale`); null if all were",
-        read=lambda of: of.trial.scale,
+        read=lambda sources: sources.trial.scale,
         equal="experiments",
         label="size",
-        text=lambda of: None if of.scale is None else scaled(of.scale, of.full_recordcount),
+        text=lambda conditions: (
+            None if conditions.scale is None else scaled(conditions.scale, conditions.full_recordcount)
+        ),
         also=("full_recordcount",),
     )
     full_recordcount: int | None = _of(
-        "number of records without `scale`; null without `scale`", read=lambda of: of.trial.full.records
+        "number of records without `scale`; null without `scale`", read=lambda sources: sources.trial.full.records
     )
     recordcount: int | None = _of(
-        "records loaded before the run", read=lambda of: of.trial.properties.records, equal="systems"
+        "records loaded before the run", read=lambda sources: sources.trial.properties.records, equal="systems"
     )
     record_bytes: int | None = _of(
         "fields × length, without keys",
         "bytes",
-        read=lambda of: of.trial.properties.fieldcount * of.trial.properties.fieldlength,
+        read=lambda sources: sources.trial.properties.fieldcount * sources.trial.properties.fieldlength,
         equal="systems",
     )
     batchsize: int | None = _of(
         "records per operation",
-        read=lambda of: of.reported("batchsize") or of.settings.workload.batchsize,
+        read=lambda sources: sources.reported("batchsize") or sources.settings.workload.batchsize,
         equal="systems",
         by_phase=True,
         label="batch",
     )
     inflight: int | None = _of(
         "operations in flight per logical client",
-        read=lambda of: of.reported("inflight") or of.settings.workload.inflight,
+        read=lambda sources: sources.reported("inflight") or sources.settings.workload.inflight,
         equal="systems",
         by_phase=True,
         label="in flight",
@@ -377,7 +397,7 @@ class Conditions:
     retries: int | None = _of(
         "how many times a binding, or its driver,"
         " [may send a request again](conditions.md#requests-that-are-sent-again); null if not known",
-        read=lambda of: of.reported("retries"),
+        read=lambda sources: sources.reported("retries"),
         equal="systems",
         by_phase=True,
         label="retries",
@@ -385,7 +405,7 @@ class Conditions:
     connections: int | None = _of(
         "connections from a client to all servers, at the end of its window: the maximum over clients and runs that"
         " count; null if not known",
-        read=lambda of: of.most("connections"),
+        read=lambda sources: sources.most("connections"),
         over_rounds="most",
         label="transport",
         text=_transport,
@@ -394,24 +414,24 @@ class Conditions:
     event_loops: int | None = _of(
         "threads of the driver that serve a client's connections: the maximum over clients; 0: the client's own threads"
         " serve them; null if not known",
-        read=lambda of: of.most("event_loops"),
+        read=lambda sources: sources.most("event_loops"),
     )
     loop: str | None = _of(
         "`events` or `threads`: how the client [ran its logical clients](conditions.md#connections); null if not known",
-        read=lambda of: loop if (loop := of.reported("loop")) in ("events", "threads") else None,
+        read=lambda sources: loop if (loop := sources.reported("loop")) in ("events", "threads") else None,
         equal="experiments",
     )
     read_before_write: bool | None = _of(
         "an update first reads its record; null where there are no updates",
-        read=lambda of: of.reported("readbeforewrite"),
+        read=lambda sources: sources.reported("readbeforewrite"),
         equal="systems",
         by_phase=True,
         label="updates",
-        text=lambda of: "read before write" if of.read_before_write else "without reading",
+        text=lambda conditions: "read before write" if conditions.read_before_write else "without reading",
     )
     faults: str | None = _of(
         "what was [done to the servers](faults.md#what-is-measured-under-a-fault) in the window; null without faults",
-        read=lambda of: _same(phase.faults.asked if phase.faults else None for phase in of.phases),
+        read=lambda sources: _same(phase.faults.asked if phase.faults else None for phase in sources.phases),
         equal="experiments",
         by_phase=True,
         label="faults",
@@ -419,11 +439,11 @@ class Conditions:
     target: float | None = _of(
         "target rate of each client in operations/s; null without a target rate",
         "1/s",
-        read=lambda of: _target(of.phases),
+        read=lambda sources: _target(sources.phases),
         equal="experiments",
         by_phase=True,
         label="target",
-        text=lambda of: None if of.target is None else f"{of.target:,.0f} op/s per client",
+        text=lambda conditions: None if conditions.target is None else f"{conditions.target:,.0f} op/s per client",
     )
     measured_seconds: float | None = _of(
         "measured window of the client that took longest, mean over the repeats",
@@ -444,17 +464,19 @@ class Conditions:
     )
     interleaved: int | None = _of(
         "systems that ran at the same time, with windows that [took turns](interleaving.md); null if only one ran",
-        read=lambda of: len({*of.trial.turns.order}) or None,
+        read=lambda sources: len({*sources.trial.turns.order}) or None,
         equal="systems",
         label="windows",
-        text=lambda of: f"{of.interleaved} systems take turns" if of.interleaved else None,
+        text=lambda conditions: f"{conditions.interleaved} systems take turns" if conditions.interleaved else None,
     )
     nodes: int | None = _of("number of servers", equal="systems", label="servers")
     write_copies: int | None = _of(
         "copies that acknowledge a write",
         equal="experiments",
         label="copies",
-        text=lambda of: f"write {_or_unknown(of.write_copies)}, read {_or_unknown(of.read_copies)}",
+        text=lambda conditions: (
+            f"write {_or_unknown(conditions.write_copies)}, read {_or_unknown(conditions.read_copies)}"
+        ),
         also=("read_copies",),
     )
     read_copies: int | None = _of("copies that answer a read", equal="experiments")
@@ -473,7 +495,7 @@ class Conditions:
     )
     client_cpus: str | None = _of(
         "processors that clients were bound to; null for all",
-        read=lambda of: _client_cpus([report.cpus for report in of.reports]),
+        read=lambda sources: _client_cpus([report.cpus for report in sources.reports]),
         equal="systems",
         label="clients on processors",
     )
@@ -482,21 +504,21 @@ class Conditions:
     usd_per_hour: float | None = _of(
         "total price of the servers' hosts, from the inventory; null if the price of a host is not known",
         "US$/h",
-        read=lambda of: _price(of.facts),
+        read=lambda sources: _price(sources.facts),
         label="price",
-        text=lambda of: f"${of.usd_per_hour:,.2f} per hour for the servers' hosts",
+        text=lambda conditions: f"${conditions.usd_per_hour:,.2f} per hour for the servers' hosts",
     )
 
 
-def _named(of: Field[Any]) -> Condition:
-    declared: Condition = of.metadata["condition"]
-    return replace(declared, name=of.name, kind=KINDS.get(str(of.type).removesuffix(" | None"), "string"))
+def _named(member: Field[Any]) -> Condition:
+    declared: Condition = member.metadata["condition"]
+    return replace(declared, name=member.name, kind=KINDS.get(str(member.type).removesuffix(" | None"), "string"))
 
 
 # All conditions by name, in the order of the tables.
-CONDITIONS = {each.name: _named(each) for each in fields(Conditions)}
+CONDITIONS = {member.name: _named(member) for member in fields(Conditions)}
 # Names of the conditions that the running server states.
-STATED = [name for name, each in CONDITIONS.items() if each.read is None]
+STATED = [name for name, condition in CONDITIONS.items() if condition.read is None]
 _Stated = defstruct(
     "_Stated",
     [(name, (Whole if CONDITIONS[name].kind == "integer" else records.Said) | None, None) for name in STATED],
@@ -513,24 +535,24 @@ def stated(content: Any, complain: Callable[[str], object]) -> dict[str, Any]:
     :param content: content of conditions.json
     :param complain: function that is called with `field is value: why` for each value of a wrong type
     """
-    found = structs.asdict(records.decoded(content, _Stated, complain))
-    known = {
+    decoded = structs.asdict(records.decoded(content, _Stated, complain))
+    conditions = {
         name: value if CONDITIONS[name].kind == "integer" else str(value)
-        for name, value in found.items()
+        for name, value in decoded.items()
         if value is not None
     }
-    unsure = NOT_KNOWN in (known.get("replication"), known.get("write_acks"))
-    if "attached" in known and "write_copies" in known and unsure:
-        known["consistency"] = NOT_KNOWN
-    return known
+    unsure = NOT_KNOWN in (conditions.get("replication"), conditions.get("write_acks"))
+    if "attached" in conditions and "write_copies" in conditions and unsure:
+        conditions["consistency"] = NOT_KNOWN
+    return conditions
 
 
 def read(sources: ConditionSources) -> Conditions:
     """Reads all conditions of a trial, or of one of its phases."""
     return Conditions(
         **{
-            name: sources.stated.get(name) if each.read is None else each.read(sources)
-            for name, each in CONDITIONS.items()
+            name: sources.stated.get(name) if condition.read is None else condition.read(sources)
+            for name, condition in CONDITIONS.items()
         }
     )
 
@@ -540,43 +562,43 @@ def by_phase(of_phases: Mapping[str, Conditions]) -> dict[str, dict[str, Any]]:
 
     If one text shows several conditions, all of them are returned.
     """
-    found: dict[str, dict[str, Any]] = {}
-    for each in CONDITIONS.values():
-        group = [name for name in each.group if CONDITIONS[name].by_phase] if each.label else []
-        values = {phase: [getattr(of, name) for name in group] for phase, of in of_phases.items()}
+    differing: dict[str, dict[str, Any]] = {}
+    for condition in CONDITIONS.values():
+        group = [name for name in condition.group if CONDITIONS[name].by_phase] if condition.label else []
+        values = {phase: [getattr(conditions, name) for name in group] for phase, conditions in of_phases.items()}
         # Round to tenths: windows end with their last operation, so their lengths vary slightly.
         if len({tuple(map(_tenths, of_phase)) for of_phase in values.values()}) > 1:
             for phase, of_phase in values.items():
-                found.setdefault(phase, {}).update(zip(group, of_phase, strict=True))
-    return found
+                differing.setdefault(phase, {}).update(zip(group, of_phase, strict=True))
+    return differing
 
 
 def over_rounds(rounds: Sequence[Conditions]) -> dict[str, Any]:
     """Returns the measured conditions over all rounds, by name."""
-    found: dict[str, Any] = {}
-    for name, each in CONDITIONS.items():
-        known = [value for of in rounds if (value := getattr(of, name)) is not None]
-        if each.over_rounds == "most":
-            found[name] = furthest(known)
-        elif each.over_rounds == "mean":
-            found[name] = statistics.fmean(known) if known else None
-    return found
+    merged: dict[str, Any] = {}
+    for name, condition in CONDITIONS.items():
+        values = [value for conditions in rounds if (value := getattr(conditions, name)) is not None]
+        if condition.over_rounds == "most":
+            merged[name] = furthest(values)
+        elif condition.over_rounds == "mean":
+            merged[name] = statistics.fmean(values) if values else None
+    return merged
 
 
-def shown(of: Conditions) -> Iterator[tuple[Condition, str]]:
+def shown(conditions: Conditions) -> Iterator[tuple[Condition, str]]:
     """Yields the known conditions that tables show, with their values as text."""
-    for each in CONDITIONS.values():
-        if each.label and any(getattr(of, name) is not None for name in each.group):
-            text = each.text(of) if each.text else str(getattr(of, each.name))
+    for condition in CONDITIONS.values():
+        if condition.label and any(getattr(conditions, name) is not None for name in condition.group):
+            text = condition.text(conditions) if condition.text else str(getattr(conditions, condition.name))
             if text is not None:
-                yield each, text
+                yield condition, text
 
 
 def reference() -> str:
     """Returns the table of conditions for docs/summary-json.md."""
     heads = ("key", "type", "unit", "must be equal between", "meaning")
-    return table(heads, ((f"`{each.name}`", each.kind, each.unit, each.equal or "", each.about)
-                         for each in CONDITIONS.values()))  # fmt: skip
+    return table(heads, ((f"`{condition.name}`", condition.kind, condition.unit, condition.equal or "", condition.about)
+                         for condition in CONDITIONS.values()))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from dohyo.scenario.properties import plain
 from dohyo.scenario.published import Published
 from dohyo.scenario.scenario import CONDITIONS
 from dohyo.scenario.setup import NOT_PUBLISHED, PHASE, SYSTEM, Setting
-from dohyo.summary import asked
+from dohyo.summary import requested_settings
 from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
 from dohyo.systems import catalogue, collectors
 from dohyo.systems.system import Jvm
@@ -52,21 +52,21 @@ _AS_IT_IS = {
 
 
 @dataclass(frozen=True)
-class Here:
+class TrialSetup:
     """The setup of one of our trials; None if unknown.
 
-    :ivar workload: properties by phase, as in `asked.workload`
+    :ivar workload: properties by phase, as in `requested_settings.workload`
     :ivar servers: variables of the system, and the server's own settings
-    :ivar given: names of the variables that the scenario sets
-    :ivar others: values of `setup.OTHERS`
+    :ivar variables: names of the variables that the scenario sets
+    :ivar context: values of `setup.OTHERS`
     """
 
     system: str
     point: Mapping[str, str]
     workload: Mapping[str, Mapping[str, str]]
     servers: Mapping[str, Any]
-    given: Collection[str]
-    others: Mapping[str, str | None]
+    variables: Collection[str]
+    context: Mapping[str, str | None]
 
     @property
     def at(self) -> dict[str, str]:
@@ -79,28 +79,28 @@ class Here:
 
     def is_at(self, setting: Setting) -> bool:
         """Returns whether the published setting applies to the trial's point, system and phases."""
-        there = all(self.at.get(name) in values for name, values in setting.at.items() if name != PHASE)
+        matches = all(self.at.get(name) in values for name, values in setting.at.items() if name != PHASE)
         has = setting.key in setup.OTHERS or concerns(self.system, setting.key)
-        return there and has and bool(self._phases(setting))
+        return matches and has and bool(self._phases(setting))
 
     def values(self, setting: Setting) -> set[str | None]:
         """Returns our values in all phases to which the setting applies."""
         key = setting.key
         if key in setup.OTHERS:
-            return {self.others.get(key)}
+            return {self.context.get(key)}
         if key in properties.known():
             whole = self.workload.get("", {}).get(key.replace(".", "_"))
             return {self.workload[phase].get(_NAMES.get(key, key), whole) for phase in self._phases(setting)}
         if setup.is_flags(key):
             return {flag for flag in setting.values if flag in self._flags}
-        known = self.servers.get(key, None if key in catalogue.all_options() else NOT_SET)
-        return {None if known is None else plain(known)}
+        value = self.servers.get(key, None if key in catalogue.all_options() else NOT_SET)
+        return {None if value is None else plain(value)}
 
     def _phases(self, setting: Setting) -> list[str]:
         """Returns the phases that the setting names; if it names none, the measured phases to which it can apply."""
         named = setting.at.get(PHASE, self._measured)
-        known = properties.known().get(setting.key)
-        without = {"", *([LOAD] if known and not known.load and named is self._measured else [])}
+        declared = properties.known().get(setting.key)
+        without = {"", *([LOAD] if declared and not declared.load and named is self._measured else [])}
         return [phase for phase in self.workload if phase in named and phase not in without]
 
     @cached_property
@@ -110,13 +110,13 @@ class Here:
 
     def unpublished(self, published: Published) -> Iterator[tuple[str, set[str | None]]]:
         """Yields the key and our values of each setting that the publication does not state."""
-        here = [setting for setting in published.setup if self.is_at(setting)]
-        silent = {setting.key for setting in here if setting.is_silent}
+        settings = [setting for setting in published.setup if self.is_at(setting)]
+        silent = {setting.key for setting in settings if setting.is_silent}
         for phase in self._measured:
             stated: dict[str, list[str]] = {}
-            for each in here:
-                if not each.is_silent and phase in self._phases(each):
-                    stated.setdefault(each.key, []).extend(each.values)
+            for setting in settings:
+                if not setting.is_silent and phase in self._phases(setting):
+                    stated.setdefault(setting.key, []).extend(setting.values)
             for key in silent | self._chosen[phase]:
                 if setup.is_flags(key):
                     names = {flag.split("=")[0] for flag in stated.get(key, ())}
@@ -130,28 +130,28 @@ class Here:
     def _chosen(self) -> dict[str, set[str]]:
         """Returns, by phase, the keys that differ from their defaults and those that are always listed."""
         role = catalogue.all_systems()[self.system].role
-        whose = {*self.given, *(f"{role}_{name}" for name in _MEMORY)}
+        whose = {*self.variables, *(f"{role}_{name}" for name in _MEMORY)}
         servers = (name for name in self.servers if name in whose or name not in catalogue.all_options())
-        common = {*self.others, *servers} - {f"{role}_{name}" for name in _OF_A_ROLE}
-        found = {}
+        common = {*self.context, *servers} - {f"{role}_{name}" for name in _OF_A_ROLE}
+        chosen = {}
         for phase in self._measured:
-            own = {**self.workload.get("", {}), **self.workload.get(phase, {})}
+            values = {**self.workload.get("", {}), **self.workload.get(phase, {})}
             keys = set(common)
             for key, entry in properties.known().items():
-                value = own.get(_NAMES.get(key, key), own.get(key.replace(".", "_")))
+                value = values.get(_NAMES.get(key, key), values.get(key.replace(".", "_")))
                 usual = value in (None, "0", plain(entry.default or ""))
                 if (value is not None if key in _ALWAYS else not usual) and (entry.load or phase != LOAD):
                     keys.add(key)
-            found[phase] = {key for key in keys - _ASIDE if key in setup.OTHERS or concerns(self.system, key)}
-        return found
+            chosen[phase] = {key for key in keys - _ASIDE if key in setup.OTHERS or concerns(self.system, key)}
+        return chosen
 
     @cached_property
     def _flags(self) -> list[str]:
         """Returns the JVM's flags: the collector's, then all others. A later flag replaces one with the same name."""
         role = catalogue.all_systems()[self.system].role
-        own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
-        jvm = Jvm(_number(own["jdk"]), str(own["gc"] or "default"), _number(own["gc_threads"]), [])
-        options = collectors.options_of(jvm, _number(self.others.get("processors")), huge_pages=True)
+        settings = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
+        jvm = Jvm(_number(settings["jdk"]), str(settings["gc"] or "default"), _number(settings["gc_threads"]), [])
+        options = collectors.options_of(jvm, _number(self.context.get("processors")), huge_pages=True)
         # With 0 threads the collector uses the number of processors, which is unknown here.
         options = [option.replace("Threads=0", "Threads=?") for option in options]
         return [*{flag.split("=")[0]: flag for flag in (*options, *self._own_flags)}.values()]
@@ -159,8 +159,8 @@ class Here:
     @property
     def _own_flags(self) -> list[str]:
         """Returns the flags in the system's variable `java_options`; empty if it is not a list."""
-        given = self.servers.get(f"{catalogue.all_systems()[self.system].role}_java_options")
-        return [*map(str, given)] if isinstance(given, list) else []
+        options = self.servers.get(f"{catalogue.all_systems()[self.system].role}_java_options")
+        return [*map(str, options)] if isinstance(options, list) else []
 
 
 def _number(value: object) -> int:
@@ -171,26 +171,26 @@ def _number(value: object) -> int:
 def before(
     trials: Iterable[Mapping[str, Any]], values: Mapping[tuple[str, str], Mapping[str, Any]], hosts: Hosts,
     machine: Mapping[str, Any],
-) -> list[Here]:  # fmt: skip
+) -> list[TrialSetup]:  # fmt: skip
     """Returns the setup of each trial before a run.
 
     :param trials: future content of each trial.json
     :param values: effective variables by system and point, as far as hosts have reported them
     :param machine: this machine, as `host.hardware` describes it
     """
-    found = []
+    setups = []
     for trial in trials:
-        system, point, workload = trial["trial_system"], trial["trial_point"], asked.workload(trial)
+        system, point, workload = trial["trial_system"], trial["trial_point"], requested_settings.workload(trial)
         role = catalogue.all_systems()[system].role
-        own = {name: value for name, value in trial.items() if name.startswith(f"{role}_")}
-        known = values.get((system, point_name(point)), {})
-        servers = {**catalogue.defaults(role), **own, **own.get(f"{role}_settings", {}), **known}
+        chosen = {name: value for name, value in trial.items() if name.startswith(f"{role}_")}
+        reported = values.get((system, point_name(point)), {})
+        servers = {**catalogue.defaults(role), **chosen, **chosen.get(f"{role}_settings", {}), **reported}
         if servers.get(f"{role}_compression", _AS_THE_SCENARIO) != _AS_THE_SCENARIO:
             workload[""]["compression"] = plain(servers[f"{role}_compression"])
         load = trial["trial_load"]
         measured = [*([load] if load["measured"] else []), *trial["trial_phases"]]
         versions = {"server": servers.get(f"{role}_version"), "jdk": servers.get(f"{role}_jdk")}
-        others = {
+        context = {
             **_others(role, workload, hosts, machine),
             **{name: None if value is None else str(value) for name, value in versions.items()},
             "hosts": str(hosts.count),
@@ -198,49 +198,58 @@ def before(
             "clients_on": _SHARED if hosts.clients else _OWN_HOSTS,
             "all_threads": _each(_all_threads(phase, hosts.client_count) for phase in measured),
         }
-        workload[""] |= {name: plain(value) for name, value in known.items() if name in workload[""]}
-        found.append(Here(system, point, workload, servers, own, others))
-    return found
+        workload[""] |= {name: plain(value) for name, value in reported.items() if name in workload[""]}
+        setups.append(TrialSetup(system, point, workload, servers, chosen, context))
+    return setups
 
 
-def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
+def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[TrialSetup]:
     """Returns the setup of each trial with numbers, according to its evidence."""
-    found = []
-    known = catalogue.all_systems()
-    for trial in (trial for trial in trials if trial.status == "ok" and trial.system in known):
-        of, hosts = trial.conditions, facts.hosts or Hosts(where="")
-        threads = [each.get("threads") for each in trial.by_phase.values() if "threads" in each] or [of.threads]
+    setups = []
+    systems = catalogue.all_systems()
+    for trial in (trial for trial in trials if trial.status == "ok" and trial.system in systems):
+        conditions, hosts = trial.conditions, facts.hosts or Hosts(where="")
+        threads = [phase.get("threads") for phase in trial.by_phase.values() if "threads" in phase] or [
+            conditions.threads
+        ]
         uses = [use for use in trial.hosts if use.host in trial.serving]
         sizes = {use.memory_bytes for use in uses if use.memory_bytes}
         workload = dict(trial.asked_workload)
         # Values that the server reported and that differ from the requested ones.
-        other = {name: getattr(of, name, None) for name in (each.partition(":")[0] for each in trial.deviations)}
-        workload[""] = workload.get("", {}) | {name: value for name, value in other.items() if isinstance(value, str)}
-        others = {
-            **_others(known[trial.system].role, workload, hosts, facts.host),
-            "server": of.version,
-            "jdk": of.jdk,
-            "disks": of.disks,
-            "hosts": str(len(trial.serving) or of.nodes or "") or None,
-            "clients": str(of.clients or "") or None,
-            "clients_on": of.client_hosts or _SHARED if hosts.clients else of.client_hosts,
+        deviating = {
+            name: getattr(conditions, name, None)
+            for name in (deviation.partition(":")[0] for deviation in trial.deviations)
+        }
+        workload[""] = workload.get("", {}) | {
+            name: value for name, value in deviating.items() if isinstance(value, str)
+        }
+        context = {
+            **_others(systems[trial.system].role, workload, hosts, facts.host),
+            "server": conditions.version,
+            "jdk": conditions.jdk,
+            "disks": conditions.disks,
+            "hosts": str(len(trial.serving) or conditions.nodes or "") or None,
+            "clients": str(conditions.clients or "") or None,
+            "clients_on": conditions.client_hosts or _SHARED if hosts.clients else conditions.client_hosts,
             "processors": _each(use.cpus for use in uses if use.cpus),
-            "all_threads": _each(count * of.clients for count in threads if count and of.clients),
+            "all_threads": _each(count * conditions.clients for count in threads if count and conditions.clients),
             **({"memory": _each(map(size, sorted(sizes)))} if sizes else {}),
-            **({"master": None} if of.attached else {}),
+            **({"master": None} if conditions.attached else {}),
         }
         asked_for = trial.asked_servers
-        found.append(Here(trial.system, trial.point, workload, trial.configured or asked_for, asked_for, others))
-    return found
+        setups.append(
+            TrialSetup(trial.system, trial.point, workload, trial.configured or asked_for, asked_for, context)
+        )
+    return setups
 
 
 def _key_type(workload: Mapping[str, str]) -> str:
     """Returns the type of a stored key: its columns, or text. An invalid value is returned unchanged."""
-    given = workload.get("keycolumns", "")
+    text = workload.get("keycolumns", "")
     try:
-        columns = [f"{each.name} {each.type}" for each in key_columns.parse(given)]
+        columns = [f"{column.name} {column.type}" for column in key_columns.parse(text)]
     except ValueError:
-        return given
+        return text
     return ", ".join(columns) or ("2 bytes of its CRC32, text" if workload.get("keysalt") == "crc32" else "text")
 
 
@@ -249,12 +258,12 @@ def _others(
 ) -> dict[str, str | None]:
     """Returns the values of `setup.OTHERS` that are determined in the same way before and after a run."""
     any_phase = workload.get(LOAD, {})
-    here = hosts.where == THIS_MACHINE
+    is_local = hosts.where == THIS_MACHINE
     return {
         "memory": size(hosts.memory) if hosts.memory else None,
-        "processors": str(machine["cores"]) if here and "cores" in machine else None,
-        "processor": str(machine["processor"]) if here and "processor" in machine else None,
-        "os": str(machine["os"]) if here and "os" in machine else None,
+        "processors": str(machine["cores"]) if is_local and "cores" in machine else None,
+        "processor": str(machine["processor"]) if is_local and "processor" in machine else None,
+        "os": str(machine["os"]) if is_local and "os" in machine else None,
         "client": "Dohyo's",
         "key_type": _key_type(any_phase),
         "sessions": "one for each client",
@@ -272,57 +281,59 @@ def _all_threads(phase: Mapping[str, Any], clients: int | None) -> int | None:
 
 def _each(values: Iterable[object]) -> str | None:
     """Returns the distinct values as text; None if there are none, or if any is unknown."""
-    found = dict.fromkeys(values)
-    return None if None in found else ", ".join(map(str, found)) or None
+    distinct = dict.fromkeys(values)
+    return None if None in distinct else ", ".join(map(str, distinct)) or None
 
 
-def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]:
-    """Returns a list with the difference; empty if our values are equal. If `ours` is empty, nothing was measured."""
-    values = {value for here in ours for value in here.values(setting)}
-    at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.at.items())
-    theirs, said = setting.says(setting.values), NOT_MEASURED
-    if setup.is_flags(setting.key) and ours:
-        lacking = [flag for flag in setting.values if not all(flag in here.values(setting) for here in ours)]
+def _difference(setting: Setting, setups: Sequence[TrialSetup]) -> list[SetupDifference]:
+    """Returns a list with the difference; empty if our values are equal. If `setups` is empty, nothing was measured."""
+    values = {value for trial in setups for value in trial.values(setting)}
+    where = ", ".join(f"{name}={'|'.join(allowed)}" for name, allowed in setting.at.items())
+    theirs, text = setting.says(setting.values), NOT_MEASURED
+    if setup.is_flags(setting.key) and setups:
+        lacking = [flag for flag in setting.values if not all(flag in trial.values(setting) for trial in setups)]
         if not lacking:
             return []
-        theirs, said = " ".join(lacking), NOT_SET
-    elif ours:
+        theirs, text = " ".join(lacking), NOT_SET
+    elif setups:
         if setting.equals(values):
             return []
-        said = setting.says(values)
-    return [SetupDifference(setting.group, setting.what, at, theirs, None if values == {None} else said)]
+        text = setting.says(values)
+    return [SetupDifference(setting.group, setting.what, where, theirs, None if values == {None} else text)]
 
 
-def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
+def compare(published: Published, setups: Sequence[TrialSetup]) -> SetupDifferences:
     """Returns the differences by group. A published point that we did not measure appears only as not measured."""
-    places = dict.fromkeys(
-        (name, value) for each in published.setup for name, values in each.at.items() for value in values
+    points = dict.fromkeys(
+        (name, value) for setting in published.setup for name, values in setting.at.items() for value in values
     )
-    missing = [place for place in places if not any(here.has(*place) for here in ours)]
-    names = {name for name, _ in places}
+    missing = [point for point in points if not any(trial.has(*point) for trial in setups)]
+    names = {name for name, _ in points}
     further: dict[str, set[str | None]] = {}
-    for here in ours:
-        own = [(name, {value}) for name, value in here.at.items() if name in names and (name, value) not in places]
-        for name, values in own or here.unpublished(published):
+    for trial in setups:
+        unpublished = [
+            (name, {value}) for name, value in trial.at.items() if name in names and (name, value) not in points
+        ]
+        for name, values in unpublished or trial.unpublished(published):
             further.setdefault(name, set()).update(values)
-    found = [SetupDifference("workload", f"{name} {value}", "", "measured", NOT_MEASURED) for name, value in missing]
+    result = [SetupDifference("workload", f"{name} {value}", "", "measured", NOT_MEASURED) for name, value in missing]
     stated = [setting for setting in published.setup if not setting.is_silent]
     for setting in stated:
-        matching = [here for here in ours if here.is_at(setting)]
+        matching = [trial for trial in setups if trial.is_at(setting)]
         somewhere_missing = any((name, value) in missing for name, values in setting.at.items() for value in values)
         if matching or not somewhere_missing:
-            found += _difference(setting, matching)
-    found.sort(key=lambda each: setup.GROUPS.index(each.group))
-    said = [f"{each.what} = {each.says(values)}" for each, values in
+            result += _difference(setting, matching)
+    result.sort(key=lambda difference: setup.GROUPS.index(difference.group))
+    sentences = [f"{setting.what} = {setting.says(values)}" for setting, values in
             ((Setting("", key, []), values) for key, values in further.items() if values - {None})]  # fmt: skip
-    if said:
-        found.append(SetupDifference("other", "other settings", "", NOT_PUBLISHED, "; ".join(sorted(said))))
-    return SetupDifferences(published.name, len(stated), found)
+    if sentences:
+        result.append(SetupDifference("other", "other settings", "", NOT_PUBLISHED, "; ".join(sorted(sentences))))
+    return SetupDifferences(published.name, len(stated), result)
 
 
 def of_experiment(
     published: Sequence[Published], trials: Sequence[Trial], facts: ExperimentFacts
 ) -> list[SetupDifferences]:
     """Returns the differences of a measured experiment from all publications with a known setup."""
-    ours = after(trials, facts)
-    return [compare(each, ours) for each in published if each.setup and ours]
+    setups = after(trials, facts)
+    return [compare(publication, setups) for publication in published if publication.setup and setups]

@@ -16,9 +16,9 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
     Only trials at the same point of the matrix are compared: those that agree in all common dimensions.
     """
     result: dict[str, dict[str, str]] = {}
-    for name, of in differing(trials):
-        if not is_exceeded(name, of):
-            result.setdefault(name, {}).update({trial.name: stated(trial, name) for trial in of})
+    for name, group in differing(trials):
+        if not is_exceeded(name, group):
+            result.setdefault(name, {}).update({trial.name: stated(trial, name) for trial in group})
     return result
 
 
@@ -40,17 +40,19 @@ def is_exceeded(name: str, differing: Sequence[Trial]) -> bool:
 
 def _is_compared(trial: Trial, name: str) -> bool:
     """Returns whether this condition of the trial is compared with the same condition of other trials."""
-    of = trial.conditions
+    conditions = trial.conditions
     # Reads from a primary are strongly consistent without a read quorum.
-    if name == "read_acks" and of.consistency in ("strong", NOT_KNOWN) and of.read_acks == "one":
+    if name == "read_acks" and conditions.consistency in ("strong", NOT_KNOWN) and conditions.read_acks == "one":
         return False
     # Attached servers may not state this condition. Their deviations report that, so it does not count as unequal.
-    value = getattr(of, name)
-    return value != NOT_KNOWN and not (value is None and name in STATED and of.attached)
+    value = getattr(conditions, name)
+    return value != NOT_KNOWN and not (value is None and name in STATED and conditions.attached)
 
 
 def stated(trial: Trial, name: str) -> str:
     """Returns a condition as text, with the value of each phase if the phases differ."""
     value = getattr(trial.conditions, name)
-    phases = [f"{phase} {own[name]}" for phase, own in trial.by_phase.items() if own.get(name) is not None]
+    phases = [
+        f"{phase} {of_phase[name]}" for phase, of_phase in trial.by_phase.items() if of_phase.get(name) is not None
+    ]
     return ", ".join(phases) if value is None and phases else "unknown" if value is None else str(value)

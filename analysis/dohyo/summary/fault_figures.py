@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.evidence.accounting import Accounting
+from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.evidence.healing import Healing
-from dohyo.evidence.under_fault import FaultCost, FaultedRun
 from dohyo.figures import milliseconds, point_name, rate, whole
 from dohyo.summary.results import Trial
 
@@ -37,7 +37,7 @@ class FaultFigure:
     """A figure of a fault, or of a run with faults. Less is better, except for the rate before the fault.
 
     :ivar head: column head
-    :ivar of: function that returns the figure of a run and one of its faults; None if unknown
+    :ivar compute: function that returns the figure of a run and one of its faults; None if unknown
     :ivar write: function that formats the number
     :ivar counts_wrong: whether it counts lost or wrong records; a single one is too many
     :ivar judged: whether a change of the figure between two experiments is better or worse
@@ -45,7 +45,7 @@ class FaultFigure:
     """
 
     head: str
-    of: Callable[[FaultedRun, FaultCost], float | None]
+    compute: Callable[[FaultedRun, FaultCost], float | None]
     write: Callable[[float], str] = _seconds
     counts_wrong: bool = False
     judged: bool = True
@@ -56,9 +56,9 @@ class FaultFigure:
         """Returns whether the figure is a time, which is known to the second."""
         return self.head.endswith(" s")
 
-    def values(self, found: Sequence[tuple[FaultedRun, FaultCost]]) -> list[float]:
+    def values(self, cases: Sequence[tuple[FaultedRun, FaultCost]]) -> list[float]:
         """Returns the known values of the figure for these runs and faults."""
-        return [value for run, fault in found if (value := self.of(run, fault)) is not None]
+        return [value for run, fault in cases if (value := self.compute(run, fault)) is not None]
 
     def words(self, values: Sequence[float], runs: int | None = None) -> str:
         """Returns the median and, for several runs, the range.
@@ -69,8 +69,8 @@ class FaultFigure:
             return "\N{EN DASH}"
         middle = self._word(statistics.median(values))
         low, high = self._word(min(values)), self._word(max(values))
-        known = f" ({len(values)} of {runs} known)" if runs is not None and len(values) < runs else ""
-        return (middle if len(values) == 1 or low == high else f"{middle} [{low}, {high}]") + known
+        note = f" ({len(values)} of {runs} known)" if runs is not None and len(values) < runs else ""
+        return (middle if len(values) == 1 or low == high else f"{middle} [{low}, {high}]") + note
 
     def _word(self, value: float) -> str:
         return self.never if value == NEVER else self.write(value)
@@ -87,12 +87,12 @@ def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, Faul
 def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
     """Returns a function for a count of records read back. A 0 counts as known only if all records were read."""
 
-    def found(run: FaultedRun, _: FaultCost) -> float | None:
+    def determined(run: FaultedRun, _: FaultCost) -> float | None:
         number = count(run.accounting) if run.accounting else 0
         whole = run.accounting and run.accounting.read_back and not run.accounting.unreadable
         return number if number or whole else None
 
-    return found
+    return determined
 
 
 def _unreadable(run: FaultedRun, _: FaultCost) -> float | None:
@@ -115,29 +115,29 @@ OF_FAULTS = (
     FaultFigure("worst p99 ms", lambda _, fault: fault.worst_p99_ms, write=milliseconds),
 )
 ERRORS = FaultFigure("errors", lambda run, _: sum(run.errors.values()), write=_count)
-LOST = _wrong("lost", lambda of: of.lost + of.missing)
+LOST = _wrong("lost", lambda account: account.lost + account.missing)
 OF_RUNS = (
     ERRORS,
-    FaultFigure("maybe", _accounted(lambda of: of.maybe), write=_count),
+    FaultFigure("maybe", _accounted(lambda account: account.maybe), write=_count),
     LOST,
-    FaultFigure("stale", _accounted(lambda of: of.stale_reads), write=_count),
-    _wrong("corrupt", lambda of: of.corrupt + of.corrupt_reads),
-    _wrong("never written", lambda of: of.unwritten + of.unwritten_reads),
+    FaultFigure("stale", _accounted(lambda account: account.stale_reads), write=_count),
+    _wrong("corrupt", lambda account: account.corrupt + account.corrupt_reads),
+    _wrong("never written", lambda account: account.unwritten + account.unwritten_reads),
     FaultFigure("unreadable", _unreadable, write=_count),
 )
 
 
-def of_healing(what: str) -> tuple[FaultFigure, ...]:
+def of_healing(kind: str) -> tuple[FaultFigure, ...]:
     """Returns the figures of one kind of healing, the work by which servers recover from a fault."""
 
-    def figure(head: str, of: Callable[[FaultCost, Healing], float | None], **more: Any) -> FaultFigure:
-        def found(_: FaultedRun, fault: FaultCost) -> float | None:
-            return next((of(fault, did) for did in fault.healing if did.what == what), None)
+    def figure(head: str, compute: Callable[[FaultCost, Healing], float | None], **more: Any) -> FaultFigure:
+        def find(_: FaultedRun, fault: FaultCost) -> float | None:
+            return next((compute(fault, did) for did in fault.healing if did.what == kind), None)
 
-        return FaultFigure(head, found, write=_tenths, **more)
+        return FaultFigure(head, find, write=_tenths, **more)
 
-    def number(head: str, of: Callable[[Healing], float | None]) -> FaultFigure:
-        return replace(figure(head, lambda _, did: of(did)), write=_count, judged=False)
+    def number(head: str, compute: Callable[[Healing], float | None]) -> FaultFigure:
+        return replace(figure(head, lambda _, did: compute(did)), write=_count, judged=False)
 
     return (
         number("times", lambda did: did.count),
@@ -158,32 +158,32 @@ class SameFault:
 
     :ivar trial: first trial with the fault
     :ivar number: position of the fault in the run, from 1
-    :ivar found: runs, each with the cost of that fault
+    :ivar cases: runs, each with the cost of that fault
     """
 
     trial: Trial
     phase: str
     number: int
-    found: list[tuple[FaultedRun, FaultCost]]
+    cases: list[tuple[FaultedRun, FaultCost]]
 
     @property
     def name(self) -> str:
         """Returns the name, such as "kill(node2)"."""
-        return str(self.found[0][1])
+        return str(self.cases[0][1])
 
     def words(self, figures: Iterable[FaultFigure], runs: int | None = None) -> list[str]:
         """Returns the figures of all runs as text.
 
         :param runs: number of runs that count; default: all
         """
-        runs = len(self.found) if runs is None else runs
-        return [figure.words(figure.values(self.found), runs) for figure in figures]
+        runs = len(self.cases) if runs is None else runs
+        return [figure.words(figure.values(self.cases), runs) for figure in figures]
 
     @property
     def healing(self) -> dict[str, list[Healing]]:
         """Returns how the servers healed in each run, by kind of healing."""
         together: dict[str, list[Healing]] = {}
-        for _, fault in self.found:
+        for _, fault in self.cases:
             for did in fault.healing:
                 together.setdefault(did.what, []).append(did)
         return together
@@ -197,7 +197,7 @@ def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
             # Number faults by name, not by time, because hosts may execute faults of the same second in any order.
             by_name = sorted(run.faults, key=lambda fault: (str(fault), fault.at))
             for fault in run.faults:
-                number = 1 + next(at for at, each in enumerate(by_name) if each is fault)
+                number = 1 + next(index for index, candidate in enumerate(by_name) if candidate is fault)
                 key = (trial.system, point_name(trial.point), run.phase, number)
-                together.setdefault(key, SameFault(trial, run.phase, number, [])).found.append((run, fault))
+                together.setdefault(key, SameFault(trial, run.phase, number, [])).cases.append((run, fault))
     return list(together.values())

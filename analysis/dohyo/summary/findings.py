@@ -69,21 +69,21 @@ def finding(
     phase: str | None,
     figure: str,
     values: Sequence[Sequence[float | None]],
-    words: Sequence[str],
+    texts: Sequence[str],
     verdict: ChangeVerdict | None,
     reason: str | None,
     fault: str | None = None,
 ) -> Finding:
-    """Returns a finding; `values` and `words` have an entry for each experiment."""
-    (before, after), (one, other) = values, words
+    """Returns a finding; `values` and `texts` have an entry for each experiment."""
+    (before, after), (one, other) = values, texts
     return Finding(trial.system, trial.point, phase, fault, figure, before, after, (one, other), verdict, reason)
 
 
 class _Counted(NamedTuple):
     """A number of events, and the number of attempts in the same round."""
 
-    found: int
-    of: int
+    number: int
+    total: int
 
 
 def findings(
@@ -98,16 +98,18 @@ def findings(
     one, other = ([trial for trial in rounds if trial.status == "ok"] for rounds in (before, after))
     phases = [_phases(rounds) for rounds in (one, other)]
     under_faults = {run.phase for trial in (*one, *other) for run in trial.faults}
-    for phase in (each for each in phases[0] if each in phases[1]):
+    for phase in (name for name in phases[0] if name in phases[1]):
         if phase in under_faults and phase not in other_rates:
             continue
         for name, key in (("errors", "errors"), ("not found", "not_found")):
-            rounds = [[_records(each, phase, key) for each in of if phase in _phases([each])] for of in (one, other)]
+            rounds = [
+                [_records(trial, phase, key) for trial in side if phase in _phases([trial])] for side in (one, other)
+            ]
             yield from _share(one[0], phase, name, rounds[0], rounds[1], margin)
-    for phase in (each for each in phases[0] if each in phases[1]):
+    for phase in (name for name in phases[0] if name in phases[1]):
         yield from _scans(one, other, phase, margin)
     if set(phases[0]) - under_faults:
-        rounds = [[_stale(trial.accounting) for trial in of] for of in (one, other)]
+        rounds = [[_stale(trial.accounting) for trial in side] for side in (one, other)]
         yield from _share(one[0], None, "stale reads", rounds[0], rounds[1], margin)
     if not under_faults:
         yield from _losses(before, after)
@@ -134,7 +136,7 @@ def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
 
 def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: float) -> Iterator[Finding]:
     """Yields the rows per scan if they differ, because rates and latencies then measure different work."""
-    found = [
+    lengths = [
         [
             row.records / row.operations
             for trial in rounds
@@ -143,16 +145,16 @@ def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: 
         ]
         for rounds in (before, after)
     ]
-    if not all(found):
+    if not all(lengths):
         return
-    one, other = map(fmean, found)
+    one, other = map(fmean, lengths)
     if min(one, other) < max(one, other) * (1 - margin):
-        words, why = (f"{one:,.1f}", f"{other:,.1f}"), "scans of different length are different work"
-        yield finding(before[0], phase, "rows per scan", found, words, "inconclusive", why)
+        texts, why = (f"{one:,.1f}", f"{other:,.1f}"), "scans of different length are different work"
+        yield finding(before[0], phase, "rows per scan", lengths, texts, "inconclusive", why)
 
 
-def _stale(of: Accounting | None) -> _Counted | None:
-    return _Counted(of.stale_reads, of.reads) if of and of.reads else None
+def _stale(account: Accounting | None) -> _Counted | None:
+    return _Counted(account.stale_reads, account.reads) if account and account.reads else None
 
 
 def _share(
@@ -164,33 +166,33 @@ def _share(
     margin: float,
 ) -> Iterator[Finding]:
     """Yields a share if it is above 0 in any round, or known in only some of them."""
-    known = [[each for each in rounds if each] for rounds in (before, after)]
-    if not any(known):
+    counts = [[count for count in rounds if count] for rounds in (before, after)]
+    if not any(counts):
         return
-    missing = [f"not known in {len(rounds) - len(of)} of {len(rounds)} rounds {when}"
-               for rounds, of, when in zip((before, after), known, ("before", "after"), strict=True)
-               if len(of) < len(rounds)]  # fmt: skip
-    if not any(each.found for of in known for each in of) and not missing:
+    missing = [f"not known in {len(rounds) - len(side)} of {len(rounds)} rounds {when}"
+               for rounds, side, when in zip((before, after), counts, ("before", "after"), strict=True)
+               if len(side) < len(rounds)]  # fmt: skip
+    if not any(count.number for side in counts for count in side) and not missing:
         return
-    shares = [[each.found / each.of for each in of] for of in known]
+    shares = [[count.number / count.total for count in side] for side in counts]
     verdict: ChangeVerdict = "inconclusive"
     reason: str | None = None
-    if all(len(of) > 1 for of in known):
-        verdict, reason = _judged(known[0], known[1], margin)
-    elif all(known):
-        single = [len(of) == 1 for of in known]
+    if all(len(side) > 1 for side in counts):
+        verdict, reason = _judged(counts[0], counts[1], margin)
+    elif all(counts):
+        single = [len(side) == 1 for side in counts]
         reason = f"one round {'each' if all(single) else 'before' if single[0] else 'after'}"
     if missing and verdict != "regression":
         verdict, reason = "inconclusive", " and ".join(missing)
-    words = [_percent(fmean(of)) if of else UNKNOWN for of in shares]
-    yield finding(trial, phase, figure, shares, words, verdict, reason)
+    texts = [_percent(fmean(side)) if side else UNKNOWN for side in shares]
+    yield finding(trial, phase, figure, shares, texts, verdict, reason)
 
 
 def _judged(before: Sequence[_Counted], after: Sequence[_Counted], margin: float) -> tuple[ChangeVerdict, str | None]:
     """Returns the verdict from Welch's interval of the difference, because a share of 0 has no ratio."""
     one, other = _estimate(before), _estimate(after)
     error = math.hypot(one.error, other.error)
-    freedom = error**4 / sum(each.error**4 / each.freedom for each in (one, other))
+    freedom = error**4 / sum(estimate.error**4 / estimate.freedom for estimate in (one, other))
     half, difference = statistics.student_t(max(freedom, 1)) * error, other.mean - one.mean
     none = max(SHARE_MARGIN, margin * max(one.mean, other.mean))
     if max(abs(difference - half), abs(difference + half)) <= none:
@@ -209,18 +211,18 @@ def _estimate(rounds: Sequence[_Counted]) -> statistics.Estimate:
     Rounds may have the same count by chance, with no scatter between them. The binomial error then applies. It is
     computed for one event more than was counted, because 0 of n does not prove a probability of 0.
     """
-    shares = [each.found / each.of for each in rounds]
-    found = statistics.Estimate(len(shares), fmean(shares), stdev(shares) / math.sqrt(len(shares)), len(shares) - 1)
-    total = sum(each.of for each in rounds)
-    likely = min(0.5, (sum(each.found for each in rounds) + 1) / (total + 2))
+    shares = [count.number / count.total for count in rounds]
+    estimate = statistics.Estimate(len(shares), fmean(shares), stdev(shares) / math.sqrt(len(shares)), len(shares) - 1)
+    total = sum(count.total for count in rounds)
+    likely = min(0.5, (sum(count.number for count in rounds) + 1) / (total + 2))
     binomial = math.sqrt(likely * (1 - likely) / total)
-    return found if found.error > binomial else replace(found, error=binomial, freedom=_MANY)
+    return estimate if estimate.error > binomial else replace(estimate, error=binomial, freedom=_MANY)
 
 
 _LOSSES: tuple[tuple[str, Callable[[Accounting], int]], ...] = (
-    ("lost", lambda of: of.lost + of.missing),
-    ("corrupt", lambda of: of.corrupt + of.corrupt_reads),
-    ("never written", lambda of: of.unwritten + of.unwritten_reads),
+    ("lost", lambda account: account.lost + account.missing),
+    ("corrupt", lambda account: account.corrupt + account.corrupt_reads),
+    ("never written", lambda account: account.unwritten + account.unwritten_reads),
 )
 
 
@@ -232,8 +234,8 @@ def _losses(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[Finding
         )
         reason = worse_loss(one, other, whole_before=len(one) == len(before))
         if reason:
-            words = (whole(round(max(one))) if one else UNKNOWN, whole(round(max(other))))
-            yield finding(before[0], None, figure, (one, other), words, "regression", reason)
+            texts = (whole(round(max(one))) if one else UNKNOWN, whole(round(max(other))))
+            yield finding(before[0], None, figure, (one, other), texts, "regression", reason)
 
 
 def _percent(share: float) -> str:
@@ -254,24 +256,28 @@ def fault_changes(
     :param other_rates: phases with different rates, in which counts, latencies and the healing of written records
         cannot be compared
     """
-    one, other = ({(each.phase, each.number, each.name): each for each in same_faults(of)} for of in (before, after))
-    for at, named in (one | other).items():
-        sides = [of.get(at) or replace(named, found=[]) for of in (one, other)]
+    one, other = (
+        {(fault.phase, fault.number, fault.name): fault for fault in same_faults(trials)} for trials in (before, after)
+    )
+    for key, named in (one | other).items():
+        sides = [faults.get(key) or replace(named, cases=[]) for faults in (one, other)]
         figures = [*OF_FAULTS, *(OF_RUNS if named.number == 1 else ())]
         if named.phase in other_rates:
-            figures = [each for each in figures if each.in_seconds or each.counts_wrong]
+            figures = [figure for figure in figures if figure.in_seconds or figure.counts_wrong]
         else:
             figures += _of_healing(*sides)
         for figure in figures:
-            rounds = [_of_rounds(figure, each, trials) for each, trials in zip(sides, (before, after), strict=True)]
-            found = [_known(values) for values in rounds]
-            if not any(found):
+            rounds = [_of_rounds(figure, side, trials) for side, trials in zip(sides, (before, after), strict=True)]
+            present = [_known(values) for values in rounds]
+            if not any(present):
                 continue
             verdict, reason = _of_fault(figure, rounds[0], rounds[1], margin) if figure.judged else (None, None)
-            samples = [[None if value == NEVER else value for value in values] for values in found]
-            words = [figure.words(known, len(values)) for known, values in zip(found, rounds, strict=True)]
+            samples = [[None if value == NEVER else value for value in values] for values in present]
+            texts = [
+                figure.words(known_values, len(values)) for known_values, values in zip(present, rounds, strict=True)
+            ]
             yield finding(
-                named.trial, named.phase, figure.head, samples, words, verdict, reason=reason, fault=named.name
+                named.trial, named.phase, figure.head, samples, texts, verdict, reason=reason, fault=named.name
             )
 
 
@@ -292,11 +298,11 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
 
 def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
     """Yields the figures of each kind of healing in either experiment, without times if one had nothing to heal."""
-    for what in dict.fromkeys(what for side in sides for what in side.healing):
-        idle = any(what in side.healing and {did.count for did in side.healing[what]} == {0} for side in sides)
+    for kind in dict.fromkeys(kind for side in sides for kind in side.healing):
+        idle = any(kind in side.healing and {did.count for did in side.healing[kind]} == {0} for side in sides)
         yield from (
-            replace(figure, head=f"{what}: {figure.head}")
-            for figure in of_healing(what)
+            replace(figure, head=f"{kind}: {figure.head}")
+            for figure in of_healing(kind)
             if not (idle and figure.in_seconds)
         )
 
@@ -304,11 +310,12 @@ def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
 def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:
     """Returns one value for each round with the fault, because runs of a round are not independent; None if unknown."""
     of_rounds = (
-        [(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)] for trial in trials
+        [(run, cost) for run, cost in fault.cases if any(run is candidate for candidate in trial.faults)]
+        for trial in trials
     )
     # Use the worst run of a round, because good runs do not compensate for lost or wrong records.
     of_round = max if figure.counts_wrong else median
-    return [of_round(values) if (values := figure.values(found)) else None for found in of_rounds if found]
+    return [of_round(values) if (values := figure.values(cases)) else None for cases in of_rounds if cases]
 
 
 def _known(values: Sequence[float | None]) -> list[float]:

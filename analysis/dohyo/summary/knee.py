@@ -30,7 +30,7 @@ FLOOR = 1e-3
 Latencies = Mapping[str, Mapping[str, float | None]]
 
 
-def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved: float) -> tuple[str, ...]:
+def broken(bounds: Sequence[Bound], latencies: Latencies, target: float, achieved: float) -> tuple[str, ...]:
     """Returns the latency bounds that did not hold at a rate, as text; empty if all held.
 
     :param latencies: latencies of successful operations, from the intended start
@@ -40,8 +40,8 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
     """
     if not latencies:
         raise ValueError("no latencies from the intended start are known")
-    found = [f"only {rate(achieved)} op/s"] if achieved < target * (1 - TOLERANCE) else []
-    for bound in asked:
+    violations = [f"only {rate(achieved)} op/s"] if achieved < target * (1 - TOLERANCE) else []
+    for bound in bounds:
         for operation in [bound.operation] if bound.operation else latencies:
             value = latencies.get(operation, {}).get(bound.percentile)
             if value is None:
@@ -50,8 +50,8 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
                     " must be beyond it; set a longer search.duration"
                 )
             if value >= bound.limit_ms:
-                found.append(f"{operation} {bound.percentile} {milliseconds(value)} ms")
-    return tuple(dict.fromkeys(found))
+                violations.append(f"{operation} {bound.percentile} {milliseconds(value)} ms")
+    return tuple(dict.fromkeys(violations))
 
 
 @dataclass(frozen=True)
@@ -120,14 +120,14 @@ class Knee:
         """Returns the result of the search as a sentence."""
         held, unmet = self.held, self.unmet
         if held and unmet:
-            left = f"before {rate(unmet)} op/s was tried again" if not self.is_sure else ""
+            remark = f"before {rate(unmet)} op/s was tried again" if not self.is_sure else ""
             if self.apart > self.precision:
-                left = f"with the two {self.apart:.0%} apart"
-            used_up = left and len(self.tried) >= self.most
+                remark = f"with the two {self.apart:.0%} apart"
+            used_up = remark and len(self.tried) >= self.most
             return (
                 f"{rate(held)} op/s met {self.slo}, {held / self.start:.0%} of the closed-loop maximum of"
                 f" {rate(self.start)} op/s; {rate(unmet)} op/s had {self._last[unmet]}"
-                + (f"; search.probes={self.most} ended the search {left}" if used_up else "")
+                + (f"; search.probes={self.most} ended the search {remark}" if used_up else "")
             )
         if unmet:
             return f"no rate met {self.slo}: the lowest tried, {rate(unmet)} op/s, had {self._last[unmet]}"

@@ -34,30 +34,34 @@ _Stretch = tuple[float, float]
 _Beside = tuple[str, float]
 
 
-def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics) -> Iterator[Event]:
+def events(
+    changes: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics
+) -> Iterator[Event]:
     """Yields the changes of level in a measured window, each with the other changes at the same time.
 
     :param spans: background work of the servers in all runs of the trial
     """
-    if not found:
+    if not changes:
         return
     first = window.begin - window.agreed
-    around = [stretch for change in found for stretch in _around(change, first)]
+    around = [stretch for change in changes for stretch in _around(change, first)]
     figures = list(hosts.means(window, around))
     of_run = [span for span in spans if (span.phase, span.run) == window.key]
-    for number, change in enumerate(found):
+    for number, change in enumerate(changes):
         before, after = 2 * number, 2 * number + 1
         beside = [
             *_of_servers(of_run, around[before], around[after]),
-            *(each for host, of in figures for each in _of_host(host, of[before], of[after])),
+            *(entry for host, means in figures for entry in _of_host(host, means[before], means[after])),
         ]
-        yield Event(window.run, first + change.at, None, f"{in_words(change)}; {_named(beside)}", phase=window.phase)
+        yield Event(
+            window.run, first + change.second, None, f"{in_words(change)}; {_named(beside)}", phase=window.phase
+        )
 
 
 def _named(beside: Sequence[_Beside]) -> str:
     if not beside:
         return "no sampled figure changed at the same time"
-    largest = [words for words, _ in sorted(beside, key=lambda each: -each[1])[:_MOST_NAMED]]
+    largest = [text for text, _ in sorted(beside, key=lambda entry: -entry[1])[:_MOST_NAMED]]
     more = f", and {len(beside) - len(largest)} more" if len(beside) > len(largest) else ""
     return f"at the same time (not necessarily the cause): {'; '.join(largest)}{more}"
 
@@ -70,10 +74,10 @@ def in_words(change: LevelChange) -> str:
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
     """Returns up to `LEVEL_SECONDS` before and after the change, as begin and end in seconds after the agreed start."""
-    at = first + change.at
+    time = first + change.second
     return (
-        (max(first + change.begin, at - LEVEL_SECONDS), at),
-        (at, min(first + change.end, at + LEVEL_SECONDS)),
+        (max(first + change.begin, time - LEVEL_SECONDS), time),
+        (time, min(first + change.end, time + LEVEL_SECONDS)),
     )
 
 
@@ -82,9 +86,9 @@ def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Ite
     by_work: dict[tuple[str, str | None, str], list[_Stretch]] = {}
     for span in spans:
         by_work.setdefault((span.host, span.process, span.kind), []).append((span.begin, span.end))
-    for (host, process, kind), found in by_work.items():
+    for (host, process, kind), stretches in by_work.items():
         shares = [
-            covered([(max(begin, low), min(end, high)) for begin, end in found if begin < high and end > low])
+            covered([(max(begin, low), min(end, high)) for begin, end in stretches if begin < high and end > low])
             / (high - low)
             for low, high in (before, after)
         ]
@@ -94,20 +98,20 @@ def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Ite
 
 def _of_host(host: str, before: Figures, after: Figures) -> Iterator[_Beside]:
     """Yields changes in the use of processors, memory and the busiest disk, and in temperature and frequency."""
-    for name, words in _SHARES.items():
+    for name, text in _SHARES.items():
         if name in before and name in after:
-            yield from _changed(f"{host}: {words}", before[name], after[name])
+            yield from _changed(f"{host}: {text}", before[name], after[name])
     if "processor_celsius" in before and "processor_celsius" in after:
-        degrees = [of["processor_celsius"] / 100 for of in (before, after)]
+        degrees = [figures["processor_celsius"] / 100 for figures in (before, after)]
         yield from _changed(f"{host}: processors' temperature", *degrees, unit=" °C")
     memory = sum(before.get(name, 0.0) for name in ("memory_used_bytes", "memory_available_bytes"))
-    for name, words in _MEMORY.items():
+    for name, text in _MEMORY.items():
         if memory and name in before and name in after:
-            yield from _changed(f"{host}: {words}", before[name] / memory, after[name] / memory)
+            yield from _changed(f"{host}: {text}", before[name] / memory, after[name] / memory)
 
 
-def _changed(what: str, before: float, after: float, *, unit: str = "%") -> Iterator[_Beside]:
+def _changed(name: str, before: float, after: float, *, unit: str = "%") -> Iterator[_Beside]:
     """Yields the change of a share if it is large enough. A temperature counts as a share of 100 degrees."""
     if abs(after - before) >= _LEAST_SHARE:
-        words = f"{what} {before * 100:.0f}{unit} \N{RIGHTWARDS ARROW} {after * 100:.0f}{unit}"
-        yield words, abs(after - before)
+        text = f"{name} {before * 100:.0f}{unit} \N{RIGHTWARDS ARROW} {after * 100:.0f}{unit}"
+        yield text, abs(after - before)

@@ -30,20 +30,20 @@ def notes_of(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
 
 def _stricter(trials: Sequence[Trial]) -> list[str]:
     """Returns notes on systems that provide more than was requested, if other systems do not."""
-    found = [
+    notes = [
         f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, requested {trial.exceeded[name]};"
         " it cannot be less strict, which favours the others"
-        for name, of in differing(trials)
-        if is_exceeded(name, of)
-        for trial in of
+        for name, group in differing(trials)
+        if is_exceeded(name, group)
+        for trial in group
         if name in trial.exceeded
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(notes))
 
 
 def _of_a_part(trials: Sequence[Trial]) -> Iterator[str]:
     scales = {(trial.conditions.scale, trial.conditions.full_recordcount) for trial in trials}
-    for scale, full in sorted(each for each in scales if None not in each):
+    for scale, full in sorted(pair for pair in scales if None not in pair):
         yield f"{scaled(scale, full)}: not the full scenario"
     sizes = {(trial.conditions.recordcount, trial.conditions.record_bytes) for trial in trials}
     for count, record_bytes in sorted((r, b) for r, b in sizes if r is not None and b is not None):
@@ -55,15 +55,15 @@ def _of_a_part(trials: Sequence[Trial]) -> Iterator[str]:
 
 def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
     """Yields a note on systems whose throughput was low for a long time. That is a result, so these seconds count."""
-    found = [
+    texts = [
         f"{trial.place} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
         for trial in trials
         if trial.collapses
     ]
-    if found:
+    if texts:
         yield (
             f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more:"
-            f" {', '.join(found)}; these seconds count"
+            f" {', '.join(texts)}; these seconds count"
         )
 
 
@@ -75,12 +75,13 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]
 
     def in_round(trial: Trial, phase: str) -> str:
         return next(
-            f" in round {each.round}" if each.round else ""
-            for each in rounds
-            if (each.system, each.point, each.trends.get(phase)) == (trial.system, trial.point, trial.trends[phase])
+            f" in round {round_.round}" if round_.round else ""
+            for round_ in rounds
+            if (round_.system, round_.point, round_.trends.get(phase))
+            == (trial.system, trial.point, trial.trends[phase])
         )
 
-    found = [
+    texts = [
         f"{trial.place}{'' if phase == RUN else f' [{phase}]'}"
         + f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
         + in_round(trial, phase)
@@ -88,18 +89,18 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]
         for phase, trend in trial.trends.items()
         if target_of(trial, phase) is None and not 1 / UNSTEADY < trend < UNSTEADY
     ]
-    if found:
+    if texts:
         yield (
-            f"not steady: {', '.join(found)} (throughput, from the first to the last third of the measured window); see"
+            f"not steady: {', '.join(texts)} (throughput, from the first to the last third of the measured window); see"
             " the chart over time, and set a longer warmuptime or duration"
         )
 
 
 def _on_levels(trials: Sequence[Trial]) -> Iterator[str]:
     """Yields a note on systems whose throughput changed its level, so that its mean matches no level."""
-    found = [f"{trial.place} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
-    if found:
-        yield f"changes of level: {'; '.join(found)}; the events say what else changed at the same time"
+    texts = [f"{trial.place} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
+    if texts:
+        yield f"changes of level: {'; '.join(texts)}; the events say what else changed at the same time"
 
 
 def _cold(trials: Sequence[Trial]) -> Iterator[str]:
@@ -109,10 +110,10 @@ def _cold(trials: Sequence[Trial]) -> Iterator[str]:
     for trial in trials:
         runs.setdefault(trial.place, []).extend(run in trial.cold for run in trial.warmups)
         longest = max([longest, *(trial.warmups[run] for run in trial.cold)])
-    found = [f"{name} in {sum(cold)} of {len(cold)} runs" for name, cold in runs.items() if any(cold)]
-    if found:
+    texts = [f"{name} in {sum(cold)} of {len(cold)} runs" for name, cold in runs.items() if any(cold)]
+    if texts:
         yield (
-            f"not steady when the warm-up ended: {', '.join(found)}, after {longest:.0f} s (the throughput or the JIT"
+            f"not steady when the warm-up ended: {', '.join(texts)}, after {longest:.0f} s (the throughput or the JIT"
             " compilers); set a longer warmuptime"
         )
 
@@ -130,18 +131,18 @@ def _without_equal(trials: Sequence[Trial]) -> Iterator[str]:
 # ---- notes on a single trial ----------------------------------------------------------------------------------------
 
 
-def of_the_load(kept: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -> Iterator[str]:
+def of_the_load(shared: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -> Iterator[str]:
     """Yields notes on a load that several trials share, on how the servers settled, and on repeated inserts.
 
     :param settled: notes that were recorded when the servers settled
     """
-    if kept.load:
+    if shared.load:
         yield (
-            f"shared load of {kept.load}: the servers started from copies, so intervals lack the differences between"
+            f"shared load of {shared.load}: the servers started from copies, so intervals lack the differences between"
             " loads"
         )
-    if kept.note:
-        yield kept.note
+    if shared.note:
+        yield shared.note
     yield from settled
     # No other figure shows inserts that failed and were sent again.
     reports = [client.report for phase in load for client in phase.clients]
@@ -179,8 +180,8 @@ def of_clients(counted: Sequence[Phase], uses: Sequence[HostUse]) -> Iterator[st
 
 def _sums(phases: Sequence[Phase], name: str) -> list[tuple[str, int]]:
     """Returns the sum of a field of client.json for each phase in which the sum is not 0."""
-    found: dict[str, int] = {}
+    sums: dict[str, int] = {}
     for phase in phases:
         for client in phase.clients:
-            found[phase.kind] = found.get(phase.kind, 0) + (getattr(client.report, name) or 0)
-    return [(kind, count) for kind, count in found.items() if count]
+            sums[phase.kind] = sums.get(phase.kind, 0) + (getattr(client.report, name) or 0)
+    return [(kind, count) for kind, count in sums.items() if count]

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from dohyo.evidence import accounting, client_folder, events, levels, records, under_fault
+from dohyo.evidence import accounting, client_folder, events, fault_costs, levels, records
 from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.conducted import Conducted
+from dohyo.evidence.conductor_records import Conducted
 from dohyo.evidence.events import Event, collapses
+from dohyo.evidence.fault_costs import FaultedRun
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.healing import HealingLogs
 from dohyo.evidence.host_metrics import HostMetrics
@@ -21,7 +22,6 @@ from dohyo.evidence.rows import Run, together
 from dohyo.evidence.servers import Servers, Window
 from dohyo.evidence.text_file import Warn
 from dohyo.evidence.timeline import Timeline, when
-from dohyo.evidence.under_fault import FaultedRun
 from dohyo.scenario.phases import LOAD
 from dohyo.summary import level_changes
 from dohyo.summary.level_changes import in_words
@@ -49,12 +49,12 @@ class Phase:
         self.settings = trial.phase(self.kind)
         self.part: Part = (self.kind, self.discarded)
         self.conducted = records.read(folder / "clients.json", Conducted, warn)
-        there = (folder / FAULTS).exists()
-        self.faults = records.read(folder / FAULTS, records.Faults, warn) if there else None
+        has_faults = (folder / FAULTS).exists()
+        self.faults = records.read(folder / FAULTS, records.Faults, warn) if has_faults else None
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client left no results
         self.latencies: dict[str, Latencies] = {}  # of all clients in this run
-        self.timeline = Timeline(load=self.kind == LOAD, faults=there, most_slots=most_slots)
+        self.timeline = Timeline(load=self.kind == LOAD, faults=has_faults, most_slots=most_slots)
 
     def hosts(self) -> set[str]:
         """Returns the hosts that have results or should have them."""
@@ -62,17 +62,17 @@ class Phase:
 
     def read(self, host: str, warn: Warn) -> dict[str, Latencies]:
         """Reads the results of the client on a host, and returns its latencies."""
-        own: dict[str, Latencies] = {}
+        latencies: dict[str, Latencies] = {}
         if not (self.folder / host).is_dir():
             self.missing.append(host)
-            return own
+            return latencies
 
-        client = client_folder.read(self.folder / host, own, partial(self.timeline.add, host), warn)
-        client.run.percentiles_ms = _percentiles_ms(own, client.run)
-        client.histograms = {name: merged.encoded() for name, merged in own.items()}
+        client = client_folder.read(self.folder / host, latencies, partial(self.timeline.add, host), warn)
+        client.run.percentiles_ms = _percentiles_ms(latencies, client.run)
+        client.histograms = {name: merged.encoded() for name, merged in latencies.items()}
         self.clients.append(client)
-        add_all(self.latencies, own)
-        return own
+        add_all(self.latencies, latencies)
+        return latencies
 
     def add(self, other: Phase) -> None:
         """Adds the results of other hosts, which another object read for this run."""
@@ -114,7 +114,7 @@ class Phase:
     @property
     def successes(self) -> list[int]:
         """Returns how many operations found a record in each second; with faults, until clients stop sending."""
-        end = self.shortest if self.faults is None else under_fault.in_window(self.faults, self.shortest)
+        end = self.shortest if self.faults is None else fault_costs.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
     @property
@@ -127,8 +127,8 @@ class Phase:
             phase=self.kind,
             run=self.number,
             asked=self.faults.asked,
-            before_ops_per_second=under_fault.rate_before(self.faults, successes),
-            faults=under_fault.costs(self.faults, successes, list(self.timeline.waited.slots())),
+            before_ops_per_second=fault_costs.rate_before(self.faults, successes),
+            faults=fault_costs.costs(self.faults, successes, list(self.timeline.waited.slots())),
             errors={status: count for status, count in sorted(self.run.returns.items()) if status not in OK and count},
             accounting=accounting.of_all(client.report.accounting for client in self.clients),
             ready_seconds=self.faults.whole,
@@ -136,29 +136,29 @@ class Phase:
 
     def healed(self, logs: HealingLogs) -> FaultedRun | None:
         """Returns the costs of the faults, including the servers' healing if their logs show it."""
-        of = self.under_fault
-        if of is None or self.faults is None or self.faults.window_began is None:
-            return of
+        faulted = self.under_fault
+        if faulted is None or self.faults is None or self.faults.window_began is None:
+            return faulted
         accounts = (client.report.accounting for client in self.clients)
-        read_back = max((each.read_back_seconds or 0.0 for each in accounts if each), default=0.0)
-        end = max(float(len(self.successes)), of.ready_seconds or 0.0) + read_back
+        read_back = max((account.read_back_seconds or 0.0 for account in accounts if account), default=0.0)
+        end = max(float(len(self.successes)), faulted.ready_seconds or 0.0) + read_back
         offsets = self.conducted.offsets_ms()
-        return replace(of, faults=under_fault.healed(of.faults, logs, self.faults.window_began, offsets, end))
+        return replace(faulted, faults=fault_costs.healed(faulted.faults, logs, self.faults.window_began, offsets, end))
 
     @property
     def problems(self) -> list[str]:
         """Returns the reasons why the run is invalid, except those that depend on the scenario's limits."""
         if self.conducted.failure:
             return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
-        found = []
+        reasons = []
         for client in self.clients:
             # If a client left no results, prefer the conductor's reason to the one in the client's folder.
             reason = self.conducted.reason(client.host) if not client.report else ""
             problems = [reason] if reason else _problems(client, self.timeline)
-            found += [f"{self.name} on {client.host}: {problem}" for problem in problems]
+            reasons += [f"{self.name} on {client.host}: {problem}" for problem in problems]
         if not self.clients:
-            return [*found, f"{self.name}: no client left results"]
-        return found + [
+            return [*reasons, f"{self.name}: no client left results"]
+        return reasons + [
             f"{self.name} on {host}: {self.conducted.reason(host) or 'the client left no files'}"
             for host in self.missing
         ]
@@ -167,8 +167,8 @@ class Phase:
     def warmup(self) -> float:
         """Returns the time from the clients' agreed start to the measured window, in seconds."""
         reported = (client.report.warmup_seconds for client in self.clients)
-        known = next((seconds for seconds in reported if seconds is not None), None)
-        return known if known is not None else self.settings.warmup or 0.0
+        first = next((seconds for seconds in reported if seconds is not None), None)
+        return first if first is not None else self.settings.warmup or 0.0
 
     @property
     def is_timed(self) -> bool:
@@ -191,7 +191,7 @@ class Phase:
     def level_changes(self) -> list[str]:
         """Returns when and how the throughput changed its level."""
         which = self.name.replace("-", " ")
-        return [f"{which}, second {self.warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
+        return [f"{which}, second {self.warmup + change.second:.0f} ({in_words(change)})" for change in self._levels]
 
     def level_events(self, servers: Servers, hosts: HostMetrics) -> list[Event]:
         """Returns the changes of level, each with other changes at that time; empty if the window's time is unknown."""
@@ -219,7 +219,7 @@ class Phase:
     def ill(self) -> frozenset[str]:
         """Returns the hosts on which a fault was injected in the run."""
         events = self.faults.events if self.faults else []
-        return frozenset(host for event in events if under_fault.hurts(event) for host in event.hosts)
+        return frozenset(host for event in events if fault_costs.hurts(event) for host in event.hosts)
 
     @property
     def restarted(self) -> frozenset[str]:
@@ -229,17 +229,17 @@ class Phase:
 
     def events(self, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
         """Returns the run's events. Short dips of an unmeasured load are left out, as it may wait for compactions."""
-        found = [*self.conducted.events(self.kind, self.number), *of_servers]
+        result = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
-        found += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
-        return events.in_order(found)
+        result += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
+        return events.in_order(result)
 
 
 def _problems(client: ClientFolder, timeline: Timeline) -> list[str]:
     """Returns a client's problems. If it had too many errors, each problem contains the time of the errors."""
-    at = when(timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
-    if client.report.valid is False and client.report.failed_operations and at:
-        return [f"{problem}; failed operations {at}" for problem in client.problems]
+    times = when(timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
+    if client.report.valid is False and client.report.failed_operations and times:
+        return [f"{problem}; failed operations {times}" for problem in client.problems]
     return client.problems
 
 
@@ -254,8 +254,12 @@ def _percentiles_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, d
     counts = {name: operation.operations for name, operation in run.by_operation.items()}
     whole = {name: merged for name, merged in latencies.items() if merged.count == counts.get(name)}
     return {
-        f"p{at}_ms": {name: of.percentiles_ms([at])[at] for name, of in whole.items() if is_known(at, of.count)}
-        for at in (50, 99)
+        f"p{percentile}_ms": {
+            name: merged.percentiles_ms([percentile])[percentile]
+            for name, merged in whole.items()
+            if is_known(percentile, merged.count)
+        }
+        for percentile in (50, 99)
     }
 
 

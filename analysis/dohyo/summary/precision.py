@@ -15,13 +15,13 @@ from dohyo.summary.ranking import deciding_neighbours, decisive
 from dohyo.summary.results import Ended, Neighbours, Precision, Shortfall, Summary
 
 
-def judged(summary: Summary, asked: float | None, ended: Ended | None) -> Summary:
+def judged(summary: Summary, goal: float | None, ended: Ended | None) -> Summary:
     """Returns the summary with the rates that are not precise enough. Systems without a valid round are left out.
 
-    :param asked: requested half-width of intervals, as a share of the mean; None: until all neighbours are decided
+    :param goal: requested half-width of intervals, as a share of the mean; None: until all neighbours are decided
     """
     short: list[Shortfall] = []
-    if asked is None:
+    if goal is None:
         return replace(summary, precision=Precision(None, ended, short))
     for trial in summary.compared:
         rates, searches = decisive(summary, trial), searches_of(trial, summary.trials)
@@ -30,13 +30,13 @@ def judged(summary: Summary, asked: float | None, ended: Ended | None) -> Summar
         for (phase, _, figure), rate in rates.items():
             of_rounds = samples(rate.row, figure) if rate.row.sampled == "rounds" else []
             half = rate.high / rate.mean - 1 if of_rounds and rate.high is not None else None
-            if half is None or half > asked:
-                more = statistics.more(of_rounds, asked)
+            if half is None or half > goal:
+                more = statistics.more(of_rounds, goal)
                 short.append(Shortfall(trial.name, phase, half, max(1, len(of_rounds)), more))
-    return replace(summary, precision=Precision(asked, ended, short))
+    return replace(summary, precision=Precision(goal, ended, short))
 
 
-def words(short: Shortfall, asked: float) -> str:
+def words(short: Shortfall, goal: float) -> str:
     """Returns text such as "hbase ± 9 % after 3 rounds, about 4 more for ± 5 %"."""
     name = short.trial if short.phase == RUN else f"{short.trial} {short.phase}"
     rounds = f"{short.rounds} round{'' if short.rounds == 1 else 's'}"
@@ -44,9 +44,9 @@ def words(short: Shortfall, asked: float) -> str:
         return f"{name} without an interval after {rounds}"
     half = percent(short.half) if short.half <= 1 else f"beyond {percent(1)}"
     if short.more is not None:
-        more = f", about {short.more} more for {percent(asked)}"
+        more = f", about {short.more} more for {percent(goal)}"
     else:
-        more = f", more than {statistics.MOST_MORE} more for {percent(asked)}"
+        more = f", more than {statistics.MOST_MORE} more for {percent(goal)}"
     return f"{name} {half} after {rounds}{more}"
 
 
@@ -59,19 +59,19 @@ def is_reached(summary: Summary) -> bool:
 
 def undecided(summary: Summary) -> list[Neighbours]:
     """Returns the neighbours in the ranking whose interval shows neither that they differ nor that they are alike."""
-    return [each for each in deciding_neighbours(summary) if each.outcome == "open"]
+    return [pair for pair in deciding_neighbours(summary) if pair.outcome == "open"]
 
 
-def open_words(each: Neighbours, summary: Summary) -> str:
+def open_words(neighbours: Neighbours, summary: Summary) -> str:
     """Returns text such as "cassandra and hbase 1.01× [0.85, 1.20], about 3 more rounds (16 min)"."""
-    pair = each.pair
-    said = f"{pair.of} and {pair.to} {pair.ratio:.2f}\N{MULTIPLICATION SIGN}"
+    pair = neighbours.pair
+    text = f"{pair.of} and {pair.to} {pair.ratio:.2f}\N{MULTIPLICATION SIGN}"
     if pair.low is None or pair.high is None:
-        return f"{said} without an interval"
-    said += f" [{pair.low:.2f}, {pair.high:.2f}]"
-    if each.more is None:
-        return f"{said}, more than {statistics.MOST_MORE} more rounds"
-    return f"{said}, about {more_rounds(each.more, summary)}"
+        return f"{text} without an interval"
+    text += f" [{pair.low:.2f}, {pair.high:.2f}]"
+    if neighbours.more is None:
+        return f"{text}, more than {statistics.MOST_MORE} more rounds"
+    return f"{text}, about {more_rounds(neighbours.more, summary)}"
 
 
 def more_rounds(count: int, summary: Summary) -> str:

@@ -143,9 +143,9 @@ def percentiles(row: Row) -> dict[str, float | None]:
 
 def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
     """Returns the latency percentiles from the intended start, in ms, for each type of successful operation."""
-    found = {}
+    latencies = {}
     for row in rows:
         name = row.operation.removeprefix(INTENDED)
         if name != row.operation and is_success(name):
-            found[name] = percentiles(row)
-    return found
+            latencies[name] = percentiles(row)
+    return latencies

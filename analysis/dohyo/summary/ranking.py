@@ -110,19 +110,19 @@ def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
     """Returns the mean rate of a trial in a phase; None without valid numbers."""
     if not _is_valid(summary, trial):
         return None
-    found = figures(trial, summary.compared)
-    return next((Rate(row, key[2]) for key, row in found.items() if key[:2] == (phase, OVERALL)), None)
+    rows = figures(trial, summary.compared)
+    return next((Rate(row, key[2]) for key, row in rows.items() if key[:2] == (phase, OVERALL)), None)
 
 
 def phases_of(summary: Summary) -> list[str]:
     """Returns the measured phases in order; a measured load comes first."""
-    found = dict.fromkeys(row.phase for trial in summary.compared for row in trial.measured_rows)
-    return sorted(found, key=lambda phase: phase != LOAD)
+    phases = dict.fromkeys(row.phase for trial in summary.compared for row in trial.measured_rows)
+    return sorted(phases, key=lambda phase: phase != LOAD)
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
     """Returns the phases whose rates decide the ranking: after a search only its maximum, never `equal` or `own`."""
-    if any(each.search for each in rounds_of(trial, summary.trials)):
+    if any(round_.search for round_ in rounds_of(trial, summary.trials)):
         return [PROBE]
     return [phase for phase in phases_of(summary) if phase not in AT_RATE]
 
@@ -131,9 +131,9 @@ def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
     """Returns the rates of a trial that decide the ranking."""
     if not _is_valid(summary, trial):
         return {}
-    found = figures(trial, summary.compared) | maximum(trial, summary.trials)
+    rows = figures(trial, summary.compared) | maximum(trial, summary.trials)
     phases = decisive_phases(summary, trial)
-    return {key: Rate(row, key[2]) for key, row in found.items() if key[0] in phases and key[1] == OVERALL}
+    return {key: Rate(row, key[2]) for key, row in rows.items() if key[0] in phases and key[1] == OVERALL}
 
 
 def contests(summary: Summary) -> list[Contest]:
@@ -142,19 +142,19 @@ def contests(summary: Summary) -> list[Contest]:
     Contests compare rates or, if every phase had a target rate, latencies. If a system has several variants, the one
     nearest to the best system represents it.
     """
-    found = _contests(summary, [pair for pair in summary.comparisons if pair.operation == OVERALL])
-    if not found and all(is_paced(summary.compared, phase) for phase in phases_of(summary)):
-        found = _contests(summary, [pair for pair in summary.comparisons if pair.operation != OVERALL])
-    return found
+    result = _contests(summary, [pair for pair in summary.comparisons if pair.operation == OVERALL])
+    if not result and all(is_paced(summary.compared, phase) for phase in phases_of(summary)):
+        result = _contests(summary, [pair for pair in summary.comparisons if pair.operation != OVERALL])
+    return result
 
 
 def deciding_neighbours(summary: Summary) -> list[Neighbours]:
     """Returns the neighbours in the rankings by rate, or by latency if every phase had a target rate."""
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
-    found = [each for each in summary.neighbours if each.pair.phase in phases[each.pair.of]]
-    of_rates = [each for each in found if each.pair.operation == OVERALL]
+    neighbours = [neighbour for neighbour in summary.neighbours if neighbour.pair.phase in phases[neighbour.pair.of]]
+    of_rates = [neighbour for neighbour in neighbours if neighbour.pair.operation == OVERALL]
     paced = all(is_paced(summary.compared, phase) for phase in phases_of(summary))
-    return of_rates or (found if paced else [])
+    return of_rates or (neighbours if paced else [])
 
 
 def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
@@ -163,10 +163,12 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
     nearest: dict[tuple[Key, str], dict[str, Pair]] = {}
     for pair in pairs:
         if pair.phase in phases[pair.of] and system[pair.of] != system[pair.to]:
-            others = nearest.setdefault((pair.key, pair.of), {})
-            known = others.setdefault(system[pair.to], pair)
-            others[system[pair.to]] = min(known, pair, key=lambda each: (each.tie is False, distance(each)))
-    return [Contest(sorted(others.values(), key=distance)) for others in nearest.values()]
+            rivals = nearest.setdefault((pair.key, pair.of), {})
+            previous = rivals.setdefault(system[pair.to], pair)
+            rivals[system[pair.to]] = min(
+                previous, pair, key=lambda candidate: (candidate.tie is False, distance(candidate))
+            )
+    return [Contest(sorted(rivals.values(), key=distance)) for rivals in nearest.values()]
 
 
 def distance(pair: Pair) -> float:
@@ -178,4 +180,4 @@ def _is_valid(summary: Summary, trial: Trial) -> bool:
     """Returns whether a trial's numbers count. Merged trials contain only valid rounds, but logs of other clients may
     contain numbers of invalid runs.
     """
-    return trial.status == "ok" or all(trial is not each for each in summary.trials)
+    return trial.status == "ok" or all(trial is not candidate for candidate in summary.trials)

@@ -123,14 +123,14 @@ class Changes:
     @property
     def comparable(self) -> bool:
         """Returns whether all required conditions are equal, or the comparison was forced."""
-        return self.forced or not any(each.must_be_equal for each in self.differences)
+        return self.forced or not any(difference.must_be_equal for difference in self.differences)
 
     @property
     def exit_code(self) -> int:
         """Returns the exit code from docs/method.md#two-experiments; the first outcome in that list has priority."""
         parts: Sequence[Change | Finding | Caution]
         parts = [*self.changes, *self.faults, *self.findings, *self.cautions]
-        verdicts = {each.verdict for each in parts} - {None}
+        verdicts = {part.verdict for part in parts} - {None}
         if not self.comparable:
             return 4
         if "regression" in verdicts:
@@ -142,8 +142,8 @@ class Changes:
     def json(self) -> str:
         """Returns the comparison in the form that docs/summary-json.md describes."""
         content = {**asdict(self), "exit_code": self.exit_code}
-        for each in content["findings"]:
-            del each["fault"]
+        for entry in content["findings"]:
+            del entry["fault"]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -155,14 +155,14 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     """
     left, right = _by_place(before), _by_place(after)
     result = Changes(before.name, after.name, margin, force)
-    both = [at for at in left if at in right]
+    common = [key for key in left if key in right]
     # Without a common trial, the experiments are unrelated, and no trial counts as missing.
-    missing = result.problems if both else result.single
-    missing.extend(f"{trial.place} is only in {before.name}" for at, trial in left.items() if at not in right)
-    result.single.extend(f"{trial.place} is only in {after.name}" for at, trial in right.items() if at not in left)
-    sides = {at: (_Side(left[at], before), _Side(right[at], after)) for at in both}
-    known = {at: _estimates(*of) for at, of in sides.items()}
-    for at, (one, other) in sides.items():
+    missing = result.problems if common else result.single
+    missing.extend(f"{trial.place} is only in {before.name}" for key, trial in left.items() if key not in right)
+    result.single.extend(f"{trial.place} is only in {after.name}" for key, trial in right.items() if key not in left)
+    sides = {key: (_Side(left[key], before), _Side(right[key], after)) for key in common}
+    means = {key: _estimates(*pair) for key, pair in sides.items()}
+    for key, (one, other) in sides.items():
         first, second = one.trial, other.trial
         if first.status == "skipped" and second.status in ("skipped", "ok"):
             where = "both" if second.status == "skipped" else before.name
@@ -170,7 +170,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             continue
         compared = len(result.changes) + len(result.findings)
         # The intervals of all systems at a point are computed together.
-        _compare(result, one, other, [known[place] for place in both if place != at and place[1] == at[1]])
+        _compare(result, one, other, [means[peer] for peer in common if peer != key and peer[1] == key[1]])
         if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
             result.problems.append(f"{first.place}: the experiments have no phase with a rate in common")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
@@ -181,7 +181,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             where = f"{side.trial.place} in {side.summary.name}"
             if side.trial.status != "ok":
                 result.problems.append(f"{where}: {side.trial.status}: {side.trial.reason or 'no results'}")
-            futile = (each for each in side.searches if not each.maximum)
+            futile = (search for search in side.searches if not search.maximum)
             result.problems.extend(f"{where}: {search.conclusion}" for search in futile)
     return result if result.comparable else replace(result, changes=[], faults=[], findings=[], cautions=[])
 
@@ -201,7 +201,7 @@ class _Side:
     @property
     def rounds(self) -> list[Trial]:
         """Returns the valid rounds. Only conditions that they share are compared."""
-        return [each for each in self.all_rounds if each.status == "ok"]
+        return [round_ for round_ in self.all_rounds if round_.status == "ok"]
 
     @property
     def searches(self) -> list[Search]:
@@ -213,8 +213,8 @@ class _Side:
 
         :param other: trial with which this one is compared
         """
-        asked = {(row.phase, OVERALL, _ASKED): row for row in self.trial.measured_rows if row.operation == OVERALL}
-        reached = {key: row for key, row in asked.items() if key[0] in AT_RATE and row.ops_per_second is not None}
+        requested = {(row.phase, OVERALL, _ASKED): row for row in self.trial.measured_rows if row.operation == OVERALL}
+        reached = {key: row for key, row in requested.items() if key[0] in AT_RATE and row.ops_per_second is not None}
         return figures(self.trial, [other]) | maximum(self.trial, self.summary.trials) | reached
 
     def due(self, other: Trial) -> dict[Key, Row]:
@@ -238,12 +238,12 @@ class _Side:
         rows = [row for row in self.trial.measured_rows if (row.phase, row.operation) == key[:2] and row.p99_ms]
         if not rows or rows[0].sampled != "rounds":
             return (rows[0] if rows else None), ""
-        of = [[row for row in each.rows if row.phase == key[0] and not row.discarded] for each in self.rounds]
+        by_round = [[row for row in round_.rows if row.phase == key[0] and not row.discarded] for round_ in self.rounds]
         # The p99 is also unknown in a round with the phase but without the operation.
-        measured = [found for found in of if found]
-        known = [row.p99_ms for found in measured for row in found if row.operation == key[1] and row.p99_ms]
-        said = f"in {len(measured) - len(known)} of {len(measured)} rounds" if len(known) < len(measured) else ""
-        return (replace(rows[0], p99_ms_samples=known) if len(known) > 1 else None), said
+        measured = [round_rows for round_rows in by_round if round_rows]
+        values = [row.p99_ms for round_rows in measured for row in round_rows if row.operation == key[1] and row.p99_ms]
+        text = f"in {len(measured) - len(values)} of {len(measured)} rounds" if len(values) < len(measured) else ""
+        return (replace(rows[0], p99_ms_samples=values) if len(values) > 1 else None), text
 
 
 def _have_numbers(first: _Side, second: _Side) -> bool:
@@ -260,25 +260,25 @@ def _estimates(first: _Side, second: _Side) -> _Estimates:
     if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)
-    found = {key: estimates(key[2], after[key], row) for key, row in before.items() if key in after}
-    return {key: means for key, means in found.items() if means}
+    pairs = {key: estimates(key[2], after[key], row) for key, row in before.items() if key in after}
+    return {key: means for key, means in pairs.items() if means}
 
 
-def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Estimates]) -> None:
+def _compare(result: Changes, first: _Side, second: _Side, rest: Sequence[_Estimates]) -> None:
     """Adds the figures of a system at a point, including those that are known in only one of the experiments.
 
-    :param others: estimates of the other systems at that point
+    :param rest: estimates of the other systems at that point
     """
     if not _have_numbers(first, second):
         return
-    of = {BEFORE: first.figures(second.trial), AFTER: second.figures(first.trial)}
-    told, computed = cautions.of_hosts(first.rounds, second.rounds)
+    sides = {BEFORE: first.figures(second.trial), AFTER: second.figures(first.trial)}
+    host_cautions, computed = cautions.of_hosts(first.rounds, second.rounds)
     result.cautions.extend(cautions.of_reasons(first.summary, first.trial, second.summary, second.trial))
-    result.cautions.extend(told)
-    keys = [*(of[BEFORE] | of[AFTER] | first.due(second.trial) | second.due(first.trial))]
+    result.cautions.extend(host_cautions)
+    keys = [*(sides[BEFORE] | sides[AFTER] | first.due(second.trial) | second.due(first.trial))]
     phases = list(dict.fromkeys(key[0] for key in keys))
-    for key in sorted(keys, key=lambda each: (phases.index(each[0]), each[2] == "p99_ms")):
-        rows = {name: known[key] for name, known in of.items() if key in known}
+    for key in sorted(keys, key=lambda figure_key: (phases.index(figure_key[0]), figure_key[2] == "p99_ms")):
+        rows = {name: side[key] for name, side in sides.items() if key in side}
         gaps: dict[str, str] = {}
         if len(rows) < 2 and key[2] == "p99_ms":
             for name, side in ((BEFORE, first), (AFTER, second)):
@@ -292,7 +292,7 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
             if key[0] in AT_RATE and key[2] == _ASKED:
                 rows = _of_the_same_rate(first.trial, second.trial, key[0], rows)
             before, after = (getattr(rows[name], key[2]) for name in (BEFORE, AFTER))
-            judged = judge(key, rows, result.margin, [family[key] for family in others if key in family])
+            judged = judge(key, rows, result.margin, [family[key] for family in rest if key in family])
             change = Change(first.trial.system, first.trial.point, before, after, *judged)
             change = _at_rates(change, first.trial, second.trial, result.margin)
             if gaps:
@@ -314,12 +314,12 @@ def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str,
     metric = METRICS[figure]
     values = [getattr(rows[name], figure) if name in rows else None for name in (BEFORE, AFTER)]
     unit = " ms" if metric.unit == "ms" else ""
-    words = [UNKNOWN if value is None else f"{metric.write(value)}{unit}" for value in values]
+    texts = [UNKNOWN if value is None else f"{metric.write(value)}{unit}" for value in values]
     sides = [name if name not in gaps else f"{gaps[name]} {name}" for name in (BEFORE, AFTER) if name not in rows]
     reason = f"not known {' and '.join(sides)}{f': {_ENOUGH}' if figure == 'p99_ms' else ''}"
     samples = [[value] if value is not None else [] for value in values]
     name = metric.head if operation == OVERALL else f"{operation} {metric.head}"
-    return finding(trial, phase, name, samples, words, "inconclusive", reason)
+    return finding(trial, phase, name, samples, texts, "inconclusive", reason)
 
 
 def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
@@ -329,8 +329,8 @@ def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
     reason = _single(rows)
     if not reason and any(values) and not all(samples(rows[AFTER if values[1] else BEFORE], key[2])):
         reason = _NO_RATIO
-    at, words = (key[0], METRICS[key[2]].head), list(map(rate, values))
-    return finding(trial, *at, [[each] for each in values], words, "inconclusive" if reason else verdict, reason)
+    names, texts = (key[0], METRICS[key[2]].head), list(map(rate, values))
+    return finding(trial, *names, [[value] for value in values], texts, "inconclusive" if reason else verdict, reason)
 
 
 def _single(rows: Mapping[str, Row]) -> str | None:
@@ -342,10 +342,10 @@ def _single(rows: Mapping[str, Row]) -> str | None:
 
 def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str, Row]) -> dict[str, Row]:
     """Returns the rows with their rates limited to the lower of the two target rates."""
-    lowest = min((target for each in (first, second) if (target := target_of(each, phase))), default=math.inf)
+    lowest = min((target for trial in (first, second) if (target := target_of(trial, phase))), default=math.inf)
 
     def reached(row: Row) -> Row:
-        samples = [min(each, lowest) for each in row.ops_per_second_samples]
+        samples = [min(value, lowest) for value in row.ops_per_second_samples]
         return replace(
             row,
             ops_per_second=statistics.geometric(samples) if samples else min(row.ops_per_second or 0.0, lowest),
@@ -361,10 +361,10 @@ def _at_rates(change: Change, first: Trial, second: Trial, margin: float) -> Cha
     In the phases `equal` and `own`, the target follows from other figures, and latency rises with the rate. Only a
     latency that is worse at a lower rate, or not worse at a higher rate, says something about the system.
     """
-    of = change.pair
-    rates = different_rates(first, second, of.phase) if METRICS[of.figure].unit == "ms" else None
+    pair = change.pair
+    rates = different_rates(first, second, pair.phase) if METRICS[pair.figure].unit == "ms" else None
     change = replace(change, at_rates=rates)
-    if rates is None or of.phase not in AT_RATE or min(rates) >= max(rates) * (1 - margin):
+    if rates is None or pair.phase not in AT_RATE or min(rates) >= max(rates) * (1 - margin):
         return change
     if (change.verdict == "regression") == (rates[1] < rates[0]):
         return change
@@ -381,13 +381,13 @@ def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, h
     :param computed: ratios of the hosts' computing speed, after / before
     :param has_target: True for a rate with a target, which does not rise with the hosts' speed
     """
-    of = change.pair
+    pair = change.pair
     for factor in computed:
-        if of.low is None or of.high is None or change.verdict == "inconclusive":
+        if pair.low is None or pair.high is None or change.verdict == "inconclusive":
             break
-        scale = factor if METRICS[of.figure].less_is_better else 1 / factor
-        with_same_hosts = verdict(replace(of, low=of.low * scale, high=of.high * scale), margin)
-        better, worse = (_RANKS.index(each) for each in (with_same_hosts, change.verdict))
+        scale = factor if METRICS[pair.figure].less_is_better else 1 / factor
+        with_same_hosts = verdict(replace(pair, low=pair.low * scale, high=pair.high * scale), margin)
+        better, worse = (_RANKS.index(text) for text in (with_same_hosts, change.verdict))
         explained = better > worse if change.verdict == "regression" else better < worse and not has_target
         if explained:
             reason = f"the hosts compute at {factor:.2f}\N{MULTIPLICATION SIGN} their earlier speed"
@@ -395,50 +395,50 @@ def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, h
     return change
 
 
-def verdict(of: Pair, margin: float) -> ChangeVerdict:
+def verdict(pair: Pair, margin: float) -> ChangeVerdict:
     """Returns the verdict of an interval over rounds: higher rates and lower latencies are better."""
-    if of.low is None or of.high is None:
+    if pair.low is None or pair.high is None:
         return "inconclusive"
-    if 1 - margin <= of.low and of.high <= 1 + margin:
+    if 1 - margin <= pair.low and pair.high <= 1 + margin:
         return "within"
-    less, more = of.high < 1 - margin, of.low > 1 + margin
+    less, more = pair.high < 1 - margin, pair.low > 1 + margin
     if not less and not more:
         return "inconclusive"
-    return "improvement" if more != METRICS[of.figure].less_is_better else "regression"
+    return "improvement" if more != METRICS[pair.figure].less_is_better else "regression"
 
 
 def judge(
-    key: Key, rows: Mapping[str, Row], margin: float, others: Sequence[tuple[Estimate, Estimate]] = ()
+    key: Key, rows: Mapping[str, Row], margin: float, rest: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> tuple[Pair, ChangeVerdict, int | None, str | None]:
     """Returns the ratio (after / before), its verdict, the rounds that would decide, and the reason, as in `Change`.
 
     Samples within one round say nothing about the difference between rounds, so they cannot decide.
 
     :param rows: rows of `BEFORE` and `AFTER`
-    :param others: estimates of the other systems at the point, whose intervals are computed together with this ratio's
+    :param rest: estimates of the other systems at the point, whose intervals are computed together with this ratio's
     """
-    ratio = change(key, AFTER, BEFORE, rows, others)
+    ratio = change(key, AFTER, BEFORE, rows, rest)
     if single := _single(rows):
         return ratio, "inconclusive", None, single
     if ratio.low is None:
         return ratio, "inconclusive", None, _NO_RATIO
-    found = verdict(ratio, margin)
-    if found != "inconclusive":
-        return ratio, found, None, None
+    judgement = verdict(ratio, margin)
+    if judgement != "inconclusive":
+        return ratio, judgement, None, None
     distance = min(abs(math.log(ratio.ratio) - math.log(bound)) for bound in (1 - margin, 1 + margin))
     known_to = math.prod(1 + row.blur(key[2]) for row in rows.values()) - 1
     if math.log1p(known_to) > distance and known_to >= _VISIBLE:
         return (
             ratio,
-            found,
+            judgement,
             None,
             f"no number of rounds would decide, as figures are known to {percent(known_to / 2)} at best",
         )
     means = estimates(key[2], rows[AFTER], rows[BEFORE])
-    rounds = statistics.deciding(*means, distance, others) if means else None
+    rounds = statistics.deciding(*means, distance, rest) if means else None
     if rounds is None:
-        return ratio, found, None, f"more than {statistics.MOST_MORE} rounds of each would be needed to decide"
-    return ratio, found, rounds, f"about {rounds} rounds of each would be needed to decide"
+        return ratio, judgement, None, f"more than {statistics.MOST_MORE} rounds of each would be needed to decide"
+    return ratio, judgement, rounds, f"about {rounds} rounds of each would be needed to decide"
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
@@ -450,36 +450,38 @@ def _differences(before: _Side, after: _Side) -> Iterator[Difference]:
     """Yields the differences between two trials, or nothing if either has no round with numbers."""
     if not before.rounds or not after.rounds:
         return
-    at = before.trial.system, before.trial.point
-    told: set[tuple[str, str, str]] = set()
+    where = before.trial.system, before.trial.point
+    listed: set[tuple[str, str, str]] = set()
     for (phase, name), values in _unlike(_conditions(before), _conditions(after)).items():
-        told.add((name.replace("_", ""), *values))
+        listed.add((name.replace("_", ""), *values))
         # Other conditions, such as versions and heaps, may be the subject of the comparison.
         must_be_equal = name in CONDITIONS and bool(CONDITIONS[name].equal) and (phase, name) not in _MEASURED
-        yield Difference(*at, phase, name, *values, must_be_equal)
-    servers = [_together([each.asked_servers for each in side.rounds]) for side in (before, after)]
+        yield Difference(*where, phase, name, *values, must_be_equal)
+    servers = [_together([round_.asked_servers for round_ in side.rounds]) for side in (before, after)]
     for name, values in _unlike(*servers).items():
-        yield Difference(*at, None, name, *values, must_be_equal=False)
+        yield Difference(*where, None, name, *values, must_be_equal=False)
     for phase, name, values in _workload(before, after):
         # Skip settings that the clients reported as conditions.
-        if (name.replace("_", ""), *values) not in told:
-            yield Difference(*at, phase, name, *values, must_be_equal=True)
+        if (name.replace("_", ""), *values) not in listed:
+            yield Difference(*where, phase, name, *values, must_be_equal=True)
 
 
 def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
     """Returns the conditions by phase (None for all) and name; times are means of all rounds."""
     names = [name for name, condition in CONDITIONS.items() if condition.over_rounds != "most"]
-    found: list[dict[tuple[str | None, str], str]] = []
-    for each in of_side.rounds:
-        of = {name: of_side.trial if CONDITIONS[name].over_rounds == "mean" else each for name in names}
-        found.append({(None, name): _said(name, getattr(of[name].conditions, name)) for name in names})
-        found[-1] |= {
-            (phase, name): _said(name, value) for phase, own in each.by_phase.items() for name, value in own.items()
+    conditions: list[dict[tuple[str | None, str], str]] = []
+    for round_ in of_side.rounds:
+        sources = {name: of_side.trial if CONDITIONS[name].over_rounds == "mean" else round_ for name in names}
+        conditions.append({(None, name): _said(name, getattr(sources[name].conditions, name)) for name in names})
+        conditions[-1] |= {
+            (phase, name): _said(name, value)
+            for phase, values in round_.by_phase.items()
+            for name, value in values.items()
         }
-        if hosts := {use.host: use.cpus for use in each.hosts}:
-            said = (f"{host} ({cpus or 'unknown'} CPUs)" for host, cpus in sorted(hosts.items()))
-            found[-1][None, "hosts"] = ", ".join(said)
-    return _together(found)
+        if hosts := {use.host: use.cpus for use in round_.hosts}:
+            texts = (f"{host} ({cpus or 'unknown'} CPUs)" for host, cpus in sorted(hosts.items()))
+            conditions[-1][None, "hosts"] = ", ".join(texts)
+    return _together(conditions)
 
 
 def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
@@ -487,8 +489,12 @@ def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tu
     one, other = (
         _together(
             [
-                {(phase, name): value for phase, own in each.asked_workload.items() for name, value in own.items()}
-                for each in side.rounds
+                {
+                    (phase, name): value
+                    for phase, values in round_.asked_workload.items()
+                    for name, value in values.items()
+                }
+                for round_ in side.rounds
             ]
         )
         for side in (before, after)
@@ -508,22 +514,24 @@ def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tu
 
 def _together(rounds: Sequence[Mapping[_Place, str]]) -> dict[_Place, str]:
     """Returns the distinct values of each setting in all rounds."""
-    places = dict.fromkeys(place for each in rounds for place in each)
+    keys = dict.fromkeys(key for settings in rounds for key in settings)
     values = {
-        place: dict.fromkeys(each.get(place, "unknown") for each in rounds if place in each or not _is_of_equal(place))
-        for place in places
+        key: dict.fromkeys(
+            settings.get(key, "unknown") for settings in rounds if key in settings or not _is_of_equal(key)
+        )
+        for key in keys
     }
-    return {place: " and ".join(each) for place, each in values.items()}
+    return {key: " and ".join(texts) for key, texts in values.items()}
 
 
-def _is_of_equal(place: Hashable) -> bool:
+def _is_of_equal(key: Hashable) -> bool:
     """Returns whether the setting belongs to the phase `equal`, which the first round may lack."""
-    return isinstance(place, tuple) and place[0] == EQUAL
+    return isinstance(key, tuple) and key[0] == EQUAL
 
 
 def _unlike(one: Mapping[_Place, str], other: Mapping[_Place, str]) -> dict[_Place, tuple[str, str]]:
-    pairs = {place: (one.get(place, "unknown"), other.get(place, "unknown")) for place in dict.fromkeys([*one, *other])}
-    return {place: values for place, values in pairs.items() if values[0] != values[1]}
+    pairs = {key: (one.get(key, "unknown"), other.get(key, "unknown")) for key in dict.fromkeys([*one, *other])}
+    return {key: values for key, values in pairs.items() if values[0] != values[1]}
 
 
 def _said(name: str, value: Any) -> str:

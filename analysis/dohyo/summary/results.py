@@ -15,12 +15,12 @@ import msgspec
 
 from dohyo.evidence.accounting import Accounting
 from dohyo.evidence.canary import Canary, Comparison
-from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.conductor_records import Client, Node
 from dohyo.evidence.events import Event
+from dohyo.evidence.fault_costs import FaultedRun
 from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse, Taken
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.servers import Server, Span
-from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name, system_at
 from dohyo.metrics import Row, Samples
 from dohyo.scenario.phases import LOAD, PROBE
@@ -320,7 +320,7 @@ class Summary:
 
         The key `scope` distinguishes them. A trial without rows of a run has one line with its status and no numbers.
         """
-        found: list[dict[str, Any]] = []
+        lines: list[dict[str, Any]] = []
         scopes = [("cluster", trial) for trial in self.trials] + [("rounds", trial) for trial in self.merged]
         for scope, trial in scopes:
             of_trial = {
@@ -335,8 +335,8 @@ class Summary:
             }
             conditions = asdict(trial.conditions)
             for line in _lines(trial, scope):
-                found.append({**of_trial, **line, **conditions, **trial.by_phase.get(str(line.get("phase")), {})})
-        return found
+                lines.append({**of_trial, **line, **conditions, **trial.by_phase.get(str(line.get("phase")), {})})
+        return lines
 
     def csv(self) -> str:
         """Returns `lines()` as comma-separated values with a header."""
@@ -360,7 +360,7 @@ class Summary:
     def servers_csv(self) -> str:
         """Returns the background work of the servers in all runs, such as compactions, as CSV."""
         lines = [
-            (*_which(trial), *(round(each, 4) if isinstance(each, float) else each for each in span))
+            (*_which(trial), *(round(value, 4) if isinstance(value, float) else value for value in span))
             for trial in self.trials
             for span in sorted(trial.spans, key=lambda span: (span.phase, span.run or 0, span.begin))
         ]
@@ -368,7 +368,7 @@ class Summary:
 
 
 # Columns of a row. Only summary.json also contains the lists of samples.
-_OF_ROW = [each.name for each in fields(Row) if not each.name.endswith("_samples")]
+_OF_ROW = [column.name for column in fields(Row) if not column.name.endswith("_samples")]
 _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
 _OF_PROBE = ("slo", "probe", "probe_target", "probe_held", "probe_reason", "probe_maximum")
 _OF_NODE = ("host", "state", "cpu_seconds", "cpu_cores", "cpu_us_per_record", "memory_mb")
@@ -407,7 +407,7 @@ def _cell(value: object) -> str:
         return str(value).lower()
     if isinstance(value, str):
         value = f"'{value}" if value.startswith(_FORMULA) else value
-        if not value or any(each in value for each in ',"\r\n'):
+        if not value or any(character in value for character in ',"\r\n'):
             return '"' + value.replace('"', '""') + '"'
     return str(value)
 

@@ -37,22 +37,22 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
 
     :param rounds: valid rounds of a system at a point
     """
-    found: dict[str, list[Any]] = {}
-    phases = list(dict.fromkeys(phase for each in rounds for phase in each.by_phase))
+    result: dict[str, list[Any]] = {}
+    phases = list(dict.fromkeys(phase for round_ in rounds for phase in round_.by_phase))
     for name in (name for name, condition in CONDITIONS.items() if condition.over_rounds == "same"):
-        by_phase = any(name in of_phase for each in rounds for of_phase in each.by_phase.values())
+        by_phase = any(name in of_phase for round_ in rounds for of_phase in round_.by_phase.values())
         for phase in phases if by_phase else [None]:
             if (phase, name) == (OWN, "target"):
                 continue
             # A condition that is equal in all phases of a round is not in `by_phase`.
             values = [
-                each.by_phase.get(phase or "", {}).get(name, getattr(each.conditions, name))
-                for each in rounds
-                if phase is None or any(row.phase == phase for row in each.rows)
+                round_.by_phase.get(phase or "", {}).get(name, getattr(round_.conditions, name))
+                for round_ in rounds
+                if phase is None or any(row.phase == phase for row in round_.rows)
             ]
             if len(values := list(dict.fromkeys(values))) > 1:
-                found[name if phase is None else f"{name} of {phase}"] = values
-    return found
+                result[name if phase is None else f"{name} of {phase}"] = values
+    return result
 
 
 class Rounds:
@@ -87,7 +87,7 @@ class Rounds:
         every = [trial.conditions for trial in self.trials]
         of_all, by_phase = self._conditions(first, differing(good or self.trials))
         # Show the mean of the rounds' targets, because the target of `own` differs between rounds.
-        targets = [target for each in good if (target := each.by_phase.get(OWN, {}).get("target"))]
+        targets = [target for round_ in good if (target := round_.by_phase.get(OWN, {}).get("target"))]
         if targets:
             by_phase[OWN] = {**by_phase.get(OWN, {}), "target": statistics.fmean(targets)}
         # Leave out faults, servers and hosts, which are listed by round.
@@ -104,7 +104,7 @@ class Rounds:
             exceeded=first.exceeded,
             notes=_each_once(self.trials, "notes"),
             accounting=accounting.of_all(
-                each.accounting for each in self.trials if each.accounting or each.status == "ok"
+                round_.accounting for round_ in self.trials if round_.accounting or round_.status == "ok"
             ),
             # The rounds that succeeded are not representative of a system that failed.
             rows=[self._over_rounds(row) for row in rows_of(self.measured) if not failed or first.is_aside(row)],
@@ -126,10 +126,10 @@ class Rounds:
         """
         of_all: dict[str, Any] = {}
         by_phase = {phase: dict(of_phase) for phase, of_phase in first.by_phase.items()}
-        for what, values in differ.items():
-            name, _, phase = what.partition(" of ")
+        for label, values in differ.items():
+            name, _, phase = label.partition(" of ")
             # Only text conditions can list all values.
-            text = " and ".join("unknown" if each is None else str(each) for each in values)
+            text = " and ".join("unknown" if item is None else str(item) for item in values)
             value = text if CONDITIONS[name].kind == "string" else None
             if phase:
                 by_phase.setdefault(phase, {})[name] = value
@@ -145,7 +145,8 @@ class Rounds:
         if len(rounds) == 1 and len(bad) == len(self.trials):
             return bad[0].reason or ""
         return "; ".join(
-            f"round{'s' if len(of) > 1 else ''} {' and '.join(of)}: {reason}" for reason, of in rounds.items()
+            f"round{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}: {reason}"
+            for reason, numbers in rounds.items()
         )
 
     def _trends(self) -> dict[str, float]:
@@ -154,7 +155,7 @@ class Rounds:
         for trial in self.trials:
             for phase, trend in trial.trends.items():
                 of_rounds.setdefault(phase, []).append(trend)
-        return {phase: max(trends, key=lambda each: abs(log(each))) for phase, trends in of_rounds.items()}
+        return {phase: max(trends, key=lambda trend: abs(log(trend))) for phase, trends in of_rounds.items()}
 
     def _over_rounds(self, row: Row) -> Row:
         """Returns a row for all rounds, with geometric means of their rates.
@@ -165,23 +166,24 @@ class Rounds:
         none = replace(row, operations=0, ops_per_second=0.0, records_per_second=0.0, p50_ms=None, p99_ms=None)
         of_rounds = []
         for trial in self.trials:
-            of = {
-                each.operation: each
-                for each in trial.rows
-                if (each.phase, each.discarded) == (row.phase, row.discarded)
+            by_operation = {
+                candidate.operation: candidate
+                for candidate in trial.rows
+                if (candidate.phase, candidate.discarded) == (row.phase, row.discarded)
             }
-            if OVERALL in of:
-                of_rounds.append(of.get(row.operation, none))
-        ops = [each.ops_per_second for each in of_rounds if each.ops_per_second is not None]
-        records = [each.records_per_second for each in of_rounds if each.records_per_second is not None]
+            if OVERALL in by_operation:
+                of_rounds.append(by_operation.get(row.operation, none))
+        ops = [round_row.ops_per_second for round_row in of_rounds if round_row.ops_per_second is not None]
+        records = [round_row.records_per_second for round_row in of_rounds if round_row.records_per_second is not None]
         p50_ms, p99_ms = (
-            [found for each in of_rounds if (found := getattr(each, name)) is not None] for name in ("p50_ms", "p99_ms")
+            [value for round_row in of_rounds if (value := getattr(round_row, name)) is not None]
+            for name in ("p50_ms", "p99_ms")
         )
         if len(ops) < 2 or len(ops) < len(of_rounds):
             return row
         looked_again = self.planned is not None and any((trial.round or 1) > self.planned for trial in self.trials)
         row = replace(row, confidence=LATER_LOOK if looked_again else CONFIDENCE)
-        row = counted(row, [each.operations for each in of_rounds])
+        row = counted(row, [round_row.operations for round_row in of_rounds])
         return sampled(row, "rounds", ops, records if len(records) == len(ops) else [], p99_ms, p50_ms)
 
 

@@ -42,8 +42,8 @@ def summarise(
     """
     raw = experiment / "raw"
     warnings: list[str] = []
-    there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
-    facts = _facts(experiment, there, warnings)
+    folders = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
+    facts = _facts(experiment, folders, warnings)
     adds_rounds = facts.until_decided or bool(facts.precision)
     if not raw.is_dir() and not facts.plan:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
@@ -54,13 +54,13 @@ def summarise(
     # Properties of each trial that define its workload.
     workloads: dict[str, dict[str, str]] = {}
     runs: dict[str, str] = {}  # runs by the fingerprint of their logs
-    for name in sorted(name for name in {*there, *facts.plan} if only is None or name in only):
-        if name not in there:
+    for name in sorted(name for name in {*folders, *facts.plan} if only is None or name in only):
+        if name not in folders:
             trials.append(_lost(name, facts))
             warnings.append(f"{raw / name}: {trials[-1].reason}")
             workloads[name] = {}
             continue
-        evidence = TrialEvidence(there[name], warnings)
+        evidence = TrialEvidence(folders[name], warnings)
         trial = _trial(evidence, facts, runs)
         trials.append(trial)
         if seen is not None:
@@ -72,7 +72,7 @@ def summarise(
             planned = facts.rounds if adds_rounds else None
             rounds.setdefault(trial.place, Rounds(planned)).add(trial, evidence.measured)
     warnings += _mixed(trials, workloads)
-    merged = [each.merged() for each in rounds.values()]
+    merged = [system_rounds.merged() for system_rounds in rounds.values()]
     summary = replace(
         _summary(experiment, facts, trials, merged, warnings), round_seconds=sum(longest.values()) or None
     )
@@ -113,9 +113,9 @@ def joined(parts: Sequence[Summary]) -> Summary:
 
 def is_experiment(folder: Path) -> bool:
     """Returns whether a folder contains an experiment; a folder named raw may also contain logs of other clients."""
-    left = ("state.json", "trial.json", "conditions.json", "client.json")
+    names = ("state.json", "trial.json", "conditions.json", "client.json")
     return (folder / "experiment.json").is_file() or any(
-        next((folder / "raw").glob(f"{below}{name}"), None) for name in left for below in ("*/", "*/*/*/")
+        next((folder / "raw").glob(f"{below}{name}"), None) for name in names for below in ("*/", "*/*/*/")
     )
 
 
@@ -133,10 +133,10 @@ def own_target(folder: Path) -> float:
     return TrialEvidence(folder, []).own_target()
 
 
-def _facts(experiment: Path, there: Mapping[str, Path], warnings: list[str]) -> records.ExperimentFacts:
+def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -> records.ExperimentFacts:
     """Reads experiment.json, and warns if it is missing or if the scenario's file was changed."""
     facts = records.read(experiment / "experiment.json", records.ExperimentFacts, warnings.append)
-    if facts == records.ExperimentFacts() and any(map(manifest.is_there, there.values())):
+    if facts == records.ExperimentFacts() and any(map(manifest.is_there, folders.values())):
         warnings.append(f"{experiment / 'experiment.json'}: is missing")
     stated, file = facts.scenario_sha256, experiment / "scenario.properties"
     if stated and manifest.checksum(file) != stated:
@@ -161,21 +161,22 @@ def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, runs: dict[s
 
 def _lost(name: str, experiment: records.ExperimentFacts) -> Trial:
     """Returns an invalid trial to replace a planned one that has no folder."""
-    system = next((each.system for each in experiment.trials if each.name == name and each.system), name)
+    system = next((planned.system for planned in experiment.trials if planned.name == name and planned.system), name)
     return Trial(name, system, system, "invalid", "its evidence is missing")
 
 
 def _mixed(trials: Sequence[Trial], workloads: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Returns a warning for each trial whose workload differs from that of the first trial at its point."""
-    found = []
-    for first, *others in at_points([trial for trial in trials if workloads[trial.name] and trial.rows]):
+    warnings = []
+    for first, *rest in at_points([trial for trial in trials if workloads[trial.name] and trial.rows]):
         usual = workloads[first.name]
-        for other in others:
-            own = workloads[other.name]
-            differs = [key for key in sorted({*usual, *own}) if usual.get(key) != own.get(key)]
+        for trial in rest:
+            workload = workloads[trial.name]
+            differs = [key for key in sorted({*usual, *workload}) if usual.get(key) != workload.get(key)]
             if differs:
-                said = ", ".join(
-                    f"{key} {own.get(key, 'not given')} instead of {usual.get(key, 'not given')}" for key in differs
+                text = ", ".join(
+                    f"{key} {workload.get(key, 'not given')} instead of {usual.get(key, 'not given')}"
+                    for key in differs
                 )
-                found.append(f"raw/{other.name} ran a different scenario than raw/{first.name}: {said}")
-    return found
+                warnings.append(f"raw/{trial.name} ran a different scenario than raw/{first.name}: {text}")
+    return warnings

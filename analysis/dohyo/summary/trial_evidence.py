@@ -11,7 +11,7 @@ from msgspec import structs
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import accounting, canary, records
-from dohyo.evidence.conducted import nodes
+from dohyo.evidence.conductor_records import nodes
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.healing import HealingLogs
@@ -24,7 +24,7 @@ from dohyo.scenario.phases import LOAD, MAX, OWN, PROBE, RUN
 from dohyo.scenario.properties import find as find_property
 from dohyo.scenario.search import Settings
 from dohyo.statistics import trend
-from dohyo.summary import asked, conditions, knee, notes, probes, validity
+from dohyo.summary import conditions, knee, notes, probes, requested_settings, validity
 from dohyo.summary.conditions import Conditions, ConditionSources
 from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.probes import Probe, Search
@@ -65,12 +65,12 @@ class TrialEvidence:
         """Returns the rate of the phase `own`; see :func:`dohyo.summary.summary.own_target`."""
         last = self.files.phases(MAX)[-1:]
         self.files.read_clients(last)
-        found = [row.ops_per_second for row in rows(MAX, [each.run for each in last], {}) if row.operation == OVERALL]
+        rates = [row.ops_per_second for row in rows(MAX, [phase.run for phase in last], {}) if row.operation == OVERALL]
         share = self.settings.phase(OWN).share
-        why = next((problem for each in last for problem in each.problems), "it has no rate")
-        if not share or not found or not found[0] or last[0].problems:
+        why = next((problem for phase in last for problem in phase.problems), "it has no rate")
+        if not share or not rates or not rates[0] or last[0].problems:
             raise BadInputError(f"{self.files.path.name}: {OWN} has no rate, as {MAX} is not valid: {why}")
-        return knee.rounded(share * found[0])
+        return knee.rounded(share * rates[0])
 
     # ---- from the evidence to a trial -----------------------------------------------------------------------------
 
@@ -79,44 +79,44 @@ class TrialEvidence:
 
         :raises OSError: if one of its folders cannot be read
         """
-        of = self._read()
-        status, reason = _judged(of)
-        valid = of.counted if status == "ok" else []
+        facts = self._read()
+        status, reason = _judged(facts)
+        valid = facts.counted if status == "ok" else []
         shown = [
-            *(of.measured if status == "ok" else []),
-            *(of.aside if not any(phase.problems for phase in of.aside) else []),
+            *(facts.measured if status == "ok" else []),
+            *(facts.aside if not any(phase.problems for phase in facts.aside) else []),
         ]
         self.measured = {part: _counted([phase for phase in self.phases if phase.part == part])
                          for part in parts_of(shown)}  # fmt: skip
         rows = rows_of(self.measured)
-        conditions_of_all, by_phase = _conditions(of)
+        conditions_of_all, by_phase = _conditions(facts)
         return Trial(
             name=self.files.path.name,
             system=self._system,
-            title=of.read_back.title or self._system,
+            title=facts.read_back.title or self._system,
             status=status,
             reason=reason,
             point=self.settings.matrix_point,
             round=self.settings.round if self.settings.rounds > 1 else None,
             conditions=conditions_of_all,
             by_phase=by_phase,
-            deviations=of.read_back.differences,
-            exceeded={name: str(value) for name, value in of.read_back.exceeded.items()},
+            deviations=facts.read_back.differences,
+            exceeded={name: str(value) for name, value in facts.read_back.exceeded.items()},
             rows=rows,
             load_is_measured=self.settings.load_is_measured,
             system_failed=any(phase.system_failed for phase in self.phases),
-            warmups={phase.name: phase.warmup for phase in of.runs},
-            load=next((phase.curve for phase in of.load if phase in shown), None),
-            canary=of.hosts,
-            search=self._search(of),
-            asked_workload=asked.workload(self.files.asked),
-            asked_servers=asked.servers(self.files.asked),
-            configured={**of.read_back.values, **of.read_back.server_settings},
-            **self._of_servers_and_hosts(of, rows),
-            **self._of_runs(of, valid),
+            warmups={phase.name: phase.warmup for phase in facts.runs},
+            load=next((phase.curve for phase in facts.load if phase in shown), None),
+            canary=facts.hosts,
+            search=self._search(facts),
+            asked_workload=requested_settings.workload(self.files.requested),
+            asked_servers=requested_settings.servers(self.files.requested),
+            configured={**facts.read_back.values, **facts.read_back.server_settings},
+            **self._of_servers_and_hosts(facts, rows),
+            **self._of_runs(facts, valid),
         )
 
-    def _of_runs(self, of: TrialFacts, valid: Sequence[Phase]) -> dict[str, Any]:
+    def _of_runs(self, facts: TrialFacts, valid: Sequence[Phase]) -> dict[str, Any]:
         """Returns the fields of a trial that describe its runs.
 
         :param valid: the runs that count; empty unless the trial is "ok"
@@ -124,7 +124,9 @@ class TrialEvidence:
         healing = HealingLogs(self.files.path / "server", self.files.warn)
         return {
             # Include discarded runs, because later runs do not notice what a discarded one lost.
-            "accounting": accounting.of_all(client.report.accounting for run in of.measured for client in run.clients),
+            "accounting": accounting.of_all(
+                client.report.accounting for run in facts.measured for client in run.clients
+            ),
             "faults": [faulted for phase in valid if (faulted := phase.healed(healing))],
             "trends": _trends(valid),
             "collapses": [when for phase in valid for when in phase.collapses()],
@@ -134,37 +136,37 @@ class TrialEvidence:
                 structs.replace(
                     client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured]
                 )
-                for client in of.clients
+                for client in facts.clients
             ],
-            "nodes": nodes([phase.conducted for phase in of.counted or of.load], [phase.run for phase in valid]),
+            "nodes": nodes([phase.conducted for phase in facts.counted or facts.load], [phase.run for phase in valid]),
         }
 
-    def _of_servers_and_hosts(self, of: TrialFacts, rows: Sequence[Row]) -> dict[str, Any]:
+    def _of_servers_and_hosts(self, facts: TrialFacts, rows: Sequence[Row]) -> dict[str, Any]:
         """Returns the fields of a trial that describe its servers and hosts, and its notes and events."""
         return {
             "notes": [
-                *of.read_back.notes,
-                *notes.of_the_load(self.files.kept, self.files.settled(of.runs), of.load),
-                *notes.of_runs(of.counted, [*of.aside, *of.counted]),
-                *of.servers.notes(),
-                *notes.of_clients(of.counted, of.metrics.all()),
-                *of.metrics.notes(),
-                *(of.hosts.problems if of.hosts else ()),
+                *facts.read_back.notes,
+                *notes.of_the_load(self.files.shared_load, self.files.settled(facts.runs), facts.load),
+                *notes.of_runs(facts.counted, [*facts.aside, *facts.counted]),
+                *facts.servers.notes(),
+                *notes.of_clients(facts.counted, facts.metrics.all()),
+                *facts.metrics.notes(),
+                *(facts.hosts.problems if facts.hosts else ()),
             ],
-            "servers": of.servers.all(),
-            "spans": list(of.servers.spans()),
-            "hosts": of.metrics.all(),
-            "taken": of.taken,
-            "host_metrics": of.metrics,
+            "servers": facts.servers.all(),
+            "spans": list(facts.servers.spans()),
+            "hosts": facts.metrics.all(),
+            "taken": facts.shares,
+            "host_metrics": facts.metrics,
             "events": [
                 event
                 for phase in self.phases
                 for event in phase.events(
                     [
-                        *(self._pauses(of.servers, phase, rows) if phase in of.measured else []),
-                        *phase.level_events(of.servers, of.metrics),
+                        *(self._pauses(facts.servers, phase, rows) if phase in facts.measured else []),
+                        *phase.level_events(facts.servers, facts.metrics),
                     ],
-                    measured=phase in of.measured,
+                    measured=phase in facts.measured,
                 )
             ],
         }
@@ -184,59 +186,59 @@ class TrialEvidence:
         steps = self.files.steps(load, runs)
         servers = Servers(self.files.path / "server", windows, steps, self.files.warn)
         metrics = self.files.host_metrics(phases)
-        taken = [each for each in metrics.taken if (each.phase, each.run) in {window.key for window in windows}]
+        shares = [share for share in metrics.shares if (share.phase, share.run) in {window.key for window in windows}]
         self.files.check_samples(metrics, counted)
         return TrialFacts(
-            self.files, changed, read_back, stated, hosts, clients, phases, aside, measured, servers, metrics, taken
+            self.files, changed, read_back, stated, hosts, clients, phases, aside, measured, servers, metrics, shares
         )
 
     def _pauses(self, servers: Servers, phase: Phase, rows: Sequence[Row]) -> list[Event]:
         """Returns the pauses of the servers' JVMs that are long compared with the clients' latencies."""
         calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
-        known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
+        p99s = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         timeout, default = self.settings.properties.operationtimeout, find_property("operationtimeout")
         if timeout is None and default and default.default:
             timeout = float(default.default)
-        return servers.events(phase.kind, phase.number, max(known, default=None), timeout)
+        return servers.events(phase.kind, phase.number, max(p99s, default=None), timeout)
 
-    def _search(self, of: TrialFacts) -> Search | None:
+    def _search(self, trial: TrialFacts) -> Search | None:
         """Returns the result of the search's probes. Nothing else in the trial depends on them."""
         settings = probes.stated(self.settings.search)
         if settings is None:
             return None
-        runs = [phase for phase in of.counted if phase.kind != LOAD]
+        runs = [phase for phase in trial.counted if phase.kind != LOAD]
         tries = self.probes = self.files.phases(PROBE)
         self.files.read_clients(tries)
         # Do not warn about missing samples: during the search, they are still on the hosts.
         windows = [window for phase in tries for window in phase.window]
-        facts = replace(of, taken=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).taken)
+        facts = replace(trial, shares=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).shares)
         closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
         problems = [problem for phase in runs for problem in phase.problems]
         return probes.result(settings, closed_loop, problems, [_probe(phase, facts, settings) for phase in tries])
 
 
-def _judged(of: TrialFacts) -> tuple[Status, str | None]:
+def _judged(facts: TrialFacts) -> tuple[Status, str | None]:
     """Returns the trial's status, and the reason if it is not "ok"."""
-    status, reason = _state(of)
-    problems = of.problems()
+    status, reason = _state(facts)
+    problems = facts.problems()
     if status == "ok" and problems:
-        return "failed" if any(phase.system_failed for phase in of.phases) else "invalid", _first(problems)
-    broken = next((run for run in of.measured if run.conducted.failure), None)
+        return "failed" if any(phase.system_failed for phase in facts.phases) else "invalid", _first(problems)
+    broken = next((run for run in facts.measured if run.conducted.failure), None)
     if status == "failed" and broken is not None:
         # The run's failure explains best why the trial has no valid numbers. The reason in state.json may
         # also name a dead server.
         why = broken.conducted.failure
         also = (reason or "").partition(why)[2]
-        failed = any(run.system_failed for run in of.measured)
+        failed = any(run.system_failed for run in facts.measured)
         return "failed" if failed else "invalid", f"{broken.name}: {why}{also}"
     return status, reason or (_first(problems) if problems else None)
 
 
-def _state(of: TrialFacts) -> tuple[Status, str | None]:
+def _state(facts: TrialFacts) -> tuple[Status, str | None]:
     """Returns the trial's status and reason according to state.json."""
-    if NO_STATE in of.changed:
+    if NO_STATE in facts.changed:
         return "invalid", NO_STATE
-    state = of.files.state
+    state = facts.files.state
     status = state.status
     if status == "done":
         return "ok", None
@@ -246,17 +248,17 @@ def _state(of: TrialFacts) -> tuple[Status, str | None]:
     return cast(Status, status), state.reason or default.get(status, "no reason was recorded")
 
 
-def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
+def _conditions(facts: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
     """Returns the conditions of the trial and, for each phase, those that differ between phases."""
 
     def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
-        settings = of.files.settings
+        settings = facts.files.settings
         return conditions.read(
-            ConditionSources(of.stated, of.read_back, settings, settings.phase(kind), of_kind, of.taken)
+            ConditionSources(facts.stated, facts.read_back, settings, settings.phase(kind), of_kind, facts.shares)
         )
 
-    phases = of.counted or of.load
-    of_phases = {phase.kind: [each for each in phases if each.kind == phase.kind] for phase in phases}
+    phases = facts.counted or facts.load
+    of_phases = {phase.kind: [candidate for candidate in phases if candidate.kind == phase.kind] for phase in phases}
     of_trial = read(next(iter(of_phases), RUN), phases)
     differing = conditions.by_phase({kind: read(kind, of_kind) for kind, of_kind in of_phases.items()})
     several = dict.fromkeys(name for of_phase in differing.values() for name in of_phase)
@@ -266,9 +268,9 @@ def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
 def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
     """Returns a probe with its measurements, judged by whether its rate held."""
     targets = [client.report.target for client in phase.clients]
-    known = [target for target in targets if target is not None]
+    rates = [target for target in targets if target is not None]
     # Add up the clients' targets, because each client received a share.
-    target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
+    target = knee.rounded(sum(rates)) if rates and not phase.missing and len(rates) == len(targets) else None
     run = validity.RunFacts(phase)
     # Records that are not found make a system faster, so they are a problem and not only a doubt.
     problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(run))]
@@ -287,7 +289,7 @@ def _trends(phases: Sequence[Phase]) -> dict[str, float]:
     for phase in phases:
         if phase.kind != LOAD and phase.faults is None:
             of_phases.setdefault(phase.kind, []).append(phase.throughput)
-    return {kind: found for kind, series in of_phases.items() if (found := trend(series)) is not None}
+    return {kind: slope for kind, series in of_phases.items() if (slope := trend(series)) is not None}
 
 
 def _counted(phases: Sequence[Phase]) -> tuple[list[Run], dict[str, Latencies]]:

@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from dohyo.evidence import manifest, records
-from dohyo.evidence.conducted import Client
-from dohyo.evidence.conducted import client as conducted_client
+from dohyo.evidence.conductor_records import Client
+from dohyo.evidence.conductor_records import client as conducted_client
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.json_values import mapping, read_object
-from dohyo.evidence.over_time import MOST_SLOTS
+from dohyo.evidence.latency_slots import MOST_SLOTS
 from dohyo.evidence.rows import rows
 from dohyo.evidence.servers import Step
 from dohyo.evidence.text_file import limited
 from dohyo.metrics import Row
 from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.scenario.properties import of_the_workload
-from dohyo.summary import conditions, in_parallel
+from dohyo.summary import conditions, parallel_work
 from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 R = TypeVar("R", bound=Struct)
@@ -50,35 +50,37 @@ class TrialFolder:
         self.path = path
         self.warnings = warnings
         self.state = self.read("state.json", records.TrialState)
-        self.asked = read_object(path / "trial.json", self.warn)
+        self.requested = read_object(path / "trial.json", self.warn)
         self.damaged: list[str] = []
         self.settings = records.decoded(
-            self.asked, records.TrialSettings, lambda what: self.damaged.append(f"trial.json: {what}")
+            self.requested, records.TrialSettings, lambda problem: self.damaged.append(f"trial.json: {problem}")
         )
-        self.warnings += [f"{path}/{what}" for what in self.damaged]
-        self.kept = self.read("kept.json", records.KeptLoad) if self.settings.reuse else records.KeptLoad()
+        self.warnings += [f"{path}/{problem}" for problem in self.damaged]
+        self.shared_load = self.read("kept.json", records.KeptLoad) if self.settings.reuse else records.KeptLoad()
 
     def seconds(self) -> float | None:
         """Returns the duration of the trial; None if it did not finish."""
         try:
-            began, ended = (datetime.fromisoformat(at or "") for at in (self.state.started, self.state.finished))
+            began, ended = (datetime.fromisoformat(time or "") for time in (self.state.started, self.state.finished))
             return (ended - began).total_seconds() if self.state.status == "done" else None
         except (ValueError, TypeError):  # only one of the times has a time zone
             return None
 
     def workload(self) -> dict[str, str]:
         """Returns the properties that define the workload, except dimensions of the matrix."""
-        own = of_the_workload() - self.settings.point.keys()
-        return {key: str(value) for key, value in mapping(self.asked.get("trial_properties")).items() if key in own}
+        names = of_the_workload() - self.settings.point.keys()
+        return {
+            key: str(value) for key, value in mapping(self.requested.get("trial_properties")).items() if key in names
+        }
 
     def changed(self) -> list[str]:
         """Returns the differences between the files and the manifest, and warns about them."""
-        found = manifest.problems(self.path, self.state.manifest)
+        problems = manifest.problems(self.path, self.state.manifest)
         if not (self.path / "state.json").is_file():
-            found = [NO_STATE, *found]
-        for problem in found:
+            problems = [NO_STATE, *problems]
+        for problem in problems:
             self.warn(f"{self.path}/{problem}")
-        return found
+        return problems
 
     def read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
         """Returns the content of conditions.json as a record of general facts and the conditions by name."""
@@ -86,8 +88,8 @@ class TrialFolder:
         warn = limited(path, self.warn)
         content = read_object(path, warn)
 
-        def complain(what: str) -> None:
-            warn(f"{path}: {what}")
+        def complain(problem: str) -> None:
+            warn(f"{path}: {problem}")
 
         return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
 
@@ -109,8 +111,8 @@ class TrialFolder:
         conducted = counted or [phase.conducted for phase in phases]
         hosts = sorted({host for phase in phases for host in phase.hosts()})
         size = sum(log.stat().st_size for phase in phases for log in phase.folder.glob("*/*.hdr"))
-        parts = [(copy.deepcopy(phases), part) for part in in_parallel.divided(hosts, size)]
-        for read, clients, warnings in in_parallel.each(_read_hosts, parts):
+        parts = [(copy.deepcopy(phases), part) for part in parallel_work.divided(hosts, size)]
+        for read, clients, warnings in parallel_work.each(_read_hosts, parts):
             self.warnings += warnings
             for phase, of_part in zip(phases, read, strict=True):
                 phase.add(of_part)
@@ -120,8 +122,8 @@ class TrialFolder:
     def host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
         """Returns the hosts' resource use during the load and the runs that count."""
         windows = [window for phase in phases if not phase.discarded for window in phase.window]
-        wanted = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
-        return HostMetrics(self.path / "hosts", windows, sorted(wanted), self.warn)
+        hosts = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
+        return HostMetrics(self.path / "hosts", windows, sorted(hosts), self.warn)
 
     def check_samples(self, metrics: HostMetrics, counted: Sequence[Phase]) -> None:
         """Warns about hosts whose samples cover less than half of the measured windows."""
@@ -141,7 +143,7 @@ class TrialFolder:
         # Servers that started from a copy of a load did not count its operations.
         first = (
             [Step(LOAD, LOAD, counts=False)]
-            if self.kept.load
+            if self.shared_load.load
             else [Step(phase.name, phase.kind, counts=not phase.discarded) for phase in load]
         )
         return [
@@ -167,14 +169,14 @@ class TrialFolder:
         """Returns the notes that were recorded when servers settled after the load, or again before runs."""
         files = [self.path, *(phase.folder for phase in runs)]
         settled = [records.read(folder / "settled.json", records.Settled, self.warn) for folder in files]
-        return list(dict.fromkeys(note for each in settled for note in each.notes))
+        return list(dict.fromkeys(note for record in settled for note in record.notes))
 
     def numbered(self, names: Sequence[str]) -> list[Path]:
         """Returns the folders of runs in the order of `names`, then by number."""
-        found = [(path, re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)) for path in self.path.iterdir()]
+        entries = [(path, re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)) for path in self.path.iterdir()]
         runs = [
             (names.index(match[1]), int(match[2]), path)
-            for path, match in found
+            for path, match in entries
             if match is not None and match[1] in names and path.is_dir()
         ]
         return [path for _, _, path in sorted(runs)]
@@ -186,23 +188,23 @@ class TrialFolder:
         return records.read(self.path / name, record, self.warn)
 
 
-def _read_hosts(of: tuple[Sequence[Phase], Sequence[str]]) -> tuple[Sequence[Phase], dict[str, list[Row]], list[str]]:
+def _read_hosts(work: tuple[Sequence[Phase], Sequence[str]]) -> tuple[Sequence[Phase], dict[str, list[Row]], list[str]]:
     """Reads the clients of some hosts, one after the other, so that only one client's histograms are in memory.
 
-    :param of: phases without results, and the hosts to read
+    :param work: phases without results, and the hosts to read
     :return: phases with results, the rows of each host's client, and warnings
     """
-    phases, hosts = of
+    phases, hosts = work
     clients: dict[str, list[Row]] = {}
     warnings: list[str] = []
     for host in hosts:
-        own: dict[Part, dict[str, Latencies]] = {}
+        latencies: dict[Part, dict[str, Latencies]] = {}
         for phase in phases:
-            add_all(own.setdefault(phase.part, {}), phase.read(host, warnings.append))
+            add_all(latencies.setdefault(phase.part, {}), phase.read(host, warnings.append))
         clients[host] = []
         for part in parts_of(phases):
             kind, discarded = part
             last = [phase.clients[-1] for phase in phases if phase.part == part and phase.clients]
             runs = [client.run for client in last if client.host == host]
-            clients[host] += rows(kind, runs, own[part], discarded=discarded) if runs else []
+            clients[host] += rows(kind, runs, latencies[part], discarded=discarded) if runs else []
     return phases, clients, warnings

@@ -93,7 +93,7 @@ def judged(summary: Summary) -> Trust:
     nearest = [contest.nearest for contest in held]
     hosts, rounds = list(_hosts(summary, nearest, pairs)), list(_rounds(summary, pairs))
     few = rounds or any(pair.tie is None for pair in pairs)
-    found = [
+    reasons = [
         *_unequal(summary),
         *_without_numbers(summary),
         *_apart(summary, pairs),
@@ -117,20 +117,20 @@ def judged(summary: Summary) -> Trust:
         *_about_the_whole(summary),
         *(hosts if not few else ()),
     ]
-    return Trust(sorted(found, key=lambda reason: not reason.fatal))
+    return Trust(sorted(reasons, key=lambda reason: not reason.fatal))
 
 
 def _unequal(summary: Summary) -> Iterator[Reason]:
     if summary.unequal:
         names = ", ".join(name.replace("_", " ") for name in summary.unequal)
-        values = "; ".join(_by_value(summary, of) for of in summary.unequal.values())
+        values = "; ".join(_by_value(summary, by_trial) for by_trial in summary.unequal.values())
         yield Reason(f"The conditions are not equal: {names} ({values}).", f"unequal {names}", fatal=True)
 
 
-def _by_value(summary: Summary, of: Mapping[str, str]) -> str:
+def _by_value(summary: Summary, values: Mapping[str, str]) -> str:
     """Returns text such as "cassandra memory, hbase disk"."""
     system = {trial.name: trial.system for trial in summary.compared}
-    return ", ".join(dict.fromkeys(f"{system.get(name, name)} {value}" for name, value in of.items()))
+    return ", ".join(dict.fromkeys(f"{system.get(name, name)} {value}" for name, value in values.items()))
 
 
 def _without_numbers(summary: Summary) -> Iterator[Reason]:
@@ -142,21 +142,25 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     bounds = [trial.name for trial in without if searches_of(trial, summary.trials)]
     none = [trial.name for trial in without if trial.name not in bounds]
     if none:
-        said = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
-        yield Reason(said, f"no valid numbers of {_few(none)}", fatal)
+        text = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
+        yield Reason(text, f"no valid numbers of {_few(none)}", fatal)
     # A search that shows that no rate holds is a result, but leaves nothing to compare.
     alone = fatal and len(systems) > 1
     bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
-        said = f"{len(bounds)} of {len(tried)} have only bounds for the highest rate: {', '.join(bounds)}."
-        yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
+        text = f"{len(bounds)} of {len(tried)} have only bounds for the highest rate: {', '.join(bounds)}."
+        yield Reason(text, f"no highest rate of {_few(bounds)}", fatal)
     # With several rounds, the valid ones still count, so these reasons are not fatal.
     rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
-    cut = {name: count for name, of in rounds.items() if (count := [each.status for each in of].count("interrupted"))}
+    cut = {
+        name: count
+        for name, group in rounds.items()
+        if (count := [round_.status for round_ in group].count("interrupted"))
+    }
     if cut:
         counts = ", ".join(f"{name} {count} of {len(rounds[name])}" for name, count in cut.items())
         yield Reason(f"Rounds were interrupted or did not begin: {counts}.", f"interrupted rounds of {_few([*cut])}")
-    partly = [name for name, of in rounds.items() if {each.status for each in of} - {"ok", "interrupted"}]
+    partly = [name for name, group in rounds.items() if {round_.status for round_ in group} - {"ok", "interrupted"}]
     if partly:
         yield Reason(
             f"{len(partly)} of {len(tried)} have invalid rounds, which do not count: {', '.join(partly)}.",
@@ -186,7 +190,11 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         system = {trial.name: trial.system for trial in summary.compared}
         named = list(dict.fromkeys(f"{system[pair.of]} from {system[pair.to]}" for pair in unclear))
         more = f" and {len(named) - _MOST_UNCLEAR} more" if len(named) > _MOST_UNCLEAR else ""
-        counts = [each.more for each in undecided(summary) if each.pair in unclear and each.more is not None]
+        counts = [
+            neighbour.more
+            for neighbour in undecided(summary)
+            if neighbour.pair in unclear and neighbour.more is not None
+        ]
         advice = f"about {more_rounds(max(counts), summary)} would" if counts else "measure more rounds, or longer"
         yield Reason(
             f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: {advice}.",
@@ -210,21 +218,27 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Yields a reason if neighbours in the ranking are undecided, except for those that `_noise` names."""
     unclear = [pair for pair in pairs if pair.is_unclear]
-    found = [each for each in undecided(summary) if each.pair.low is not None and each.pair not in unclear]
-    if found:
-        said = _shortened([open_words(each, summary) for each in found])
-        yield Reason(f"Not decided: {said}{_why_ended(summary)}.", "not decided")
+    neighbours = [
+        neighbour
+        for neighbour in undecided(summary)
+        if neighbour.pair.low is not None and neighbour.pair not in unclear
+    ]
+    if neighbours:
+        text = _shortened([open_words(neighbour, summary) for neighbour in neighbours])
+        yield Reason(f"Not decided: {text}{_why_ended(summary)}.", "not decided")
 
 
 def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Yields a reason if a figure depends on a single round that differs considerably from the others."""
-    said = []
-    for where, of, unit in _samples(summary, pairs):
-        if (at := statistics.outlier(of)) is not None:
-            others = statistics.geometric([each for place, each in enumerate(of) if place != at])
-            said.append(f"{where} had {rate(of[at])} in one of {len(of)} and {rate(others)} {unit} in the others")
-    if said:
-        yield Reason(f"One round decides: {'; '.join(said)}.", "one round decides")
+    texts = []
+    for where, values, unit in _samples(summary, pairs):
+        if (index := statistics.outlier(values)) is not None:
+            rest = statistics.geometric([value for position, value in enumerate(values) if position != index])
+            texts.append(
+                f"{where} had {rate(values[index])} in one of {len(values)} and {rate(rest)} {unit} in the others"
+            )
+    if texts:
+        yield Reason(f"One round decides: {'; '.join(texts)}.", "one round decides")
 
 
 def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, list[float], str]]:
@@ -238,20 +252,20 @@ def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, lis
         for (phase, _, figure), mean in decisive(summary, trial).items():
             yield name(trial.name, phase), samples(mean.row, figure), mean.unit
     latencies = [pair for pair in pairs if METRICS[pair.figure].less_is_better]
-    sides = [(of, pair.key) for pair in latencies for of in (pair.of, pair.to)]
-    for of, key in dict.fromkeys(sides):
+    sides = [(trial_name, pair.key) for pair in latencies for trial_name in (pair.of, pair.to)]
+    for trial_name, key in dict.fromkeys(sides):
         phase, operation, figure = key
-        row = figures(trials[of], percentiles=[figure])[key]
-        yield f"{name(of, phase)} {operation} {METRICS[figure].head}", samples(row, figure), UNITS[figure]
+        row = figures(trials[trial_name], percentiles=[figure])[key]
+        yield f"{name(trial_name, phase)} {operation} {METRICS[figure].head}", samples(row, figure), UNITS[figure]
 
 
 def _empty(summary: Summary) -> Iterator[Reason]:
     """Yields a reason if a system's operations found or wrote no records."""
     rates = {trial.system: decisive(summary, trial).values() for trial in summary.compared}
-    found = [system for system, of in rates.items() if any(not each.mean for each in of)]
-    if found:
-        text = f"The rate is 0 because no record was found or written: {', '.join(found)}."
-        yield Reason(text, f"no records of {_few(found)}")
+    systems = [system for system, values in rates.items() if any(not value.mean for value in values)]
+    if systems:
+        text = f"The rate is 0 because no record was found or written: {', '.join(systems)}."
+        yield Reason(text, f"no records of {_few(systems)}")
 
 
 def _scans(summary: Summary) -> Iterator[Reason]:
@@ -264,11 +278,11 @@ def _scans(summary: Summary) -> Iterator[Reason]:
             if row.operation == "SCAN" and row.operations and row.records is not None
         }
         for phase in phases_of(summary):
-            of_phase = {name: each for (name, of), each in rows.items() if of == phase}
+            of_phase = {name: ratio for (name, row_phase), ratio in rows.items() if row_phase == phase}
             if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
-                said = ", ".join(f"{name} {each:.3g}" for name, each in of_phase.items())
+                text = ", ".join(f"{name} {ratio:.3g}" for name, ratio in of_phase.items())
                 yield Reason(
-                    f"Scans returned different numbers of rows ({said} per scan), so their rates are not comparable.",
+                    f"Scans returned different numbers of rows ({text} per scan), so their rates are not comparable.",
                     "unequal rows per scan",
                     fatal=True,
                 )
@@ -277,14 +291,14 @@ def _scans(summary: Summary) -> Iterator[Reason]:
 
 def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Yields a reason if comparisons have intervals, but fewer rounds than a verdict needs."""
-    found: Sequence[Pair | Rate] = [pair for pair in pairs if pair.tie is not None]
+    deciding: Sequence[Pair | Rate] = [pair for pair in pairs if pair.tie is not None]
     if not pairs:
-        found = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
-    rounds = [each.samples if each.sampled == "rounds" else 1 for each in found]
+        deciding = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
+    rounds = [figure.samples if figure.sampled == "rounds" else 1 for figure in deciding]
     if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
-        said = "One round does not show" if least == 1 else f"{least} rounds hardly show"
+        text = "One round does not show" if least == 1 else f"{least} rounds hardly show"
         yield Reason(
-            f"{said} how much rounds differ: measure {LEAST_ROUNDS} or more.",
+            f"{text} how much rounds differ: measure {LEAST_ROUNDS} or more.",
             "one round" if least == 1 else f"{least} rounds",
         )
 
@@ -295,8 +309,8 @@ def _inexact(summary: Summary) -> Iterator[Reason]:
     if precision is None or precision.asked is None or not precision.short:
         return
     worst = sorted(precision.short, key=lambda short: -(short.half or math.inf))
-    said = _shortened([words(short, precision.asked) for short in worst])
-    text = f"Not precise enough: {said}{_why_ended(summary)}."
+    imprecise = _shortened([words(short, precision.asked) for short in worst])
+    text = f"Not precise enough: {imprecise}{_why_ended(summary)}."
     yield Reason(text, f"less exact than {percent(precision.asked)}")
 
 
@@ -323,7 +337,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
     ]
     if explained:
         pair = explained[0]
-        worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in COMPUTING)
+        worst = next(drift for drift in drifts if sides.is_of(drift, pair) and drift.figure in COMPUTING)
         drifts.remove(worst)
         yield Reason(
             f"Before the trials of {pair.of} and {pair.to}, the computing speed of hosts differed as much as their"
@@ -351,7 +365,7 @@ class _Sides:
     def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
         self.drifts = summary.canary.drifts if summary.canary else []
         rounds = {trial.name: rounds_of(trial, summary.trials) for trial in summary.compared}
-        self.trials = {name: {each.name for each in of} for name, of in rounds.items()}
+        self.trials = {name: {round_.name for round_ in group} for name, group in rounds.items()}
         self.winners = {name for pair in pairs for name in self.trials[pair.of]}
         self.losers = {name for pair in pairs for name in self.trials[pair.to]}
 
@@ -366,16 +380,19 @@ class _Sides:
     def lead(self, pair: Pair) -> float:
         """Returns the factor by which the winner's hosts computed faster: the largest of the means over rounds."""
 
-        def mean(of: str, host: str, figure: str) -> float:
-            found = [
+        def mean(name: str, host: str, figure: str) -> float:
+            speeds = [
                 math.log(_speed(drift))
                 for drift in self.drifts
-                if (drift.host, drift.figure) == (host, figure) and drift.trial in self.trials[of]
+                if (drift.host, drift.figure) == (host, figure) and drift.trial in self.trials[name]
             ]
-            return sum(found) / len(self.trials[of])
+            return sum(speeds) / len(self.trials[name])
 
         figures = {(drift.host, drift.figure) for drift in self.drifts if drift.figure in COMPUTING}
-        return max((math.exp(mean(pair.of, *each) - mean(pair.to, *each)) for each in figures), default=1.0)
+        return max(
+            (math.exp(mean(pair.of, *host_figure) - mean(pair.to, *host_figure)) for host_figure in figures),
+            default=1.0,
+        )
 
 
 def _speed(drift: Drift) -> float:
@@ -387,88 +404,105 @@ def _served(summary: Summary) -> Iterator[Reason]:
     """Yields reasons if servers have very different memory without a common budget, or different numbers of copies."""
     for at_point in at_points(summary.compared):
         of_each = {trial.system: trial.conditions for trial in at_point}
-        memory = {system: bytes_ for system, of in of_each.items() if (bytes_ := _memory_bytes(of))}
+        memory = {system: bytes_ for system, conditions in of_each.items() if (bytes_ := _memory_bytes(conditions))}
         if memory and max(memory.values()) > LIKE_MEMORY * min(memory.values()):
-            said = ", ".join(f"{system} {of_each[system].heap or of_each[system].memory}" for system in memory)
+            text = ", ".join(f"{system} {of_each[system].heap or of_each[system].memory}" for system in memory)
             yield Reason(
-                f"The servers have different memory: {said}; without a budget this affects the result.", "other memory"
+                f"The servers have different memory: {text}; without a budget this affects the result.", "other memory"
             )
-        for what, copies in (
-            ("acknowledge a write", {system: of.write_copies for system, of in of_each.items()}),
+        for action, copies in (
+            ("acknowledge a write", {system: conditions.write_copies for system, conditions in of_each.items()}),
             # Strongly consistent reads may involve only the primary.
-            ("answer a read", {name: of.read_copies for name, of in of_each.items() if of.consistency != "strong"}),
+            (
+                "answer a read",
+                {
+                    name: conditions.read_copies
+                    for name, conditions in of_each.items()
+                    if conditions.consistency != "strong"
+                },
+            ),
         ):
-            known = {system: count for system, count in copies.items() if count is not None}
-            acks = {of_each[system].write_acks if "write" in what else of_each[system].read_acks for system in known}
+            counts = {system: count for system, count in copies.items() if count is not None}
+            acks = {of_each[system].write_acks if "write" in action else of_each[system].read_acks for system in counts}
             # If acknowledgements differ, the unequal conditions or a note on stricter ones already say so.
-            if len(set(known.values())) > 1 and len(acks) == 1:
-                said = ", ".join(f"{system} {count}" for system, count in known.items())
-                yield Reason(f"Different numbers of copies {what}: {said}.", "different numbers of copies")
+            if len(set(counts.values())) > 1 and len(acks) == 1:
+                text = ", ".join(f"{system} {count}" for system, count in counts.items())
+                yield Reason(f"Different numbers of copies {action}: {text}.", "different numbers of copies")
 
 
-def _memory_bytes(of: Conditions) -> int | None:
+def _memory_bytes(conditions: Conditions) -> int | None:
     """Returns the server's heap or limit on caches or data in bytes; None if unknown, or with a memory budget."""
-    found = re.search(r"([0-9.]+) ?([kmgt]i?b?)\b", of.heap or of.memory or "", re.IGNORECASE)
-    return size_bytes(found[0], SIZES | LETTERS) if found and of.memory_budget is None else None
+    match = re.search(r"([0-9.]+) ?([kmgt]i?b?)\b", conditions.heap or conditions.memory or "", re.IGNORECASE)
+    return size_bytes(match[0], SIZES | LETTERS) if match and conditions.memory_budget is None else None
 
 
 def _uneven(summary: Summary) -> Iterator[Reason]:
     """Yields a reason if the rounds of a system had different conditions, so that its mean matches none of them."""
-    said = []
+    texts = []
     for trial in summary.merged:
-        valid = [each for each in rounds_of(trial, summary.trials) if each.status == "ok"]
+        valid = [round_ for round_ in rounds_of(trial, summary.trials) if round_.status == "ok"]
         differ = (
             f"{name.replace('_', ' ')} {' and '.join('unknown' if value is None else str(value) for value in values)}"
             for name, values in differing(valid).items()
         )
-        said += [f"{trial.name} {', '.join(found)}"] if (found := list(differ)) else []
-    if said:
-        yield Reason(f"Rounds had different conditions: {'; '.join(said)}.", "rounds not measured alike")
+        texts += [f"{trial.name} {', '.join(differences)}"] if (differences := list(differ)) else []
+    if texts:
+        yield Reason(f"Rounds had different conditions: {'; '.join(texts)}.", "rounds not measured alike")
 
 
 def _deviating(summary: Summary) -> Iterator[Reason]:
-    said = [f"{trial.system}: {text}" for trial in summary.compared for text in trial.deviations]
+    texts = [f"{trial.system}: {text}" for trial in summary.compared for text in trial.deviations]
     # Evidence of earlier versions has no deviations for unknown conditions.
-    said += [
+    texts += [
         f"{trial.system}: {name.replace('_', ' ')} is {NOT_KNOWN}"
         for trial in summary.compared
         for name, value in vars(trial.conditions).items()
         if value == NOT_KNOWN and not any(text.startswith(f"{name}:") for text in trial.deviations)
     ]
-    if said := list(dict.fromkeys(said)):
-        yield Reason(f"Not as the scenario requests: {'; '.join(said)}.", "not as the scenario asks")
+    if texts := list(dict.fromkeys(texts)):
+        yield Reason(f"Not as the scenario requests: {'; '.join(texts)}.", "not as the scenario asks")
 
 
 def _unsettled(summary: Summary) -> Iterator[Reason]:
     """Yields a reason if notes say that servers were measured before they had finished the work of the load."""
     notes = [(trial.system, text) for trial in summary.compared for text in trial.notes]
-    said = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
-    if said:
-        yield Reason(f"Measured before the servers had settled: {'; '.join(said)}.", "not settled after the load")
+    texts = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
+    if texts:
+        yield Reason(f"Measured before the servers had settled: {'; '.join(texts)}.", "not settled after the load")
 
 
 def _accounted(summary: Summary) -> Iterator[Reason]:
     """Yields reasons if acknowledged writes were lost, stale or not checked. Faults do not excuse losses. Eventual
     consistency does not excuse stale reads, because a system that answers with old records has less work.
     """
-    of_phases = [own for trial in summary.trials for own in (vars(trial.conditions), *trial.by_phase.values())]
-    faults = any(own.get("faults") for own in of_phases)
+    of_phases = [
+        conditions for trial in summary.trials for conditions in (vars(trial.conditions), *trial.by_phase.values())
+    ]
+    faults = any(conditions.get("faults") for conditions in of_phases)
     under = " under faults" if faults else ""
     trials: dict[str, list[Trial]] = {}
     for trial in summary.trials:
         trials.setdefault(trial.place, []).append(trial)
-    known = [(name, of) for name, all_of in trials.items() if (of := together(each.accounting for each in all_of))]
-    if said := [f"{name} {of}" for name, of in known if of.is_wrong]:
-        yield Reason(f"Not as acknowledged{under and f',{under}'}: {'; '.join(said)}.", f"lost or stale{under}")
-    if said := [f"{name} {of}" for name, of in known if not of.is_wrong and (of.unreadable or not of.read_back)]:
+    accounts = [
+        (name, account)
+        for name, all_of in trials.items()
+        if (account := together(round_.accounting for round_ in all_of))
+    ]
+    if texts := [f"{name} {account}" for name, account in accounts if account.is_wrong]:
+        yield Reason(f"Not as acknowledged{under and f',{under}'}: {'; '.join(texts)}.", f"lost or stale{under}")
+    if texts := [
+        f"{name} {account}"
+        for name, account in accounts
+        if not account.is_wrong and (account.unreadable or not account.read_back)
+    ]:
         yield Reason(
-            f"Not all records were read back{under and f',{under}'}: {'; '.join(said)}.", f"not read back{under}"
+            f"Not all records were read back{under and f',{under}'}: {'; '.join(texts)}.", f"not read back{under}"
         )
     without = [
-        name + (f" in round {_these(each.round for each in missing)}" if missing[0].round else "")
+        name + (f" in round {_these(round_.round for round_ in missing)}" if missing[0].round else "")
         for name, all_of in trials.items()
-        if (missing := [each for each in all_of if each.status == "ok" and each.accounting is None])
-        and (any(each.accounting for each in all_of) or any(map(_verifies, missing)))
+        if (missing := [round_ for round_ in all_of if round_.status == "ok" and round_.accounting is None])
+        and (any(round_.accounting for round_ in all_of) or any(map(_verifies, missing)))
     ]
     if without:
         text = f"Acknowledged writes were not accounted for: {'; '.join(without)}."
@@ -491,10 +525,14 @@ def _unmeasured(summary: Summary) -> Iterator[Reason]:
     """Yields a reason if the canary of a host is missing before some trials but not before others."""
     hosts = {trial.name: _computed(trial) for trial in summary.trials if trial.status == "ok"}
     every = set[str]().union(*hosts.values())
-    said = [f"{name} ({', '.join(sorted(every - of))})" if of else name for name, of in hosts.items() if every - of]
-    if said:
-        text = f"Hosts may have differed before {', '.join(said)}: no canary."
-        yield Reason(text, f"no canary before {_few(said)}")
+    texts = [
+        f"{name} ({', '.join(sorted(every - computed))})" if computed else name
+        for name, computed in hosts.items()
+        if every - computed
+    ]
+    if texts:
+        text = f"Hosts may have differed before {', '.join(texts)}: no canary."
+        yield Reason(text, f"no canary before {_few(texts)}")
 
 
 def _computed(trial: Trial) -> set[str]:
@@ -514,35 +552,35 @@ def _limited(summary: Summary) -> Iterator[Reason]:
             compare += f"; in {', '.join(unlike)}, rates differed or missed the target: no ranking"
         yield Reason(f"A target rate was set{where}: {compare}.", "a target rate was set")
     yield from _unknown_percentiles(summary)
-    late = [each for together in at_points(summary.compared) for each in behind(together, EQUAL)]
+    late = [shortfall for together in at_points(summary.compared) for shortfall in behind(together, EQUAL)]
     if late:
         reached = [f"{name} {rate(lowest)} of {rate(target)} op/s" for name, target, lowest in late]
         text = f"Some systems missed the equal rate ({', '.join(reached)}): latencies are not ranked."
         yield Reason(text, "the equal rate was not reached")
-    own = [(trial, *rates) for trial in summary.trials if trial.status == "ok" and (rates := behind_own(trial))]
-    if own:
+    missed = [(trial, *rates) for trial in summary.trials if trial.status == "ok" and (rates := behind_own(trial))]
+    if missed:
         reached = [
             f"{trial.system} {rate(mean)} of {rate(target)} op/s{f' in round {trial.round}' if trial.round else ''}"
-            for trial, target, mean in sorted(own, key=lambda each: each[2] / each[1])
+            for trial, target, mean in sorted(missed, key=lambda entry: entry[2] / entry[1])
         ]
         text = f"Some systems missed the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
         yield Reason(f"{text}: they were busier than requested.", "a share of the own rate was not reached")
-    said = []
+    texts = []
     for trial in summary.trials:
         servers = {node.host for node in trial.nodes if node.cpu_seconds}
         clients = {(use.phase, client.host) for use in trial.hosts for client in trial.clients}
-        said += [f"{trial.system}: {text}" for text in busy(trial.hosts, servers, clients)]
-    if said:
-        yield Reason(f"{said[0]}.", "a client's host was busy")
+        texts += [f"{trial.system}: {text}" for text in busy(trial.hosts, servers, clients)]
+    if texts:
+        yield Reason(f"{texts[0]}.", "a client's host was busy")
 
 
 def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
     """Yields a reason if percentiles at an equal rate are shown but cannot be compared."""
-    found: dict[tuple[str, str], None] = {}
+    unknown: dict[tuple[str, str], None] = {}
     for at_point in at_points(summary.compared):
         for trial in at_point:
             names = {(row.phase, row.operation) for row in trial.rows}
-            found |= {
+            unknown |= {
                 (row.operation, trial.system): None
                 for row in trial.measured_rows
                 if row.sampled
@@ -550,28 +588,28 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
                 and has_own_latency(row, names)
                 and equal_rate(at_point, row.phase) is not None
             }
-    if found:
-        which = ", ".join(f"{operation} of {system}" for operation, system in found)
+    if unknown:
+        which = ", ".join(f"{operation} of {system}" for operation, system in unknown)
         least = f"a round has fewer than {100 * BEYOND:,} operations"
         yield Reason(f"The p99 of {which} has no interval and is not compared: {least}.", "p99 not compared")
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:
     """Yields reasons if other processes or the hypervisor took processor time in valid runs, naming the worst case."""
-    valid = [(trial, each) for trial in summary.trials if trial.status == "ok" for each in trial.taken]
-    for who, found in (
-        ("Other processes used", [(each.other or 0.0, trial, each.host) for trial, each in valid]),
-        ("The hypervisor took", [(each.stolen or 0.0, trial, each.host) for trial, each in valid]),
+    valid = [(trial, usage) for trial in summary.trials if trial.status == "ok" for usage in trial.taken]
+    for who, cases in (
+        ("Other processes used", [(usage.other or 0.0, trial, usage.host) for trial, usage in valid]),
+        ("The hypervisor took", [(usage.stolen or 0.0, trial, usage.host) for trial, usage in valid]),
     ):
-        noted = sorted((one for one in found if one[0] >= NOTED), key=lambda one: -one[0])
+        noted = sorted((case for case in cases if case[0] >= NOTED), key=lambda case: -case[0])
         if noted:
             share, trial, host = noted[0]
             when = f" in round {trial.round}" if trial.round else ""
-            others = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # a case is a run on a host
-            more = f" (at least {100 * NOTED:.0f} % in {others})" if len(noted) > 1 else ""
-            known = "".join(f"; {note}" for note in at_work(trial.notes))
-            said = f"{who} {100 * share:.0f} % of {host}{when}, while {trial.system} was measured{more}{known}."
-            yield Reason(said, f"{who[:1].lower()}{who[1:]} processors")
+            rest = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # a case is a run on a host
+            more = f" (at least {100 * NOTED:.0f} % in {rest})" if len(noted) > 1 else ""
+            work = "".join(f"; {note}" for note in at_work(trial.notes))
+            text = f"{who} {100 * share:.0f} % of {host}{when}, while {trial.system} was measured{more}{work}."
+            yield Reason(text, f"{who[:1].lower()}{who[1:]} processors")
 
 
 def _about_the_whole(summary: Summary) -> Iterator[Reason]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from dohyo.evidence import accounting, row_count, under_fault
+from dohyo.evidence import accounting, fault_costs, row_count
 from dohyo.evidence.canary import Canary
 from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.conducted import Client
+from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.host_metrics import SATURATED, HostMetrics, Taken
 from dohyo.evidence.records import ExperimentFacts, PlannedFacts, ReadBack, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
@@ -72,7 +72,9 @@ class RunFacts:
     def agreed_warmup(self) -> float | None:
         """Returns the duration of the warm-up on which the clients agreed, in seconds; None if unknown."""
         warmups = (client.report.warmup_seconds for client in self.clients)
-        return next((each for each in (self.phase.conducted.warmup_seconds, *warmups) if each is not None), None)
+        return next(
+            (seconds for seconds in (self.phase.conducted.warmup_seconds, *warmups) if seconds is not None), None
+        )
 
     @property
     def spare_ms(self) -> float:
@@ -98,13 +100,13 @@ class RunFacts:
 
     def problems(self) -> list[str]:
         """Returns the problems of the run in the order of the checks, first for each client, then for all clients."""
-        found = [
+        problems = [
             f"{self.phase.name} on {client.host}: {why}"
             for client in self.clients
             for check in CHECKS
             if check.of_client and (why := check.of_client(self, client))
         ]
-        return found + [f"{self.phase.name}{why}" for check in CHECKS if check.of_run for why in check.of_run(self)]
+        return problems + [f"{self.phase.name}{why}" for check in CHECKS if check.of_run for why in check.of_run(self)]
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class TrialFacts:
     :ivar phases: the load and all runs
     :ivar aside: the load, if it is not measured
     :ivar measured: runs, and a measured load, including discarded runs
-    :ivar taken: processor time that other processes and the hypervisor took in the runs that count
+    :ivar shares: processor time that other processes and the hypervisor took in the runs that count
     """
 
     files: TrialFolder
@@ -131,7 +133,7 @@ class TrialFacts:
     measured: Sequence[Phase]
     servers: Servers
     metrics: HostMetrics
-    taken: list[Taken]
+    shares: list[Taken]
 
     @property
     def load(self) -> list[Phase]:
@@ -184,9 +186,9 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
 
 def same_client(run: RunFacts) -> Iterator[str]:
     """Finds clients that report the same number, and clients that ran a different phase."""
-    for of, count in Counter(client.number for client in run.clients if client.number).items():
+    for number, count in Counter(client.number for client in run.clients if client.number).items():
         if count > 1:
-            yield f": {count} clients have the clientnumber {of}: their evidence is from one client"
+            yield f": {count} clients have the clientnumber {number}: their evidence is from one client"
     phases = {client.report.phase for client in run.clients if client.report.phase}
     if wrong := phases - {LOAD if run.phase.kind == LOAD else RUN}:
         yield f": a client ran the phase {', '.join(sorted(wrong))}"
@@ -268,19 +270,19 @@ def other_faults(run: RunFacts) -> Iterator[str]:
     """Finds requested faults that were not carried out, or not undone."""
     faults, seconds = run.phase.faults, run.phase.shortest
     if faults is not None:
-        seconds = under_fault.in_window(faults, seconds)
-    yield from (f": {why}" for why in under_fault.problems(run.phase.settings.asked_faults, faults, seconds))
+        seconds = fault_costs.in_window(faults, seconds)
+    yield from (f": {why}" for why in fault_costs.problems(run.phase.settings.asked_faults, faults, seconds))
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:
     """Finds clients whose work differs from trial.json or, if trial.json does not state it, from most clients."""
     for key in _SAME_FOR_ALL:
         values = {client.host: getattr(client.report, key) for client in run.clients}
-        known = {host: value for host, value in values.items() if value is not None}
-        usual = max(known.values(), key=list(known.values()).count, default=None)
+        reported = {host: value for host, value in values.items() if value is not None}
+        usual = max(reported.values(), key=list(reported.values()).count, default=None)
         usual = run.requested.get(key, usual)
         for client in run.clients:
-            value = known.get(client.host)
+            value = reported.get(client.host)
             # A client with few operations starts fewer threads.
             few = (
                 key == "threads"
@@ -296,11 +298,11 @@ def not_found(run: RunFacts) -> Iterator[str]:
     returns, limit = run.phase.run.returns, run.phase.settings.not_found_limit
     count, records = returns.get(NOT_FOUND, 0), sum(returns.values())
     if count > limit * records:
-        found = (
+        text = (
             f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
         )
-        at = when(run.phase.timeline.seconds.not_found(), run.phase.warmup)
-        yield "; ".join(filter(None, (f": {found}", at)))
+        moments = when(run.phase.timeline.seconds.not_found(), run.phase.warmup)
+        yield "; ".join(filter(None, (f": {text}", moments)))
 
 
 def most_taken(stated: Any, *, strict: bool) -> float:
@@ -315,16 +317,16 @@ def most_taken(stated: Any, *, strict: bool) -> float:
     return percent / 100
 
 
-def taken(of: Taken, limit: float) -> list[str]:
+def taken(record: Taken, limit: float) -> list[str]:
     """Returns problems if others took too much of a host's processors. Containers are left out as too uncertain.
 
     :param limit: share of all processors of the host
     """
-    both = (("other processes used", of.other), ("the hypervisor took", of.stolen))
+    shares = (("other processes used", record.other), ("the hypervisor took", record.stolen))
     return [
-        f"{who} {share:.0%} of the processors of {of.host}; up to {limit:.0%} are allowed (max.other.cpu)"
-        for who, share in both
-        if of.alone and share is not None and share > limit
+        f"{who} {share:.0%} of the processors of {record.host}; up to {limit:.0%} are allowed (max.other.cpu)"
+        for who, share in shares
+        if record.alone and share is not None and share > limit
     ]
 
 
@@ -344,12 +346,12 @@ def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
     """Finds hosts on which others used too much processor time in a run, and names the other users and servers."""
     settings = trial.files.settings
     limit = most_taken(settings.max_other_cpu, strict=settings.strict)
-    others = at_work(trial.read_back.notes)
-    for each in trial.taken:
+    work = at_work(trial.read_back.notes)
+    for share in trial.shares:
         # Skip hosts of attached servers: the measured servers themselves count as other processes there.
-        ours = "attached" not in trial.stated or each.host in phase.conducted.clients
-        if (each.phase, each.run) == (phase.kind, phase.number) and ours:
-            yield from (f"{phase.name}: {'; '.join([why, *others])}" for why in taken(each, limit))
+        is_measured = "attached" not in trial.stated or share.host in phase.conducted.clients
+        if (share.phase, share.run) == (phase.kind, phase.number) and is_measured:
+            yield from (f"{phase.name}: {'; '.join([why, *work])}" for why in taken(share, limit))
 
 
 def compacting(trial: TrialFacts) -> Iterator[str]:
@@ -376,12 +378,12 @@ def missing_runs(trial: TrialFacts) -> Iterator[str]:
         return
     if settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
         yield "the load left no results"
-    wanted = settings.repeats
+    repeats = settings.repeats
     for name in settings.planned:
-        left = sum(run.kind == name for run in trial.measured)
-        if wanted is not None and left != wanted:
+        count = sum(run.kind == name for run in trial.measured)
+        if repeats is not None and count != repeats:
             which = "" if name == RUN else f"{name}: "
-            yield f"{which}{left} of {wanted} repeats left results"
+            yield f"{which}{count} of {repeats} repeats left results"
 
 
 def other_rows(trial: TrialFacts) -> Iterator[str]:
@@ -397,7 +399,7 @@ def missing_evidence(trial: TrialFacts) -> Iterator[str]:
     """Finds evidence of a successful trial that is missing or was changed."""
     files = trial.files
     needed = [name for name in ("trial.json", "conditions.json") if not (files.path / name).is_file()]
-    by_another = files.kept.load not in (None, files.path.name)
+    by_another = files.shared_load.load not in (None, files.path.name)
     needed += [LOAD] if not by_another and not trial.load else []
     # Stock clients that were started by hand leave neither a manifest nor a clients.json.
     together = [phase for phase in trial.phases if len(phase.clients) > 1 and files.state.manifest]
@@ -435,13 +437,13 @@ def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> It
         )
     # Check the target rate of the phase `equal`.
     fixed = experiment.equal_targets.get(point_name(settings.matrix_point))
-    given = settings.phase(EQUAL).workload.target or 0.0
-    if fixed and EQUAL in settings.planned and given != fixed:
-        yield f"trial.json: {EQUAL} has the target {given:g} op/s, but experiment.json {fixed:g}"
-    planned = next((each for each in experiment.trials if each.name == name), PlannedFacts())
-    for key, stated, own in (("system", planned.system, settings.system), ("round", planned.round, settings.round)):
-        if None not in (stated, own) and stated != own:
-            yield f"trial.json: states {key} {own}, but experiment.json plans {key} {stated}"
+    target = settings.phase(EQUAL).workload.target or 0.0
+    if fixed and EQUAL in settings.planned and target != fixed:
+        yield f"trial.json: {EQUAL} has the target {target:g} op/s, but experiment.json {fixed:g}"
+    planned = next((candidate for candidate in experiment.trials if candidate.name == name), PlannedFacts())
+    for key, stated, value in (("system", planned.system, settings.system), ("round", planned.round, settings.round)):
+        if None not in (stated, value) and stated != value:
+            yield f"trial.json: states {key} {value}, but experiment.json plans {key} {stated}"
 
 
 def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
@@ -454,37 +456,37 @@ def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> I
         yield f"state.json: the trial lasted {lasted(*own_times)}, but the experiment {lasted(*all_times)}"
 
 
-def copied(trial: str, phases: Sequence[Phase], known: dict[str, str]) -> str | None:
+def copied(trial: str, phases: Sequence[Phase], runs: dict[str, str]) -> str | None:
     """Returns a problem if histogram logs of the trial are copies of an earlier run's logs.
 
-    :param known: earlier runs by the fingerprint of their logs; the runs of this trial are added
+    :param runs: earlier runs by the fingerprint of their logs; the runs of this trial are added
     """
-    found = None
+    problem = None
     for phase in phases:
         for client in phase.clients:
-            own = f"raw/{trial}/{phase.name}/{client.host}"
-            first = known.setdefault(client.fingerprint, own) if client.fingerprint else own
-            if first != own and found is None:
-                found = f"{own}: the intervals of its histogram logs are those of {first}"
-    return found
+            path = f"raw/{trial}/{phase.name}/{client.host}"
+            first = runs.setdefault(client.fingerprint, path) if client.fingerprint else path
+            if first != path and problem is None:
+                problem = f"{path}: the intervals of its histogram logs are those of {first}"
+    return problem
 
 
-def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
+def times(record: TrialState | ExperimentFacts) -> tuple[float, float]:
     """Returns the begin and the end in seconds since 1970; minus and plus infinity if they are unknown."""
 
-    def seconds(at: str | None, unknown: float) -> float:
+    def seconds(text: str | None, unknown: float) -> float:
         try:
-            return datetime.fromisoformat(at or "").timestamp()
+            return datetime.fromisoformat(text or "").timestamp()
         except (ValueError, OverflowError):
             return unknown
 
     # Add a second to the end, because times are truncated to whole seconds.
-    return seconds(of.started, -math.inf), seconds(of.finished, math.inf) + 1
+    return seconds(record.started, -math.inf), seconds(record.finished, math.inf) + 1
 
 
 def lasted(first: float, last: float) -> str:
     """Returns the period between two results of `times` as text."""
-    began, ended = (instant(at) if math.isfinite(at) else "an unknown time" for at in (first, last - 1))
+    began, ended = (instant(second) if math.isfinite(second) else "an unknown time" for second in (first, last - 1))
     return f"from {began} to {ended}"
 
 
@@ -492,9 +494,9 @@ def lasted(first: float, last: float) -> str:
 class Check:
     """One row of the table in docs/method.md.
 
-    :ivar what: event that makes a run invalid
+    :ivar problem: event that makes a run invalid
     :ivar limit: limit beyond which the event makes a run invalid
-    :ivar by: property that sets the limit
+    :ivar key: property that sets the limit
     :ivar looks: the parts of Dohyo that perform the check
     :ivar of_evidence: function that yields problems of the evidence of a successful trial
     :ivar of_client: function that returns a problem of a client in a run, or None
@@ -503,9 +505,9 @@ class Check:
     :ivar of_experiment: function that yields contradictions between a trial and its experiment
     """
 
-    what: str
+    problem: str
     limit: str = "none"
-    by: str = ""
+    key: str = ""
     looks: str = "summary"
     of_client: Callable[[RunFacts, ClientFolder], str | None] | None = None
     of_run: Callable[[RunFacts], Iterator[str]] | None = None
@@ -521,13 +523,13 @@ CHECKS = (
           looks="client, conducting"),
     Check("no operation succeeded in the window, or a load inserted fewer records than it was given", looks="client"),
     Check("a server ended; *the system failed*", looks="conducting"),
-    Check("several clients began at different times (*skew*)", "10 ms", by="client_skew_limit_ms", looks="conducting"),
+    Check("several clients began at different times (*skew*)", "10 ms", key="client_skew_limit_ms", looks="conducting"),
     Check("several clients could not agree on a start, because the clock of a host is not known precisely enough",
-          "10 ms", by="client_skew_limit_ms", looks="conducting"),
+          "10 ms", key="client_skew_limit_ms", looks="conducting"),
     Check("no operation succeeded for some time, in the warm-up or the window; *the system failed*",
           "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
-          " `arrival=poisson`), if that is longer", by="stalltime", looks="client"),
-    Check("too many records failed; *the system failed*", "0.1 %; for a load 0", by="maxerrorrate", looks="client"),
+          " `arrival=poisson`), if that is longer", key="stalltime", looks="client"),
+    Check("too many records failed; *the system failed*", "0.1 %; for a load 0", key="maxerrorrate", looks="client"),
     Check("evidence of another run: a client's agreed start was not that of its run, its run was not"
           " within the trial's time, two clients have the same `clientnumber`, a client ran another phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
@@ -550,7 +552,7 @@ CHECKS = (
     Check("a client did not run the scenario in `trial.json`, or not that of most clients of the run: its threads,"
           " requests in flight, batch size, retries, binding, … in `client.json`",
           of_run=other_scenario),
-    Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
+    Check("records were not found", "0.1 %", key="maxnotfoundrate", of_run=not_found),
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
           " were [read back](faults.md), with `verify=acknowledged`", of_client=lost_writes, of_trial=lost_before),
     Check("reads were stale although the servers' consistency is strong, with `verify=acknowledged`",
@@ -559,7 +561,7 @@ CHECKS = (
           of_run=other_faults),
     Check("[other processes](#somebody-else), or the hypervisor, used the processors of a host of the trial",
           f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
-          by="max.other.cpu", of_trial=disturbed),
+          key="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
     Check("the load, or a repeat of a phase, left no results", of_trial=missing_runs),
     Check("a trial is not in the plan of `experiment.json`, or has another system or round there",
@@ -588,6 +590,6 @@ CHECKS = (
 
 def table() -> str:
     """Returns the table of all checks in docs/method.md."""
-    rows = [(check.what, check.limit, check.by and f"`{check.by}`", check.looks) for check in CHECKS]
+    rows = [(check.problem, check.limit, check.key and f"`{check.key}`", check.looks) for check in CHECKS]
     lines = [" | ".join(row).replace("|  |", "| |") for row in rows]
     return "| what | limit | set by | checked by |\n|---|---|---|---|\n" + "".join(f"| {line} |\n" for line in lines)

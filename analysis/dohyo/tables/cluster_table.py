@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.conductor_records import Client, Node
 from dohyo.evidence.host_metrics import HostUse
 from dohyo.evidence.load_curve import TENTHS
 from dohyo.figures import UNKNOWN, formatted, rate, size, whole

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dohyo.evidence.under_fault import FaultCost, FaultedRun
+from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN, whole
 from dohyo.scenario.phases import RUN
 from dohyo.summary.fault_figures import (
@@ -39,20 +39,20 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     found = same_faults(trials)
     if not found:
         return []
-    most = max(len(each.found) for each in found)
+    most = max(len(each.cases) for each in found)
     over = f", median [minimum, maximum] of {most} runs" if most > 1 else ""
     of_faults = (BEFORE, *OF_FAULTS)
     lines = [
         [
             label(each.trial),
             _in_phase(each.name, each),
-            f"{statistics.median(fault.at for _, fault in each.found):,.0f}",
+            f"{statistics.median(fault.at for _, fault in each.cases):,.0f}",
             *each.words(of_faults),
         ]
         for each in found
     ]
     records = [
-        [_in_phase(label(each.trial), each), *each.words(OF_RUNS), _by_kind([run for run, _ in each.found])]
+        [_in_phase(label(each.trial), each), *each.words(OF_RUNS), _by_kind([run for run, _ in each.cases])]
         for each in found
         if each.number == 1
     ]
@@ -93,9 +93,9 @@ def sentences(trials: Sequence[Trial]) -> list[str]:
 
 def _cost(fault: SameFault, name: str) -> str:
     """Returns the cost of a fault, such as "kill(any) for 60 s: 12 s without success, 31 s to 90 % of the rate"."""
-    lasted = [each.until - each.at for _, each in fault.found if each.until is not None]
+    lasted = [each.until - each.at for _, each in fault.cases if each.until is not None]
     length = statistics.median(lasted) if lasted else None
-    recovery = RECOVERY.values(fault.found)
+    recovery = RECOVERY.values(fault.cases)
     parts = [f"{_seconds(NO_SUCCESS, fault)} without success"]
     if not recovery:
         parts.append("time to 90 % not known")
@@ -103,18 +103,18 @@ def _cost(fault: SameFault, name: str) -> str:
         parts.append(f"90 % of the rate {_seconds(RECOVERY, fault)}")
     else:
         parts.append(f"{_seconds(RECOVERY, fault)} to 90 % of the rate")
-    if any(_fell_again(*each) for each in fault.found):
+    if any(_fell_again(*each) for each in fault.cases):
         parts.append(f"{_seconds(RESTORE, fault)} after the return")
     during = "" if length is None else f" for {length:,.0f} s"
-    runs = f" in {len(fault.found)} runs" if len(fault.found) > 1 else ""
+    runs = f" in {len(fault.cases)} runs" if len(fault.cases) > 1 else ""
     return f"{name}{during}{runs}: {', '.join(parts)}"
 
 
 def _fell_again(run: FaultedRun, fault: FaultCost) -> bool:
     """Returns whether the rate fell again when the fault ended, although it had recovered during the fault."""
-    recovery = RECOVERY.of(run, fault)
+    recovery = RECOVERY.compute(run, fault)
     recovered = fault.until is not None and recovery is not None and recovery <= fault.until - fault.at
-    return recovered and bool(RESTORE.of(run, fault))
+    return recovered and bool(RESTORE.compute(run, fault))
 
 
 def _seconds(figure: FaultFigure, fault: SameFault) -> str:

@@ -77,7 +77,7 @@ PLACES = {
     # Empty folders: notes on the faults of a run in dohyo_home/run, and a folder for systemd in /run.
     "ansible/agent/faults.py": ["folder.rmdir()"],
     # A folder that was just created and is still empty.
-    "analysis/dohyo/owned.py": ["folder.rmdir()"],
+    "analysis/dohyo/claimed_folders.py": ["folder.rmdir()"],
 }
 # Tasks that remove something with Ansible's own module. They remove only files, or a folder that tempfile created.
 FILE_TASKS = {
@@ -132,7 +132,7 @@ def test_only_the_listed_places_remove_folders_file_systems_or_tables() -> None:
             named[name] = found
         seen |= {(name, part) for part in PLACES.get(name, []) if any(part in line for line in deletions(text))}
     assert not named, (
-        "remove through owned of the agent (ansible), dohyo.owned (analysis), or a place that is listed here"
+        "remove through owned of the agent (ansible), dohyo.claimed_folders (analysis), or a place that is listed here"
     )
     assert seen == {(name, part) for name, parts in PLACES.items() for part in parts}, "a place that is listed is gone"
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
-from dohyo.evidence.conducted import Client
+from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval, decode
 from dohyo.metrics import Row
 from dohyo.places import ANSIBLE, RESULTS, WORKLOADS

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from dohyo.foreign import collecting
+from dohyo.foreign import collection
 from dohyo.summary.results import Summary
 
 
 def collect(folders: list[Path]) -> Summary:
-    return collecting.collect(folders).summary
+    return collection.collect(folders).summary
 
 
 def write(path: Path, text: str) -> None:

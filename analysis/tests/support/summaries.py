@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.conductor_records import Client, Node
 from dohyo.evidence.host_metrics import HostUse
 from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row

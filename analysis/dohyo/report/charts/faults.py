@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from dohyo.evidence.fault_costs import FULL_SHARE, FaultCost
 from dohyo.evidence.healing import Healing
-from dohyo.evidence.under_fault import FULL_SHARE, FaultCost
 from dohyo.report.grammar import GREY, SECONDS, ZOOM, Chart, Panel, Spec, Table, by_system, quantity, scale, table
 from dohyo.report.material import Material, MeasuredRun, significant
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dohyo.evidence.over_time import heat_row_ms
+from dohyo.evidence.latency_slots import heat_row_ms
 from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, shown, table
 from dohyo.report.material import Material, MeasuredRun, significant
 

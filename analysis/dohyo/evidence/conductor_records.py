@@ -101,7 +101,7 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
     facts = [phase.clients[host] for phase in phases if host in phase.clients]
     state, reason = _state(facts, "ended")
     times = {
-        name: furthest(getattr(each, name) for each in facts)
+        name: furthest(getattr(record, name) for record in facts)
         for name in ("start_ms", "end_ms", "offset_ms", "offset_error_ms")
     }
     return Client(host, state, reason, **times, rows=rows)
@@ -114,8 +114,8 @@ def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
     for host in sorted({host for phase in phases for host in phase.nodes}):
         facts = [phase.nodes.get(host, Node()) for phase in phases]
         state, reason = _state(facts, "ran")
-        known = [each.cpu_seconds for each in facts if each.cpu_seconds is not None]
-        cpu = sum(known) if len(known) == len(phases) else None
+        cpu_seconds = [node.cpu_seconds for node in facts if node.cpu_seconds is not None]
+        cpu = sum(cpu_seconds) if len(cpu_seconds) == len(phases) else None
         result.append(
             Node(
                 host=host,
@@ -124,7 +124,7 @@ def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
                 cpu_seconds=cpu,
                 cpu_cores=cpu / seconds if cpu is not None and seconds else None,
                 cpu_us_per_record=cpu / records * 1e6 if cpu is not None and records else None,
-                memory_mb=furthest(each.memory_mb for each in facts),
+                memory_mb=furthest(node.memory_mb for node in facts),
             )
         )
     return result
@@ -136,6 +136,6 @@ def furthest(values: Iterable[float | None]) -> float | None:
 
 
 def _state(facts: Sequence[Client | Node], good: str) -> tuple[str | None, str | None]:
-    states = [(each.state, each.reason) for each in facts if each.state is not None]
+    states = [(record.state, record.reason) for record in facts if record.state is not None]
     state, reason = next((pair for pair in states if pair[0] != good), (good, "")) if states else (None, "")
     return state, reason or None

@@ -27,7 +27,7 @@ from statistics import median
 from dohyo import folders as contained
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
-from dohyo.evidence.over_time import MOST_SLOTS, Slot
+from dohyo.evidence.latency_slots import MOST_SLOTS, Slot
 from dohyo.evidence.result_lines import Operation, failures
 from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
@@ -112,7 +112,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
         contained.check(top, hidden=False)
     names = _names(tops)
     warnings: list[str] = []
-    given = dict(records_each or {})
+    sizes = dict(records_each or {})
     trials: list[Trial] = []
     runs: list[ForeignRun] = []
     folders: dict[str, Path] = {}
@@ -123,15 +123,15 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
             name = top_name if of_top else f"{top_name}/{folder.relative_to(top)}"
             # If there is a single top folder, leave out its name, because all names would begin with it.
             system = name if of_top or len(names) > 1 else str(folder.relative_to(top))
-            each = given.get(system, given.get(""))
-            read = _Folder(name, system, folder, files, warnings.append, each, repeats=repeats)
+            size = sizes.get(system, sizes.get(""))
+            read = _Folder(name, system, folder, files, warnings.append, size, repeats=repeats)
             passed_over += read.passed_over
             for trial, of_trial in read.trials():
                 trials.append(trial)
                 runs += of_trial
                 folders[trial.name] = folder
     systems = list(dict.fromkeys(trial.system for trial in trials))
-    for system in given:
+    for system in sizes:
         if system and system not in systems:
             raise unknown("system", system, systems, f"of --records-per-operation; known systems: {', '.join(systems)}")
     trials = _comparable(trials)
@@ -167,23 +167,25 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
     """Returns a note on systems whose mix of operations, or a property that both logs state, differs from the first."""
-    found = []
+    differences = []
     for phase in (RUN, LOAD):
         logs = [
             (run.trial.system, run.logs[0])
             for run in runs
             if run.logs and run.phase == phase and run.trial.status == "ok"
         ]
-        found += _other_mix(logs)
+        differences += _other_mix(logs)
         for name, log in logs[1:]:
-            first, usual, own = logs[0][0], _scenario(logs[0][1]), _scenario(log)
-            differs = [key for key in usual if key in own and key in _WORKLOAD and own[key] != usual[key]]
-            found += [f"{name} has {key} {own[key]}, {first} {usual[key]}" for key in differs]
+            first, usual, values = logs[0][0], _scenario(logs[0][1]), _scenario(log)
+            differs = [key for key in usual if key in values and key in _WORKLOAD and values[key] != usual[key]]
+            differences += [f"{name} has {key} {values[key]}, {first} {usual[key]}" for key in differs]
         intended = [name for name, log in logs if log.latencies_are_intended]
         if len(intended) not in (0, len(logs)):
-            found.append(f"only the latencies of {', '.join(intended)} are from the intended start")
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return [f"not measured alike: {found[0]}{more}"] if found else []
+            differences.append(
+                f"only the latencies of {', '.join(intended)} are from the intended start"
+            )
+    more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+    return [f"not measured alike: {differences[0]}{more}"] if differences else []
 
 
 def _without_target(trials: Sequence[Trial]) -> list[str]:
@@ -215,11 +217,11 @@ def _names(tops: Sequence[Path]) -> dict[Path, str]:
     parts = {path.parts: top for path, top in {top.resolve(): top for top in tops}.items()}
 
     def is_one(end: tuple[str, ...]) -> bool:
-        return sum(each[-len(end) :] == end for each in parts) == 1
+        return sum(path[-len(end) :] == end for path in parts) == 1
 
     return {
-        top: str(Path(*next(end for at in range(len(of) - 1, -1, -1) if is_one(end := of[at:]))))
-        for of, top in parts.items()
+        top: str(Path(*next(end for index in range(len(path) - 1, -1, -1) if is_one(end := path[index:]))))
+        for path, top in parts.items()
     }
 
 
@@ -241,12 +243,12 @@ def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
     def closed(error: OSError) -> None:
         warn(f"{error.filename}: cannot be read: {error.strerror or error}")
 
-    found = []
+    folders = []
     for folder, below, files in os.walk(top, onerror=closed):
         below[:] = [name for name in below if not name.startswith(".")]
         paths = [Path(folder, name) for name in files if not name.startswith(".") and name != page.FILE]
-        found.append((Path(folder), sorted(path for path in paths if _is_file(path))))
-    yield from sorted(found)
+        folders.append((Path(folder), sorted(path for path in paths if _is_file(path))))
+    yield from sorted(folders)
 
 
 def _is_file(path: Path) -> bool:
@@ -320,7 +322,7 @@ class _Folder:
         for path in paths:
             operation, _ = begun[path]
             phase = phases[path]
-            starts = [start for each, (_, start) in begun.items() if start is not None and phases[each] == phase]
+            starts = [start for file, (_, start) in begun.items() if start is not None and phases[file] == phase]
             # Several clients have separate logs: a-READ.hdr, a-UPDATE.hdr, b-READ.hdr, …
             client = path.name.removesuffix(".gz").removesuffix(f"{operation}.hdr")
             timeline = self._timelines.setdefault(phase, Timeline())
@@ -356,8 +358,8 @@ class _Folder:
 
     def _grouped(self) -> list[_Group]:
         with_results = [log for log in self._logs if log.has_results]
-        others = _without_copies([log for log in self._logs if not log.has_results])
-        broken_off = _pair(with_results, others)
+        without_results = _without_copies([log for log in self._logs if not log.has_results])
+        broken_off = _pair(with_results, without_results)
         if with_results:
             for log in broken_off:
                 self._missing.append(f"{log.name} has no results ({log.status_operations or 0:,} operations)")
@@ -377,7 +379,7 @@ class _Folder:
         result: list[Row] = []
         notes: list[str] = []
         problems: list[str] = []
-        found: list[tuple[str, Run, dict[str, Latencies], list[int], list[Slot], list[ClientLog]]] = []
+        measured: list[tuple[str, Run, dict[str, Latencies], list[int], list[Slot], list[ClientLog]]] = []
         phases: tuple[str, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
@@ -385,7 +387,7 @@ class _Folder:
                 clients = [_of_client(log, self._records_each) for log in logs]
                 run = together(clients)
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
-                found.append((phase, run, usable, *self._over_time(phase, logs, run, usable), logs))
+                measured.append((phase, run, usable, *self._over_time(phase, logs, run, usable), logs))
                 result += _with_other_failures(rows(phase, clients if self._repeats else [run], usable), run)
                 notes += _notes(phase, logs, run, result)
                 missing, whole = _missing(phase, logs)
@@ -404,7 +406,7 @@ class _Folder:
         failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
         # Drop the results if one of several clients did nothing: the sum of the others describes a different scenario.
         if failed:
-            result, found = [], []
+            result, measured = [], []
         trial = Trial(
             name=self._name + number,
             system=self._system + number,
@@ -417,12 +419,12 @@ class _Folder:
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
             load_is_measured=bool(group[LOAD]) and not group[RUN],
         )
-        return trial, [ForeignRun(trial, *each) for each in found]
+        return trial, [ForeignRun(trial, *fields) for fields in measured]
 
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
         """Returns why the logs cannot come from clients, or repeats, of one run."""
-        found = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
-        return found if self._repeats else [*found, *_apart(logs), *_longer(logs)]
+        differences = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
+        return differences if self._repeats else [*differences, *_apart(logs), *_longer(logs)]
 
     def _over_time(
         self, phase: str, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
@@ -458,35 +460,37 @@ class _Folder:
 
 
 def _why(log: ClientLog) -> str:
-    by = outcomes.operations_by_outcome(log.operations).values()
-    statuses = ", ".join(dict.fromkeys(status for each in by for status in each if each[status] and status != "OK"))
+    by_outcome = outcomes.operations_by_outcome(log.operations).values()
+    statuses = ", ".join(
+        dict.fromkeys(status for counts in by_outcome for status in counts if counts[status] and status != "OK")
+    )
     return log.exception or statuses or "the log contains no exception"
 
 
 def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
     """Describes missing operations, and returns whether all operations were executed (None if not known)."""
-    found = []
+    texts = []
     is_known = bool(logs)
     for log in logs:
         count = log.planned
-        each = int(log.setting("batch.size") or 1) if log.is_batched else 1
+        size = int(log.setting("batch.size") or 1) if log.is_batched else 1
         done = log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations
         # Older clients divide the operations evenly among the threads, and skip the remainder.
         default = _GO_THREADS if log.is_go else 1
         rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
         if count is None or done is None:
             is_known = False
-        elif log.has_results and (missing := count - done * each) > rest:
-            what = "records" if phase == LOAD else "operations"
+        elif log.has_results and (missing := count - done * size) > rest:
+            noun = "records" if phase == LOAD else "operations"
             why = "" if log.is_go or outcomes.failed_calls(log.operations) >= missing else ": threads gave up"
-            found.append(f"{log.name}: {missing:,} of {count:,} {what} are missing{why}")
-    return found, not found if is_known else None
+            texts.append(f"{log.name}: {missing:,} of {count:,} {noun} are missing{why}")
+    return texts, not texts if is_known else None
 
 
 def _with_other_failures(result: list[Row], run: Run) -> list[Row]:
     """Adds the largest number of errors of a type such as VERIFY or COMMIT to the errors in the row OVERALL."""
-    others = [failures(of.returns) for name, of in run.by_operation.items() if not is_call(name)]
-    most = max(others, default=0)
+    failed = [failures(operation.returns) for name, operation in run.by_operation.items() if not is_call(name)]
+    most = max(failed, default=0)
     return [
         replace(row, errors=(row.errors or 0) + most) if most and row.operation == OVERALL else row for row in result
     ]
@@ -512,31 +516,31 @@ def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
     return list(seen.values())
 
 
-def _pair(results: Sequence[ClientLog], others: Sequence[ClientLog]) -> list[ClientLog]:
+def _pair(results: Sequence[ClientLog], without_results: Sequence[ClientLog]) -> list[ClientLog]:
     """Joins each log with results and the log of the client's standard error, which contains the command line.
 
     In a pair, the last status line and the results state the same number of operations. Other logs are joined in the
     order of their names. Returns the remaining logs without results.
     """
     free = [log for log in results if log.command is None]
-    left = []
-    for other in others:
-        match = next((log for log in free if log.overall_operations == other.status_operations), None)
+    unpaired = []
+    for status_log in without_results:
+        match = next((log for log in free if log.overall_operations == status_log.status_operations), None)
         if match is None:
-            left.append(other)
+            unpaired.append(status_log)
         else:
             free.remove(match)
-            _join(match, other)
-    for log, other in zip(free, list(left), strict=False):
-        _join(log, other)
-        left.remove(other)
-    return left
+            _join(match, status_log)
+    for log, status_log in zip(free, list(unpaired), strict=False):
+        _join(log, status_log)
+        unpaired.remove(status_log)
+    return unpaired
 
 
-def _join(results: ClientLog, other: ClientLog) -> None:
-    results.command, results.began, results.ended = other.command, other.began, other.ended
-    results.progress = other.progress
-    results.doubts += other.doubts
+def _join(results: ClientLog, status_log: ClientLog) -> None:
+    results.command, results.began, results.ended = status_log.command, status_log.began, status_log.ended
+    results.progress = status_log.progress
+    results.doubts += status_log.doubts
 
 
 def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]]:
@@ -549,8 +553,8 @@ def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]
         return [], []
     # Shift the times of clients that began later, if all status lines contain the time of day.
     began = [log.began for log in logs]
-    known = [each for each in began if each is not None]
-    later = [round(each - min(known)) for each in known] if len(known) == len(began) else [0] * len(points_of_logs)
+    starts = [start for start in began if start is not None]
+    later = [round(start - min(starts)) for start in starts] if len(starts) == len(began) else [0] * len(points_of_logs)
     whole = max(points[-1][0] + shift for points, shift in zip(points_of_logs, later, strict=True))
     if whole > _LONGEST_SECONDS:
         return [], []
@@ -561,7 +565,7 @@ def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]
                 counts[begin + shift + part] += count
     usual = max(median(after[0] - before[0] for before, after in pairwise(points)) for points in points_of_logs)
     width = max(1, round(usual), -(-whole // MOST_SLOTS))
-    slots = [Slot(at, width, sum(counts[at : at + width]), {}, {}) for at in range(0, whole, width)]
+    slots = [Slot(second, width, sum(counts[second : second + width]), {}, {}) for second in range(0, whole, width)]
     return counts, slots
 
 
@@ -582,7 +586,7 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
     timed = [(log.began, log.ended, log.name) for log in logs if log.began is not None and log.ended is not None]
     if len(timed) < 2:
         return []
-    first = min(timed, key=lambda each: each[1])
+    first = min(timed, key=lambda entry: entry[1])
     last = max(timed)
     if last[0] - first[1] <= _APART_SECONDS:
         return []
@@ -607,20 +611,28 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
     :param logs: the logs, each with its name for messages
     """
     counts = [
-        (name, {each: sum(by.values()) for each, by in outcomes.operations_by_outcome(log.operations).items()})
+        (
+            name,
+            {
+                operation: sum(by_outcome.values())
+                for operation, by_outcome in outcomes.operations_by_outcome(log.operations).items()
+            },
+        )
         for name, log in logs
         if log.has_all_types
     ]
-    found = []
-    for name, own in counts[1:]:
+    differences = []
+    for name, mix in counts[1:]:
         first, usual = counts[0]
-        for each in dict.fromkeys([*usual, *own]):
-            share, usual_share = (all_of.get(each, 0) / sum(all_of.values()) for all_of in (own, usual))
-            chance = math.sqrt(1 / sum(own.values()) + 1 / sum(usual.values())) / 2
-            if is_call(each) and abs(share - usual_share) > _SAME_SHARE + 5 * chance:
-                found.append(f"{name} has {share:.0%} {each}, but {first} {usual_share:.0%}: the mixes are different")
+        for operation in dict.fromkeys([*usual, *mix]):
+            share, usual_share = (all_of.get(operation, 0) / sum(all_of.values()) for all_of in (mix, usual))
+            chance = math.sqrt(1 / sum(mix.values()) + 1 / sum(usual.values())) / 2
+            if is_call(operation) and abs(share - usual_share) > _SAME_SHARE + 5 * chance:
+                differences.append(
+                    f"{name} has {share:.0%} {operation}, but {first} {usual_share:.0%}: the mixes are different"
+                )
                 break
-    return found
+    return differences
 
 
 def _clock(seconds: float) -> str:
@@ -630,7 +642,7 @@ def _clock(seconds: float) -> str:
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
     """Finds settings that define the scenario but differ between logs."""
     scenarios = [(log.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
-    found = []
+    differences = []
     for name, scenario in scenarios[1:]:
         first, usual = scenarios[0]
         keys = [key for key in {**usual, **scenario} if usual.get(key) != scenario.get(key)]
@@ -638,25 +650,25 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
             stated = ", ".join(f"{key} {scenario.get(key, 'not given')}" for key in keys)
             usual_stated = ", ".join(f"{key} {usual.get(key, 'not given')}" for key in keys)
             kind = "another experiment" if "-db" in keys else "another scenario"
-            found.append(f"{name} ran {kind} than {first}: {stated} instead of {usual_stated}")
-    return found
+            differences.append(f"{name} ran {kind} than {first}: {stated} instead of {usual_stated}")
+    return differences
 
 
 def _scenario(log: ClientLog) -> dict[str, str]:
     """Returns the options that define the scenario, except those that may differ between clients of one run."""
     if log.properties:
         return {key: value for key, value in log.properties.items() if key in _WORKLOAD}
-    words = (log.command or "").split()
-    found: dict[str, str] = {}
-    for option, value in pairwise(words):
+    arguments = (log.command or "").split()
+    options: dict[str, str] = {}
+    for option, value in pairwise(arguments):
         key, equals, stated = value.partition("=")
         if option in ("-threads", "-target"):
-            found[option] = value
+            options[option] = value
         elif option in ("-db", "-P"):
-            found[option] = " ".join(filter(None, [found.get(option), Path(value).name]))
+            options[option] = " ".join(filter(None, [options.get(option), Path(value).name]))
         elif option == "-p" and equals and key in _WORKLOAD:
-            found[key] = stated
-    return found
+            options[key] = stated
+    return options
 
 
 def _of_client(log: ClientLog, records_each: int | None) -> Run:
@@ -669,24 +681,24 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
         return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
     size = log.setting("batch.size") or ""
     batch = int(size) if size.isdecimal() else None
-    each = 1 if log.overall_records is not None else records_each or (batch if log.is_batched else 1)
-    by_operation = outcomes.with_codes(log.operations, each, known=log.is_go)
+    per_call = 1 if log.overall_records is not None else records_each or (batch if log.is_batched else 1)
+    by_operation = outcomes.with_codes(log.operations, per_call, lists_failures=log.is_go)
     records = log.overall_records
     if (
         records is None
-        and each
+        and per_call
         and log.succeeded is not None
         and log.has_all_types
         and _tell(by_operation, records_each)
     ):
-        records = each * max(0, log.succeeded - outcomes.not_found_calls(log.operations))
+        records = per_call * max(0, log.succeeded - outcomes.not_found_calls(log.operations))
     return Run(seconds, log.succeeded, records, by_operation=by_operation)
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
     """Returns whether return codes determine the number of records; SCAN also needs the records per operation."""
-    types = {name: of for name, of in by_operation.items() if is_call(name) and "-" not in name}
-    return all(of.returns for of in types.values()) and (bool(records_each) or "SCAN" not in types)
+    types = {name: operation for name, operation in by_operation.items() if is_call(name) and "-" not in name}
+    return all(operation.returns for operation in types.values()) and (bool(records_each) or "SCAN" not in types)
 
 
 def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:

@@ -37,20 +37,20 @@ def workload(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     if not of_trial:
         return {}
     stated = of_trial.get("phases")
-    runs = [mapping(each) for each in stated] if isinstance(stated, list) else [{"name": RUN}]
-    found = {str(run.get("name")): _phase(of_trial, run) for run in runs}
+    runs = [mapping(entry) for entry in stated] if isinstance(stated, list) else [{"name": RUN}]
+    by_phase = {str(run.get("name")): _phase(of_trial, run) for run in runs}
     load = _phase(of_trial, mapping(of_trial.get("load")))
-    found[LOAD] = {key: value for key, value in load.items() if key not in _NOT_OF_A_LOAD}
+    by_phase[LOAD] = {key: value for key, value in load.items() if key not in _NOT_OF_A_LOAD}
     if search := mapping(of_trial.get("search")):
-        found[PROBE] = {key: plain(value) for key, value in search.items()}
+        by_phase[PROBE] = {key: plain(value) for key, value in search.items()}
     as_a_whole = {key: value for key, value in of_trial.items() if key not in _ASIDE}
     as_a_whole |= mapping(of_trial.get("conditions"))
     # Leave out `equal`: some rounds lack it, and `equal_share` shows that it was requested.
-    names = (name for name in found if name not in (LOAD, PROBE, EQUAL))
+    names = (name for name in by_phase if name not in (LOAD, PROBE, EQUAL))
     as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
     as_a_whole["preconditioning"] = _updates(mapping(mapping(of_trial.get("precondition")).get("properties")))
-    found[""] = {key: plain(value) for key, value in as_a_whole.items()}
-    return found
+    by_phase[""] = {key: plain(value) for key, value in as_a_whole.items()}
+    return by_phase
 
 
 def _updates(properties_: Mapping[str, Any]) -> int:
@@ -59,11 +59,11 @@ def _updates(properties_: Mapping[str, Any]) -> int:
     return round((operations or 0) * (batch or 1))
 
 
-def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
+def _phase(of_trial: Mapping[str, Any], phase: Mapping[str, Any]) -> dict[str, str]:
     """Returns the clients' settings in a phase: the phase's own settings override the trial's."""
-    of_phase = {name: of_trial.get(name) for name in ("properties", "threads", "warmup", "duration")} | dict(own)
-    given = mapping(of_phase.pop("properties"))
-    known = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}
-    found = {key: entry.default for key, entry in known.items()} | given | of_phase
-    aside = {key for key, entry in known.items() if entry.output} | _TOLD_TWICE
-    return {key: plain(value) for key, value in found.items() if value is not None and key not in aside}
+    of_phase = {name: of_trial.get(name) for name in ("properties", "threads", "warmup", "duration")} | dict(phase)
+    requested = mapping(of_phase.pop("properties"))
+    entries = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}
+    values = {key: entry.default for key, entry in entries.items()} | requested | of_phase
+    aside = {key for key, entry in entries.items() if entry.output} | _TOLD_TWICE
+    return {key: plain(value) for key, value in values.items() if value is not None and key not in aside}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.accounting import Accounting
 from dohyo.evidence.healing import Healing, HealingLogs
-from dohyo.evidence.over_time import Slot
+from dohyo.evidence.latency_slots import Slot
 from dohyo.evidence.records import FaultEvent, Faults
 from dohyo.scenario import faults as scenario_faults
 
@@ -109,7 +109,7 @@ def in_window(faults: Faults, measured: float | None) -> float | None:
     if faults.window_began is not None and faults.window_ended is not None:
         length = faults.window_ended - faults.window_began
         planned = length if 0 <= length <= _LONGEST else None
-    return min((each for each in (planned, measured) if each is not None), default=None)
+    return min((seconds for seconds in (planned, measured) if seconds is not None), default=None)
 
 
 def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> list[FaultCost]:
@@ -122,7 +122,7 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
     before = rate_before(faults, successes)
     hurting = _within(faults, end)
     begins = [began for began, _ in hurting]
-    found = []
+    fault_costs = []
     for began, event in hurting:
         first = int(began)
         last = _next(begins, began, end)
@@ -137,7 +137,7 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
         slots = [slot for slot in waited if slot.start < last and slot.start + slot.seconds > first]
         worst = max(slots, key=lambda slot: slot.percentiles_ms[_P99], default=None)
         watched = successes[first:last]
-        found.append(
+        fault_costs.append(
             FaultCost(
                 kind=event.kind,
                 target=event.target,
@@ -155,7 +155,7 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
                 worst_p99_at=worst.start if worst else None,
             )
         )
-    return found
+    return fault_costs
 
 
 def healed(
@@ -169,32 +169,32 @@ def healed(
     :param offsets_ms: offset of each host's clock from the controller's
     :param end: time at which all records had been read back, in seconds of the window
     """
-    found = []
+    healed_faults = []
     for fault in faults:
         over = math.inf if fault.until is None else int(max(fault.at, fault.until))
-        until = next((other.at for other in faults if int(other.at) > over), math.ceil(end))
-        found.append(replace(fault, healing=logs.after(fault.at, until, began, offsets_ms, fault.hosts)))
-    return found
+        until = next((later.at for later in faults if int(later.at) > over), math.ceil(end))
+        healed_faults.append(replace(fault, healing=logs.after(fault.at, until, began, offsets_ms, fault.hosts)))
+    return healed_faults
 
 
-def problems(asked: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:
+def problems(trial_faults: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:
     """Yields why a run does not show the effect of the requested faults: some were not carried out, or not undone.
 
-    :param asked: the faults that the trial requests; None without faults
+    :param trial_faults: the faults that the trial requests; None without faults
     :param seconds: length of the measured window; None if not known
     """
     if faults is None:
-        if asked is not None:
-            yield f"faults were requested ({asked}), but faults.json is missing"
+        if trial_faults is not None:
+            yield f"faults were requested ({trial_faults}), but faults.json is missing"
         return
-    requested = faults.asked if asked is None else asked
+    requested = faults.asked if trial_faults is None else trial_faults
     planned = _planned(requested)
     if not planned:
         yield f"faults.json exists, but the requested faults cannot be read ({requested})"
         return
     if len(faults.events) != len(planned):
         yield f"faults.json contains {len(faults.events)} of {len(planned)} faults ({requested})"
-    elif Counter(planned) != Counter((each.kind, each.target) for each in faults.events):
+    elif Counter(planned) != Counter((event.kind, event.target) for event in faults.events):
         yield f"the faults in faults.json differ from the requested faults ({requested})"
     for event in (*faults.events, *faults.undone):
         name = f"{event.kind}({event.target})" + ("" if event.planned is None else f"@{event.planned:g}s")
@@ -205,14 +205,14 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
             yield f"{name} was carried out before the window"
         elif event.planned is not None and seconds is not None and event.began >= seconds:
             yield f"{name} was carried out in second {event.began:.0f}, after the window of {seconds:.0f} s"
-        elif hurts(event) and (left := [host for host in sorted(event.hosts) if _ended(event, host, faults) is None]):
-            yield f"{name} was not undone on {', '.join(left)}"
+        elif hurts(event) and (hosts := [host for host in sorted(event.hosts) if _ended(event, host, faults) is None]):
+            yield f"{name} was not undone on {', '.join(hosts)}"
 
 
 def _within(faults: Faults, end: int) -> list[tuple[float, FaultEvent]]:
     """Returns the faults that began in the window, each with its start, in chronological order."""
     begun = [(event.began, event) for event in faults.events if hurts(event) and event.began is not None]
-    return sorted((each for each in begun if 0 <= each[0] < end), key=lambda each: each[0])
+    return sorted((fault for fault in begun if 0 <= fault[0] < end), key=lambda fault: fault[0])
 
 
 def _next(begins: Sequence[float], after: float, end: int) -> int:
@@ -230,20 +230,20 @@ def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[b
     least = FULL_SHARE * before * (1 - _EXACT)
     # Operations that clients send later, to catch up, must not compensate for seconds without answers.
     capped = [min(count, before) for count in seconds]
-    places = range(len(seconds) - STEADY_SECONDS + 1)
-    steady = [sum(capped[at : at + STEADY_SECONDS]) >= least * STEADY_SECONDS for at in places]
+    starts = range(len(seconds) - STEADY_SECONDS + 1)
+    steady = [sum(capped[second : second + STEADY_SECONDS]) >= least * STEADY_SECONDS for second in starts]
     if steady and all(steady):
         return True, 0.0
     fell = steady.index(False) if steady else 0
-    back = next((at for at in places[fell:] if steady[at] and seconds[at] >= least), None)
+    back = next((second for second in starts[fell:] if steady[second] and seconds[second] >= least), None)
     return (False, None) if back is None else (True, back - since)
 
 
 def _until(event: FaultEvent, faults: Faults) -> float | None:
     """Returns when the fault ended on the last of its hosts, or None if it did not end on all of them."""
     ends = [_ended(event, host, faults) for host in event.hosts]
-    known = [end for end in ends if end is not None]
-    return max(known) if known and len(known) == len(ends) else None
+    times = [end for end in ends if end is not None]
+    return max(times) if times and len(times) == len(ends) else None
 
 
 def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
@@ -251,12 +251,12 @@ def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
     kind = scenario_faults.ENDS.get(event.kind)
     since = _at(event, host)
     later = [
-        at
-        for each in (*faults.events, *faults.undone)
-        if each.kind == kind
-        and host in each.hosts
-        and (at := _at(each, host)) is not None
-        and at >= (-math.inf if since is None else since)
+        time
+        for end_event in (*faults.events, *faults.undone)
+        if end_event.kind == kind
+        and host in end_event.hosts
+        and (time := _at(end_event, host)) is not None
+        and time >= (-math.inf if since is None else since)
     ]
     return min(later, default=None)
 
@@ -267,9 +267,9 @@ def _at(event: FaultEvent, host: str) -> float | None:
     return event.began if on_host is None else on_host
 
 
-def _planned(asked: str) -> list[tuple[str, str]] | None:
+def _planned(requested: str) -> list[tuple[str, str]] | None:
     """Returns the requested kinds and targets, or None if they cannot be parsed."""
     try:
-        return [(each.kind, each.target) for each in scenario_faults.parse(asked)]
+        return [(fault.kind, fault.target) for fault in scenario_faults.parse(requested)]
     except BadInputError:
         return None

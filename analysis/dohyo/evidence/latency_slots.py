@@ -66,11 +66,11 @@ class OverTime:
             return
         if not interval.histogram.total or not covered:
             return
-        found = interval.histogram.converted(standard_layout())
+        histogram = interval.histogram.converted(standard_layout())
         # Distribute the counters' remainders over the seconds; otherwise one second would receive all slow operations.
-        parts = divided(found.counts, len(covered), np.arange(len(found.counts)) % len(covered))
+        parts = divided(histogram.counts, len(covered), np.arange(len(histogram.counts)) % len(covered))
         for second, counts in zip(covered, parts, strict=True):
-            self._slots[second // self._seconds].add(found.indexes >> _SHIFT, counts, int(counts.sum()))
+            self._slots[second // self._seconds].add(histogram.indexes >> _SHIFT, counts, int(counts.sum()))
             self._keep_bound()
 
     def merge(self, other: OverTime) -> None:
@@ -88,12 +88,12 @@ class OverTime:
         """
         for position, counts in sorted(self._slots.items()):
             ranks = [rank(percentile, counts.total) for percentile in percentiles]
-            at = [_highest_us(index) / 1000 for index in counts.at_ranks(ranks)]
+            latencies_ms = [_highest_us(index) / 1000 for index in counts.at_ranks(ranks)]
             yield Slot(
                 start=position * self._seconds,
                 seconds=self._seconds,
                 operations=counts.total,
-                percentiles_ms=dict(zip(percentiles, at, strict=True)),
+                percentiles_ms=dict(zip(percentiles, latencies_ms, strict=True)),
                 heat=_heat(counts),
             )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dohyo.evidence.events import Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies, decode, divided
-from dohyo.evidence.over_time import OverTime, heat_row_ms
+from dohyo.evidence.latency_slots import OverTime, heat_row_ms
 
 
 def interval(second: float, values: list[int], digits: int = 3) -> Interval:

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from dohyo import owned
+from dohyo import claimed_folders
 from dohyo.bad_input import BadInputError
 from dohyo.report import drawing
 from support.command import dohyo, finished, tree
@@ -46,7 +46,7 @@ def test_figures_of_a_former_report_are_removed_and_nothing_else(
     assert dohyo("report", original, "--figures", "--out", page).code == 0
     first = tree(figures)
     # One figure is from an earlier report, which had more figures, and one was drawn by hand.
-    owned.note(figures, ["old.svg", *(figures / owned.MARK).read_text().split()])
+    claimed_folders.note(figures, ["old.svg", *(figures / claimed_folders.MARK).read_text().split()])
     for name in ("old.svg", "by-hand.svg"):
         (figures / name).write_text("mine")
     assert dohyo("report", original, "--figures", "--out", page).code == 0
@@ -56,14 +56,14 @@ def test_figures_of_a_former_report_are_removed_and_nothing_else(
 def test_a_mark_of_somebody_else_removes_nothing_outside(tmp_path: Path) -> None:
     folder = tmp_path / "figures"
     before = theirs(tmp_path / "theirs")
-    owned.claim(folder)
+    claimed_folders.claim(folder)
     (folder / "link").symlink_to(tmp_path / "theirs")
     (folder / "below").mkdir()
     names = ["../theirs/letter.txt", f"{tmp_path}/theirs/letter.txt", "link/letter.txt", "..", ".", "link", "below"]
-    (folder / owned.MARK).write_text("\n".join(names))
-    owned.clear(folder)
+    (folder / claimed_folders.MARK).write_text("\n".join(names))
+    claimed_folders.clear(folder)
     assert tree(tmp_path / "theirs") == before
-    assert {path.name for path in folder.iterdir()} == {owned.MARK, "link", "below"}
+    assert {path.name for path in folder.iterdir()} == {claimed_folders.MARK, "link", "below"}
 
 
 def test_a_foreign_folder_in_a_site_is_refused_before_anything_is_written(original: Path, tmp_path: Path) -> None:
@@ -98,6 +98,6 @@ def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for name, what in (("file", "is a file"), ("loop", "is a link")):
         with pytest.raises(BadInputError, match=f"{name} {what}"):
-            owned.claim(tmp_path / name)
+            claimed_folders.claim(tmp_path / name)
     with pytest.raises(OSError, match="not empty"):
-        owned.remove_empty(tmp_path)
+        claimed_folders.remove_empty(tmp_path)
