@@ -72,7 +72,7 @@ class Estimate:
 class Together:
     """Means of several systems at a point of the matrix.
 
-    :ivar errors: standard error of the difference of two means, by their positions; None if they were measured separately
+    :ivar errors: standard error of the difference of two means, by their positions; None if measured separately
     """
 
     means: list[Estimate]

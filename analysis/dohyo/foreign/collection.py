@@ -181,9 +181,7 @@ def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
             differences += [f"{name} has {key} {values[key]}, {first} {usual[key]}" for key in differs]
         intended = [name for name, log in logs if log.latencies_are_intended]
         if len(intended) not in (0, len(logs)):
-            differences.append(
-                f"only the latencies of {', '.join(intended)} are from the intended start"
-            )
+            differences.append(f"only the latencies of {', '.join(intended)} are from the intended start")
     more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
     return [f"not measured alike: {differences[0]}{more}"] if differences else []
 
