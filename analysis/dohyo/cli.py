@@ -157,7 +157,7 @@ def run(
     from dohyo.console import Console
     from dohyo.planning import sizing
     from dohyo.running import attach
-    from dohyo.scenario import loading, together
+    from dohyo.scenario import contradictions, loading
     from dohyo.systems import catalogue
 
     if experiment is not None:
@@ -198,8 +198,8 @@ def run(
     attach.check_measured(attach_, chosen)
     attach.check(chosen, target, max_data, changes)
     count = hosts.stated(chosen.values).count
-    together.check_copies_at(chosen, count, attach.of(chosen))
-    together.check_faults_at(
+    contradictions.check_copies_at(chosen, count, attach.of(chosen))
+    contradictions.check_faults_at(
         chosen,
         count,
         attach.of(chosen),

@@ -88,7 +88,7 @@ def test_no_modules_import_each_other() -> None:
         name: {found for each in imported(parsed(file)) if (found := _module(each, modules)) not in ("", name)}
         for name, file in modules.items()
     }
-    assert uses["scenario.together"] >= {"scenario.scenario", "scenario.search"}
+    assert uses["scenario.contradictions"] >= {"scenario.scenario", "scenario.search"}
     TopologicalSorter(uses).prepare()  # raises CycleError, which names the modules
 
 

@@ -86,20 +86,20 @@ class Forecast:
     def _of_all(self, trials: Sequence[PlannedTrial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
         """Returns the system and steps of each trial; only the first trial with a shared load loads it."""
         loaded = set(self._loaded)
-        found = []
+        courses = []
         for trial in trials:
             steps, load = _guesses(trial.scenario), load_of(trial, Path())
-            here = [each for each in steps if each[0] != _LOADING or not load or load not in loaded]
-            found.append((trial.system, here))
+            trial_steps = [step for step in steps if step[0] != _LOADING or not load or load not in loaded]
+            courses.append((trial.system, trial_steps))
             loaded.add(load)
-        return found
+        return courses
 
     def enter(self, phase: str, run: int) -> None:
         """Begins a phase, and drops the steps before it."""
-        _, left = self._left[self._now]
-        steps = [step for step, _ in left]
+        _, remaining = self._left[self._now]
+        steps = [step for step, _ in remaining]
         if (phase, run) in steps:
-            del left[: steps.index((phase, run))]
+            del remaining[: steps.index((phase, run))]
 
     def learn(self, phase: str, seconds: float) -> None:
         """Corrects the guesses by the seconds of a phase that has ended, if it is the expected one."""
@@ -114,8 +114,8 @@ class Forecast:
         return sum(map(sum, expected))
 
     def _expected(self, system: str, steps: Iterable[tuple[_Step, float]]) -> list[float]:
-        seen = self._ratios
-        return [guess * seen.get((system, phase), seen.get(("", phase), 1.0)) for (phase, _), guess in steps]
+        ratios = self._ratios
+        return [guess * ratios.get((system, phase), ratios.get(("", phase), 1.0)) for (phase, _), guess in steps]
 
 
 def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
@@ -229,10 +229,10 @@ class Progress:
             self._number, self._cut_short = number + 1, False
             self._phase, self._run = "", 0
 
-    def stopping(self, which: str) -> None:
+    def stopping(self, systems: str) -> None:
         """Shows that servers are stopped other than at a trial's end; ``which`` names them, such as "of cassandra"."""
         self._enter("stop", 0)
-        self._which = which
+        self._which = systems
 
     @property
     def activity(self) -> str:
@@ -260,8 +260,8 @@ class Progress:
             if (event["phase"], run) != (self._phase, self._run):
                 self._enter(event["phase"], run)
             if folders := event.get("client_dirs"):
-                named = self._scenario.phases[0] if self._phase == PROBE else self._phase
-                phase = self._scenario.of(phases.INSERT if self._phase == "load" else named)
+                name = self._scenario.phases[0] if self._phase == PROBE else self._phase
+                phase = self._scenario.of(phases.INSERT if self._phase == "load" else name)
                 self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
 
     def tick(self) -> None:
@@ -318,17 +318,17 @@ class Progress:
         return f"{name}run {self._run} of {self._scenario.repeats}"
 
     def _where(self) -> str:
-        words = self._doing()
+        activity = self._doing()
         if self._run and self._second is None:
-            words += " (warming up)"
-        which = f"{self._trial.label} (trial {self._number} of {len(self._trials)})"
-        who = which if self._number else "all systems"
-        return f"{who} · {words} {self._which}".rstrip()
+            activity += " (warming up)"
+        label = f"{self._trial.label} (trial {self._number} of {len(self._trials)})"
+        subject = label if self._number else "all systems"
+        return f"{subject} · {activity} {self._which}".rstrip()
 
     def _times(self) -> str:
         now = time.monotonic()
-        left = self._forecast.remaining(now - self._phase_began)
-        return f"{clock(now - self._began)} elapsed, about {clock(left)} left"
+        remaining = self._forecast.remaining(now - self._phase_began)
+        return f"{clock(now - self._began)} elapsed, about {clock(remaining)} left"
 
     def _rate(self, sparks: str = "") -> str:
         """Returns the clients' current rate, or the download during the deployment.
@@ -357,21 +357,21 @@ class Progress:
 
 def sparkline(rates: Iterable[float]) -> str:
     """Returns a block for each rate, on a scale from 0 to the highest."""
-    known = list(rates)
-    highest = max(known, default=0.0) or 1.0
-    return "".join(chr(_FIRST_BLOCK + max(math.ceil(_BLOCKS * rate / highest), 1) - 1) for rate in known)
+    values = list(rates)
+    highest = max(values, default=0.0) or 1.0
+    return "".join(chr(_FIRST_BLOCK + max(math.ceil(_BLOCKS * rate / highest), 1) - 1) for rate in values)
 
 
 def fetching(log: Path) -> str:
     """Returns what Maven is fetching and how much it has fetched so far; empty if it fetches nothing."""
     try:
-        found = _FETCHES.findall(log.read_text("utf-8", "replace"))
+        fetches = _FETCHES.findall(log.read_text("utf-8", "replace"))
     except OSError:
         return ""
-    if not found:
+    if not fetches:
         return ""
-    sizes = [float(number) * _MB[unit] for done, _, number, unit in found if done == "ed" and unit]
-    return f"fetching {found[-1][1]} ({len(sizes)} files, {sum(sizes):,.0f} MB so far)"
+    sizes = [float(number) * _MB[unit] for state, _, number, unit in fetches if state == "ed" and unit]
+    return f"fetching {fetches[-1][1]} ({len(sizes)} files, {sum(sizes):,.0f} MB so far)"
 
 
 def clock(seconds: float) -> str:

@@ -129,11 +129,11 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
     """Rejects a scenario that does not fit on the hosts, as far as their sizes are known."""
     hosts = options.hosts.stated(scenario.values)
     check_count(scenario, options.hosts)
-    known = options.hosts if options.inventory is None else hosts
+    checked = options.hosts if options.inventory is None else hosts
     # If nothing is known about the hosts, deploy.yml checks their room.
-    if known.memory is None and known.disk is None:
+    if checked.memory is None and checked.disk is None:
         return
-    for sizes in sizing.ask_points(scenario, known, options.inventory, signals.check):
+    for sizes in sizing.ask_points(scenario, checked, options.inventory, signals.check):
         sizes.check()
 
 
@@ -396,8 +396,8 @@ class _Measurement:
                 for trial in self._in_state("pending"):
                     self._mark(trial, "interrupted", f"not begun: {self.stopped}")
             elif further or not is_last:
-                said = rounds.heading(experiment.scenario, number, summary)
-                self.progress.table(partial(screen.ranking, summary), said)
+                heading = rounds.heading(experiment.scenario, number, summary)
+                self.progress.table(partial(screen.ranking, summary), heading)
         except Exception as error:
             self._say(self._unexpected(error))
         return further
@@ -464,9 +464,9 @@ class _Measurement:
         names = list(dict.fromkeys(trial.system for trial in trials))
         # The user has agreed to the licences of the scenario's downloads, but not of those that an inventory sets.
         agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
-        asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **not_attached(), **largest.role_variables}
-        write_json(folder / "deploy.json", asked)
-        failure = self._play("deploy.yml", folder, asked)
+        values = {"deploy_systems": names, "fetch_agreed": agreed, **size, **not_attached(), **largest.role_variables}
+        write_json(folder / "deploy.json", values)
+        failure = self._play("deploy.yml", folder, values)
         for system in map(all_systems().__getitem__, names):
             # After a failed installation nothing counts as installed, so the next trial deploys again.
             before = self.deployed.get(system.role, []) if system.keeps_versions and failure is None else []
@@ -478,13 +478,13 @@ class _Measurement:
     ) -> Failure | None:
         folder = self.experiment.trial_folder(trial)
         rounds.fix_equal_targets(self.experiment, trial)
-        asked = self._write_variables(trial, keep, start)
+        variables = self._write_variables(trial, keep, start)
         self.experiment.mark(trial, "running")
         began = time.monotonic()
         failure = None
         if not self._is_deployed(trial):
             failure = self._deploy([trial])
-        failure = failure or self._play("trial.yml", folder, asked, trial, following)
+        failure = failure or self._play("trial.yml", folder, variables, trial, following)
         if failure is None:
             self.experiment.mark(trial, "done")
             self.experiment.seal(trial)
@@ -502,9 +502,9 @@ class _Measurement:
         if self.begun is None and self._is_deployed(trial):
             # An error must not disturb the stop of this trial's servers; the next trial then starts its own playbook.
             with suppress(Exception):
-                asked = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
+                variables = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
                 folder = self.experiment.trial_folder(trial)
-                self.begun = Playbook("trial.yml", self.options.inventory, folder, asked, waits=True)
+                self.begun = Playbook("trial.yml", self.options.inventory, folder, variables, waits=True)
 
     def _discard(self) -> None:
         """Ends the playbook that waits for its turn."""
@@ -517,15 +517,15 @@ class _Measurement:
         planned = self.experiment.trials
         try:
             of_trial = summarise(self.experiment.folder, only={trial.name})
-            width = max(len(each.system_at_point) for each in planned)
-            which = f"round {trial.round}, " if trial.scenario.most_rounds > 1 else ""
+            width = max(len(member.system_at_point) for member in planned)
+            prefix = f"round {trial.round}, " if trial.scenario.most_rounds > 1 else ""
             figures = screen.figures(of_trial)
             result = figures or f"no valid numbers: {of_trial.trials[0].reason}"
-            text = f"{trial.system_at_point:{width}}  {result}  ({which}{clock(seconds)})"
+            text = f"{trial.system_at_point:{width}}  {result}  ({prefix}{clock(seconds)})"
             self.progress.say(text, "green" if figures else "yellow")
             if trial.round == 1:
                 self.measured.append(of_trial)
-                of_round = sum(each.round == 1 and not self.unavailable.get(each.system) for each in planned)
+                of_round = sum(member.round == 1 and not self.unavailable.get(member.system) for member in planned)
                 heading = f"after {len(self.measured)} of {counted(of_round, 'trial')}"
                 heading += " of round 1" if trial.scenario.most_rounds > 1 else ""
                 self.progress.grow(partial(screen.ranking, joined(self.measured)), heading)
@@ -534,9 +534,9 @@ class _Measurement:
 
     def _write_variables(self, trial: PlannedTrial, keep: bool, start: Sequence[PlannedTrial] = ()) -> dict[str, Any]:
         """Stores Ansible's variables. The file is only evidence and is never passed to Ansible."""
-        asked = self._variables(trial, keep, start)
-        write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
-        return asked
+        variables = self._variables(trial, keep, start)
+        write_json(self.experiment.trial_folder(trial) / "trial.json", variables)
+        return variables
 
     def _variables(self, trial: PlannedTrial, keep: bool, start: Sequence[PlannedTrial] = ()) -> dict[str, Any]:
         return self.experiment.variables(trial, keep, self.loads.get(trial.name, ""), start)
@@ -564,9 +564,9 @@ class _Measurement:
         self._write(partial(folders.write, log, "".join(traceback.format_exception(error))))
         return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
 
-    def _say(self, failure: Failure, what: str = "") -> None:
+    def _say(self, failure: Failure, prefix: str = "") -> None:
         """Prints the text ``what`` and the failure, and then the path of its log."""
-        self.progress.say(f"{what}{failure}", "red")
+        self.progress.say(f"{prefix}{failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
     def _mark(self, trial: PlannedTrial, status: Status, reason: str | None) -> None:
@@ -592,7 +592,7 @@ class _Measurement:
         self,
         name: str,
         folder: Path,
-        asked: Mapping[str, Any],
+        variables: Mapping[str, Any],
         trial: PlannedTrial | None = None,
         following: PlannedTrial | None = None,
     ) -> Failure | None:
@@ -613,25 +613,25 @@ class _Measurement:
             if following is not None and event["event"] == "phase" and event["phase"] == "stop":
                 self._begin(following)
 
-        if self.begun is not None and self.begun.variables != asked:
+        if self.begun is not None and self.begun.variables != variables:
             self._discard()
-        begun, self.begun = self.begun, None
+        playbook, self.begun = self.begun, None
         check, tick = self.signals.check, self.progress.tick
-        if begun is None:
+        if playbook is None:
             inventory = self.options.inventory
-            failure = play(name, inventory, folder, check=check, variables=asked, watch=watch, tick=tick)
+            failure = play(name, inventory, folder, check=check, variables=variables, watch=watch, tick=tick)
         else:
-            with begun:
-                failure = begun.finish(check=check, watch=watch, tick=tick)
+            with playbook:
+                failure = playbook.finish(check=check, watch=watch, tick=tick)
         self.failed_while = activities.get(failure.task if failure else "", self.progress.activity)
         return failure
 
-    def _stop(self, which: str = "", *, keep_loads: bool = False) -> None:
+    def _stop(self, systems: str = "", *, keep_loads: bool = False) -> None:
         """Stops all servers and clients that this checkout has started, and ignores signals meanwhile.
 
         :param keep_loads: whether to keep loads from which further trials may start
         """
-        self.progress.stopping(which)
+        self.progress.stopping(systems)
         folder = self.experiment.folder / "stop"
         failure = None
         with self.signals.held_back("already stopping the servers, please wait"):
@@ -653,11 +653,11 @@ class _Measurement:
             except Exception as error:
                 failure = self._unexpected(error)
         if failure is not None:
-            what = next(
-                (said for task, said in LEFT.items() if failure.task.startswith(task)),
+            problem = next(
+                (text for task, text in LEFT.items() if failure.task.startswith(task)),
                 "the servers could not be stopped",
             )
-            self.progress.say(f"{what}: {failure}", "red")
+            self.progress.say(f"{problem}: {failure}", "red")
             self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
 
     def _show_kept(self, trial: PlannedTrial) -> None:

@@ -40,7 +40,7 @@ def _groups() -> dict[str, list[Property]]:
     groups = dict(common_properties.GROUPS)
     for file in sorted(BINDINGS.glob("*/properties.py")):
         binding = file.parent.name
-        groups[f"Binding {binding}"] = [replace(each, by=binding) for each in run_path(str(file))["PROPERTIES"]]
+        groups[f"Binding {binding}"] = [replace(entry, by=binding) for entry in run_path(str(file))["PROPERTIES"]]
     return groups
 
 

@@ -33,17 +33,17 @@ class Refused(Text):
 
     allowed = "nothing"
 
-    def __init__(self, why: str) -> None:
-        self.why = why
+    def __init__(self, reason: str) -> None:
+        self.why = reason
 
     def plain(self, value: str) -> str | None:  # noqa: ARG002
         raise ValueError(f"a scenario cannot set it, because {self.why}")
 
 
 class Choice(Text):
-    def __init__(self, *words: str) -> None:
-        self.words = words
-        self.allowed = f"one of {', '.join(words)}"
+    def __init__(self, *choices: str) -> None:
+        self.words = choices
+        self.allowed = f"one of {', '.join(choices)}"
 
     def plain(self, value: str) -> str | None:
         value = re.sub(r"^com\.yahoo\.ycsb\.", "site.ycsb.", value)  # package names before YCSB 0.16
@@ -62,10 +62,10 @@ class Number(Text):
 
     form = "a number {}"
 
-    def __init__(self, lowest: float, highest: float, *words: str) -> None:
-        self.lowest, self.highest, self.words = lowest, highest, words
+    def __init__(self, lowest: float, highest: float, *choices: str) -> None:
+        self.lowest, self.highest, self.words = lowest, highest, choices
         limits = f"from {_shown(lowest)} to {_shown(highest)}"
-        self.allowed = ", or ".join([self.form.format(limits), *words])
+        self.allowed = ", or ".join([self.form.format(limits), *choices])
 
     def plain(self, value: str) -> str | None:
         return value if value in self.words else self._number(value)
@@ -118,8 +118,8 @@ class Size(Text):
     allowed = "a size such as 192g (GiB, as for a heap), 192GiB or 15TB"
 
     def plain(self, value: str) -> str | None:
-        found = size_bytes(value, SIZES | LETTERS)
-        return str(found) if found else None
+        size = size_bytes(value, SIZES | LETTERS)
+        return str(size) if size else None
 
 
 class DataSize(Text):
