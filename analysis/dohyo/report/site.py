@@ -24,8 +24,8 @@ INDEX = "index.html"
 
 def experiments(results: Path) -> list[Path]:
     """Returns the folders of experiments in a folder of results, newest name first, trials started by hand last."""
-    found = [path for path in results.iterdir() if _may_be_one(path)] if results.is_dir() else []
-    return sorted(found, key=lambda path: (os.path.lexists(path / experiment_folder.FACTS), path.name), reverse=True)
+    paths = [path for path in results.iterdir() if _may_be_one(path)] if results.is_dir() else []
+    return sorted(paths, key=lambda path: (os.path.lexists(path / experiment_folder.FACTS), path.name), reverse=True)
 
 
 def _may_be_one(path: Path) -> bool:
@@ -35,24 +35,24 @@ def _may_be_one(path: Path) -> bool:
         return True  # reading the experiment reports the error later
 
 
-def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
+def write(sources: Sequence[Path], site: Path, warn: Warn) -> Path:
     """Writes the index and a folder for each experiment, with its page and the small files beside it, but no evidence.
 
     An experiment that cannot be read is reported through `warn` and left out.
 
     :raises BadInputError: if there are no experiments, or if the folder or a subfolder contains files of others
     """
-    if not chosen:
+    if not sources:
         raise BadInputError(
             f"no experiments were found; name their folder with --results, or measure one: {command(RUN, 'workloadA')}"
         )
     site = Path(os.path.realpath(site))
-    for folder in (site, *(site / each.name for each in chosen)):
+    for folder in (site, *(site / source.name for source in sources)):
         owned.refuse_foreign(folder)
     folders.check(site)
     owned.claim(site)
     entries = []
-    for folder in chosen:
+    for folder in sources:
         # Keep the evidence of only one experiment in memory at a time.
         try:
             experiment_folder.read(folder)

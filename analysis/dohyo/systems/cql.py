@@ -59,12 +59,12 @@ class Cql(System):
     @property
     def access(self) -> dict[str, str]:
         """Properties for authentication and TLS; empty if neither is on."""
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         if self.asks_for_password:
-            found |= {"cassandra.username": self.user, "cassandra.password": self.passwords["client"]}
+            properties |= {"cassandra.username": self.user, "cassandra.password": self.passwords["client"]}
         if self.tls:
-            found |= {"cassandra.useSSL": "true", "cassandra.ca": self.authority}
-        return found
+            properties |= {"cassandra.useSSL": "true", "cassandra.ca": self.authority}
+        return properties
 
     @property
     def connection(self) -> str:
