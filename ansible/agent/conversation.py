@@ -66,11 +66,11 @@ class Faults:
             whole = whole_lines(file.read())
         self._read += len(whole)
         for line in whole.splitlines():
-            done = json.loads(line)
-            if done.get("kind") == "start":
+            event = json.loads(line)
+            if event.get("kind") == "start":
                 self._servers.find()
             # An event, with times by this host's clock. The last one says when all servers were ready (format: faults.py).
-            self._send("fault", done=done)
+            self._send("fault", done=event)
 
 
 class Agent:

@@ -35,11 +35,11 @@ STATES = ("found", "room", "kept", "placed")
 def amount(folder: str) -> dict[str, int]:
     """Returns the number of files in a folder, and their total bytes, without Dohyo's mark."""
     files, size = 0, 0
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             if name != MARK:
                 files += 1
-                size += os.lstat(os.path.join(place, name)).st_size
+                size += os.lstat(os.path.join(parent, name)).st_size
     return {"files": files, "bytes": size}
 
 
@@ -49,8 +49,8 @@ def forget(folder: str) -> None:
     cgroup version 2 charges cached pages to the process that read them first. Otherwise, what
     `cp` has read would not be charged to servers.
     """
-    for place, _, names in os.walk(folder):
-        for path in (os.path.join(place, name) for name in names):
+    for parent, _, names in os.walk(folder):
+        for path in (os.path.join(parent, name) for name in names):
             if os.path.isfile(path) and not os.path.islink(path):
                 descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
                 try:
@@ -62,11 +62,11 @@ def forget(folder: str) -> None:
 class Disk:
     """One of the data folders, with the kept loads on its disk."""
 
-    def __init__(self, base: str, given: dict[str, Any]) -> None:
-        self.own = path_of(base, f"dohyo/{given['role']}")
+    def __init__(self, base: str, arguments: dict[str, Any]) -> None:
+        self.own = path_of(base, f"dohyo/{arguments['role']}")
         self.kept = path_of(base, "dohyo/kept")
-        self.name = f"{given['role']}-{given['load']}"
-        self.given = given
+        self.name = f"{arguments['role']}-{arguments['load']}"
+        self.given = arguments
 
     @property
     def load(self) -> str:
@@ -86,7 +86,7 @@ class Disk:
         claim(self.kept, {**mark, "experiment": self.given["experiment"], "kind": "kept"}, self.given["deployment"])
         for name in os.listdir(self.kept):
             stem = name.removesuffix(".json")
-            if name != MARK and not all(os.path.exists(os.path.join(self.kept, each)) for each in (stem, f"{stem}.json")):
+            if name != MARK and not all(os.path.exists(os.path.join(self.kept, part)) for part in (stem, f"{stem}.json")):
                 self.remove(name)
 
     def make_room(self) -> bool:
@@ -94,12 +94,12 @@ class Disk:
 
         Returns whether anything was removed.
         """
-        gone = False
-        for name in sorted(os.listdir(self.kept), key=lambda each: each.startswith(self.name)):
+        has_removed = False
+        for name in sorted(os.listdir(self.kept), key=lambda entry: entry.startswith(self.name)):
             if name != MARK and free_mb(self.kept) < self.given["need_mb"]:
                 self.remove(name)
-                gone = True
-        return gone
+                has_removed = True
+        return has_removed
 
     def remove(self, pattern: str) -> None:
         """Removes the kept loads whose names match a pattern, with the files beside them."""
@@ -131,7 +131,7 @@ class Disk:
 
     def place(self) -> str:
         """Copies the load into the data folder; returns why that failed, or an empty string."""
-        known = self.whole
+        expected = self.whole
         problem = ""
         try:
             program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own])
@@ -144,48 +144,48 @@ class Disk:
             forget(self.own)
         if problem:
             return problem
-        there = amount(self.own)
-        if any(there[key] != known.get(key) for key in there):
-            return f"{self.load} has {there}, and not what was kept"
+        copied = amount(self.own)
+        if any(copied[key] != expected.get(key) for key in copied):
+            return f"{self.load} has {copied}, and not what was kept"
         return ""
 
 
-def carry_out(given: dict[str, Any]) -> dict[str, Any]:
+def carry_out(arguments: dict[str, Any]) -> dict[str, Any]:
     """Carries out the step, and returns the answer."""
-    disks = [Disk(base, given) for base in given["data"]]
+    disks = [Disk(base, arguments) for base in arguments["data"]]
     note = ""
-    if given["state"] == "found":
+    if arguments["state"] == "found":
         for disk in disks:
             disk.begin()
-        gone = [disk.make_room() for disk in disks]
-        if any(gone):
+        removed = [disk.make_room() for disk in disks]
+        if any(removed):
             note = "loaded again: there was no room for the load that was kept"
-    elif given["state"] == "room":
+    elif arguments["state"] == "room":
         if not all(disk.has_room() for disk in disks):
-            note = f"its load was not kept: there is no room for a second copy at {given['data'][0]}"
+            note = f"its load was not kept: there is no room for a second copy at {arguments['data'][0]}"
             return {"found": False, "trial": "", "note": note}
         return {"found": True, "trial": "", "note": ""}
-    elif given["state"] == "kept":
+    elif arguments["state"] == "kept":
         for disk in disks:
             disk.keep()
         for disk in disks:
             disk.certify()
     elif problems := [problem for disk in disks if (problem := disk.place())]:
-        own = all(disk.whole.get("trial") == given["trial"] for disk in disks)
+        is_own = all(disk.whole.get("trial") == arguments["trial"] for disk in disks)
         for disk in disks:
-            if own:
+            if is_own:
                 disk.give_back()
             disk.remove(f"{disk.name}*")
-        if own:
-            return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
+        if is_own:
+            return {"found": True, "trial": arguments["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
         note = f"loaded again: the copy is not whole: {shown(problems[0])}"
     # The parts on all disks must be from the load of one trial.
-    by = {str(disk.whole.get("trial", "")) for disk in disks}
-    found = all(disk.whole for disk in disks) and len(by) == 1
+    trials = {str(disk.whole.get("trial", "")) for disk in disks}
+    exists = all(disk.whole for disk in disks) and len(trials) == 1
     return {
-        "found": found,
-        "trial": by.pop() if found else "",
-        "note": "" if found else note,
+        "found": exists,
+        "trial": trials.pop() if exists else "",
+        "note": "" if exists else note,
     }
 
 
@@ -212,13 +212,13 @@ def answer(
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
-    given = {
+    arguments = {
         "state": state, "data": [os.path.expanduser(os.path.expandvars(base)) for base in data], "role": role, "load": load,
         "trial": trial, "experiment": experiment, "deployment": deployment, "controller": controller or {}, "need_mb": int(need_mb),
         "budget_mb": int(budget_mb),
     }  # fmt: skip
     try:
-        return {"changed": state != "room", **carry_out(given)}
+        return {"changed": state != "room", **carry_out(arguments)}
     except NotOursError as error:
         raise AgentError(shown(str(error))) from error
     except OSError as error:

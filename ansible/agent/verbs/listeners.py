@@ -20,7 +20,7 @@ def sockets(address: str, port: int) -> set[str]:
     """Returns the sockets that listen on a port of an address, named like the links in /proc/PID/fd."""
     # The kernel prints an IPv4 address as one number in this machine's byte order, and also at the end of an IPv6 address.
     number = socket.inet_aton(socket.gethostbyname(address))[::-1].hex().upper()
-    found = set()
+    links = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         if os.path.exists(table):
             with open(table, encoding="ascii") as lines:
@@ -28,8 +28,8 @@ def sockets(address: str, port: int) -> set[str]:
             for row in rows:
                 host, _, its_port = row[1].partition(":")
                 if row[3] == LISTENING and int(its_port, 16) == port and host[-8:] in (number, ANY_ADDRESS):
-                    found.add(f"socket:[{row[9]}]")
-    return found
+                    links.add(f"socket:[{row[9]}]")
+    return links
 
 
 def can_listen(address: str, port: int) -> int:
@@ -45,12 +45,12 @@ def can_listen(address: str, port: int) -> int:
     return 0
 
 
-def having(found: set[str]) -> list[str]:
+def having(links: set[str]) -> list[str]:
     """Returns the pids of the processes that have one of these sockets, without those that this user cannot see."""
     pids = []
     for link in glob.iglob("/proc/[0-9]*/fd/*"):
         try:
-            if os.readlink(link) in found:
+            if os.readlink(link) in links:
                 pids.append(link.split("/")[2])
         except OSError:
             continue
@@ -70,7 +70,7 @@ def carries(pid: str, mark: bytes) -> bool:
     """Returns whether a process has the mark in its environment, so that Dohyo started it."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environ:
-            return any(word.startswith(mark) for word in environ.read().split(b"\0"))
+            return any(variable.startswith(mark) for variable in environ.read().split(b"\0"))
     except OSError:
         return False
 

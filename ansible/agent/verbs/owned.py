@@ -35,7 +35,7 @@ STATES = ("checked", "present", "absent", "fresh")
 
 def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
     """Returns the paths of the folders; for a pattern, of existing ones. Adds paths that lead out of their base to `problems`."""
-    found: list[str] = []
+    paths: list[str] = []
     waiting = [(base, below) for base, below in pairs]
     for base, below in waiting:
         try:
@@ -44,24 +44,24 @@ def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
                 names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
                 waiting += [(base, below[:-1] + name) for name in names if not name.endswith("*")]
             else:
-                found.append(path_of(base, below))
+                paths.append(path_of(base, below))
         except NotOursError as error:
             problems.append(str(error))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 class Folders:
     """The folders of a request, and the steps that it may need."""
 
-    def __init__(self, given: dict[str, Any], dry: bool) -> None:
-        self._given = given
+    def __init__(self, arguments: dict[str, Any], dry: bool) -> None:
+        self._given = arguments
         self._dry = dry
-        self.deployment: str = given["deployment"]
+        self.deployment: str = arguments["deployment"]
         self.problems: list[str] = []
         self.removed: list[str] = []
         self.changed = False
-        self._home = path_of(given["home"]) if given["home"] else ""
-        self._folders = folders_of(given["folders"], self.problems)
+        self._home = path_of(arguments["home"]) if arguments["home"] else ""
+        self._folders = folders_of(arguments["folders"], self.problems)
 
     def check(self) -> None:
         """Finds folders that are not Dohyo's; raises NotOursError for them unless the state permits them."""
@@ -91,15 +91,15 @@ class Folders:
 
     def claim(self) -> None:
         """Makes and marks the folders."""
-        own = read_mark(self._folders[0]).get("deployment") if self._folders else ""
-        self.deployment = self.deployment or own or secrets.token_hex(6)
+        deployment = read_mark(self._folders[0]).get("deployment") if self._folders else ""
+        self.deployment = self.deployment or deployment or secrets.token_hex(6)
         mark = new_mark(self.deployment, self._given["controller"])
         mark |= {key: self._given[key] for key in ("experiment", "makes", "kind")}
         for folder in self._folders:
-            made = not os.path.lexists(folder)
+            is_new = not os.path.lexists(folder)
             changed = claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
             if changed and self._given["owner"] and not self._dry:
-                for path in [os.path.join(folder, MARK), *([folder] if made else [])]:
+                for path in [os.path.join(folder, MARK), *([folder] if is_new else [])]:
                     shutil.chown(path, self._given["owner"])
             self.changed |= changed
 
@@ -135,24 +135,24 @@ def answer(
         raise AgentError(f"kind '{kind}': must be one of {', '.join(MADE)}")
     if not re.fullmatch(f"|none|{DEPLOYMENT}", deployment):
         raise AgentError(f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
-    given = {
+    arguments = {
         "state": state, "deployment": deployment, "folders": folders, "home": home, "inside": inside, "beside": beside,
         "makes": makes or {}, "kind": kind, "leave": leave, "controller": controller or {}, "experiment": experiment, "owner": owner,
     }  # fmt: skip
     try:
-        asked = Folders(given, dry)
-        asked.check()
+        request = Folders(arguments, dry)
+        request.check()
         if state in ("absent", "fresh"):
-            asked.remove()
+            request.remove()
         if state in ("present", "fresh"):
-            asked.claim()
+            request.claim()
     except NotOursError as error:
         raise AgentError(shown(str(error))) from error
     except OSError as error:
         raise AgentError(shown(f"{error.filename}: {error.strerror}")) from error
     return {
-        "changed": asked.changed,
-        "problems": list(map(shown, asked.problems)),
-        "removed": asked.removed,
-        "deployment": asked.deployment,
+        "changed": request.changed,
+        "problems": list(map(shown, request.problems)),
+        "removed": request.removed,
+        "deployment": request.deployment,
     }
