@@ -52,8 +52,8 @@ class Switch:
                 [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
             # Pass the commands as input, because all users of this machine can read the arguments of a process.
-            words = json.dumps([self._commands.off, self._commands.on])
-            os.write(self._process.stdin.fileno() if self._process.stdin else -1, words.encode() + b"\n")
+            message = json.dumps([self._commands.off, self._commands.on])
+            os.write(self._process.stdin.fileno() if self._process.stdin else -1, message.encode() + b"\n")
             os.set_blocking(self._output, False)
             self._began, self._said = [], []
         self._began.append(self._clock())
@@ -99,21 +99,21 @@ def say(failure: str | None) -> None:
         os.write(sys.stdout.fileno(), json.dumps(failure).encode() + b"\n")
 
 
-def switched_on(words: Sequence[str]) -> str | None:
+def switched_on(command: Sequence[str]) -> str | None:
     """Runs a command until it succeeds, for a limited time; returns why its last run failed, or None."""
     until = time.monotonic() + COMMAND_SECONDS
-    while (failure := run("dohyo_power_on", words)) is not None and time.monotonic() < until:
+    while (failure := run("dohyo_power_on", command)) is not None and time.monotonic() < until:
         time.sleep(AGAIN_SECONDS)
     return failure
 
 
-def run(name: str, words: Sequence[str]) -> str | None:
+def run(name: str, command: Sequence[str]) -> str | None:
     """Runs a command; returns why it failed, with the last line of its output, or None."""
     # Write the output to a file, because programs that the command leaves in the background would keep a pipe open.
     with tempfile.TemporaryFile() as output:
         try:
             code = subprocess.run(
-                words,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -121,7 +121,7 @@ def run(name: str, words: Sequence[str]) -> str | None:
                 timeout=COMMAND_SECONDS,
             ).returncode
         except OSError as error:
-            return f"{name}: {words[0]}: {error.strerror}"
+            return f"{name}: {command[0]}: {error.strerror}"
         except subprocess.TimeoutExpired:
             return f"{name} did not end within {COMMAND_SECONDS:.0f} s"
         if code == 0:

@@ -31,9 +31,9 @@ def is_steady(rates: Sequence[float]) -> bool:
     mean = fmean(last)
     change = fmean(last[-half:]) - fmean(last[:half])
     slope, begin = linear_regression(range(len(last)), last)
-    left = sum((rate - begin - slope * second) ** 2 for second, rate in enumerate(last))
+    residual = sum((rate - begin - slope * second) ** 2 for second, rate in enumerate(last))
     spread = len(last) * (len(last) ** 2 - 1) / 12  # sum of squares of the seconds around their mean
-    error = sqrt(left / (len(last) - 2) / spread)
+    error = sqrt(residual / (len(last) - 2) / spread)
     return mean > 0 and abs(change) <= MOST_CHANGE * mean and abs(slope) + error <= MOST_SLOPE * mean
 
 
@@ -59,13 +59,13 @@ class Progress:
 
     def add(self, client: str, text: str) -> None:
         """Adds further complete lines of a client's log."""
-        done = self._done[client]
+        counts = self._done[client]
         for line in text.splitlines():
             before, less = self._last[client]
             after, more = self._last[client] = float(line.split()[0]), float(line.split()[1])
             # Lines are not exactly one second apart, so interpolate the operations at the end of the second.
-            while len(done) <= after:
-                done.append(less + (more - less) * (len(done) - before) / (after - before))
+            while len(counts) <= after:
+                counts.append(less + (more - less) * (len(counts) - before) / (after - before))
 
     @property
     def seconds(self) -> int:
@@ -74,5 +74,5 @@ class Progress:
 
     def rates(self) -> list[float]:
         """Returns the operations of all clients together, for each second that all have reported."""
-        total = [sum(at) for at in zip(*self._done.values(), strict=False)]
+        total = [sum(counts) for counts in zip(*self._done.values(), strict=False)]
         return [after - before for before, after in pairwise(total)]

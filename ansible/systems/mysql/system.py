@@ -191,8 +191,8 @@ class Mysql(Replicated):
 
     @property
     def makes(self) -> dict[str, list[str]]:
-        own = ["mysql", "performance_schema", "sys", "#*", "ycsb"]
-        return {"data": own, "data/ycsb/": ["usertable*", "db.opt"]}
+        patterns = ["mysql", "performance_schema", "sys", "#*", "ycsb"]
+        return {"data": patterns, "data/ycsb/": ["usertable*", "db.opt"]}
 
     @property
     def folders(self) -> list[str]:
@@ -289,8 +289,8 @@ class Mysql(Replicated):
 
         def follow(host: str) -> None:
             system = self.at(steps, host)
-            words = (f"primary={system.secret}/replication.properties", f"timeout={system.replica_timeout}")
-            steps.admin(host, "follow", *words)
+            arguments = (f"primary={system.secret}/replication.properties", f"timeout={system.replica_timeout}")
+            steps.admin(host, "follow", *arguments)
 
         steps.each("Connect the replicas to the primary", follow, self.hosts[1:])
 

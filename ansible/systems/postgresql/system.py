@@ -93,8 +93,8 @@ class Postgresql(Replicated):
     def looks_for(self) -> Script:
         """Script that checks whether a server exists, and a user to run it, as PostgreSQL refuses to run as root."""
         context = self.context
-        where = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
-        return Script(LOOKS_FOR, where)
+        environment = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
+        return Script(LOOKS_FOR, environment)
 
     @property
     def found_problem(self) -> str:
@@ -218,8 +218,8 @@ class Postgresql(Replicated):
         def copy(host: str) -> None:
             system = self.at(steps, host)
             folder = system.data_directory
-            words = [*system.owner_words, "bash", "-c", script, folder]
-            steps.run(host, words, stdin=read[primary[0]], chdir="/", creates=f"{folder}/standby.signal")
+            argv = [*system.owner_words, "bash", "-c", script, folder]
+            steps.run(host, argv, stdin=read[primary[0]], chdir="/", creates=f"{folder}/standby.signal")
 
         steps.each("Make the standbys copies of the primary", copy, standbys)
         steps.start_nodes(standbys)
