@@ -229,7 +229,7 @@ def run(
         inventory=chosen_inventory,
         hosts=hosts,
         keep=keep,
-        named="systems" in changes,
+        names_systems="systems" in changes,
         out=Path(out).absolute() if out else None,
         open_report=open_,
         details=details,

@@ -60,12 +60,12 @@ class Wanted:
     """A rate that all clients together must reach.
 
     :ivar ops: operations per second
-    :ivar of: source of the rate, in words
+    :ivar source: source of the rate, in words
     :ivar cpu: processor seconds of a client per operation, with the driver; None if not measured yet
     """
 
     ops: float
-    of: str
+    source: str
     cpu: float | None = None
 
 
@@ -209,9 +209,9 @@ def show(measurements: Sequence[Alone], targets_by_phase: dict[str, list[Wanted]
             driven = UNKNOWN if goal.cpu is None else f"{share * goal.cpu:.2g} processors"
             reason = bound(alone, goal, clients)
             verdict = "BOUND BY THE CLIENT" if reason else "enough"
-            rows.append([*cells, f"{rate(share)} ({goal.of})", f"{rate(alone.ops / share)} ×", driven, verdict])
+            rows.append([*cells, f"{rate(share)} ({goal.source})", f"{rate(alone.ops / share)} ×", driven, verdict])
             if reason:
-                reasons.append(f"{alone.host}, {alone.phase} ({goal.of}): {reason}")
+                reasons.append(f"{alone.host}, {alone.phase} ({goal.source}): {reason}")
     lines = terminal.aligned(rows)
     if point:
         lines.append(f"at {point}, the first point of the matrix")

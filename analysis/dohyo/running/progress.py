@@ -70,12 +70,12 @@ class Forecast:
         self._ratios: dict[tuple[str, str], float] = {}  # measured / guessed, by system and phase; "": last system
         self._loaded: set[str] = set()  # shared loads that a trial has begun
         # Steps left of each trial, with its system; the deployment comes first.
-        self._left = [("", [(("deploy", 0), _GUESSES["deploy"])]), *self._of_all(trials)]
+        self._remaining = [("", [(("deploy", 0), _GUESSES["deploy"])]), *self._of_all(trials)]
         self._now = 0  # index of the current trial
 
     def begin(self, trials: Sequence[PlannedTrial]) -> None:
         """Begins the first of these trials; the others follow."""
-        self._left = self._of_all(trials)
+        self._remaining = self._of_all(trials)
         self._loaded.add(load_of(trials[0], Path()))
         self._now = 0
 
@@ -96,20 +96,20 @@ class Forecast:
 
     def enter(self, phase: str, run: int) -> None:
         """Begins a phase, and drops the steps before it."""
-        _, remaining = self._left[self._now]
+        _, remaining = self._remaining[self._now]
         steps = [step for step, _ in remaining]
         if (phase, run) in steps:
             del remaining[: steps.index((phase, run))]
 
     def learn(self, phase: str, seconds: float) -> None:
         """Corrects the guesses by the seconds of a phase that has ended, if it is the expected one."""
-        system, [((expected, _), guess), *_] = self._left[self._now]
+        system, [((expected, _), guess), *_] = self._remaining[self._now]
         if phase == expected:
             self._ratios[system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
         """Returns the seconds to the end of the experiment, ``elapsed`` seconds into the current phase."""
-        expected = [self._expected(system, steps) for system, steps in self._left]
+        expected = [self._expected(system, steps) for system, steps in self._remaining]
         expected[self._now][0] = max(0.0, expected[self._now][0] - elapsed)
         return sum(map(sum, expected))
 
@@ -169,7 +169,7 @@ class Progress:
         self._phase = "deploy"
         self._run = 0
         self._phase_began = self._began
-        self._which = ""
+        self._systems = ""
         self._cut_short = False
         self._tail: IntervalTail | None = None
         self._next_poll = self._began
@@ -232,7 +232,7 @@ class Progress:
     def stopping(self, systems: str) -> None:
         """Shows that servers are stopped other than at a trial's end; ``which`` names them, such as "of cassandra"."""
         self._enter("stop", 0)
-        self._which = systems
+        self._systems = systems
 
     @property
     def activity(self) -> str:
@@ -295,7 +295,7 @@ class Progress:
         if not self._cut_short and phase != "deploy":
             self._forecast.learn(self._phase, now - self._phase_began)
         self._forecast.enter(phase, run)
-        self._phase, self._run, self._phase_began, self._which = phase, run, now, ""
+        self._phase, self._run, self._phase_began, self._systems = phase, run, now, ""
         self._tail, self._second, self._records, self._failed = None, None, 0, 0
         self._rates.clear()
 
@@ -323,7 +323,7 @@ class Progress:
             activity += " (warming up)"
         label = f"{self._trial.label} (trial {self._number} of {len(self._trials)})"
         subject = label if self._number else "all systems"
-        return f"{subject} · {activity} {self._which}".rstrip()
+        return f"{subject} · {activity} {self._systems}".rstrip()
 
     def _times(self) -> str:
         now = time.monotonic()

@@ -68,7 +68,7 @@ class Options:
     """The options of ``run`` besides the scenario.
 
     :ivar inventory: file or folder; None for the default, which is this machine
-    :ivar named: whether the systems were named one by one, so that a skipped one is a failure
+    :ivar names_systems: whether the systems were named one by one, so that a skipped one is a failure
     :ivar out: folder of the experiment; None for a new one below results/
     :ivar hosts: facts about the database hosts
     :ivar open_report: whether to open the page with charts at the end
@@ -78,7 +78,7 @@ class Options:
 
     inventory: Path | None = None
     keep: bool = False
-    named: bool = False
+    names_systems: bool = False
     out: Path | None = None
     hosts: Hosts = field(default_factory=here)
     open_report: bool = False
@@ -116,7 +116,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
             {
                 "inventory": str(options.inventory) if options.inventory else None,
                 "keep": options.keep,
-                "named": options.named,
+                "named": options.names_systems,
                 "host": host.hardware(),
                 "versions": host.versions(),
             },
@@ -200,7 +200,7 @@ class _Measurement:
         # Reason why a system is not available, by system; "" for an available one.
         self.unavailable: dict[str, str] = {}
         # Pairs of a system and a reason that were printed.
-        self.told: set[tuple[str, str]] = set()
+        self.reported: set[tuple[str, str]] = set()
         # Variables with which a role was installed, by role.
         self.deployed: dict[str, list[Mapping[str, Any]]] = {}
         # Start of the first trial, on the monotonic clock.
@@ -208,9 +208,9 @@ class _Measurement:
         # True if processes or data of this run may be left on the hosts.
         self.leaves = False
         # The last trial, if its servers stay up.
-        self.kept: PlannedTrial | None = None
+        self.kept_trial: PlannedTrial | None = None
         # Playbook of the next trial, which waits for its turn.
-        self.begun: Playbook | None = None
+        self.next_playbook: Playbook | None = None
         # Reason why no further trial begins; empty while trials go on.
         self.stopped = ""
         # Reason why nothing more can be measured: a file that could not be written.
@@ -299,13 +299,13 @@ class _Measurement:
         finally:
             self._discard()
             # Without leftovers of this run, running servers belong to a user's trial.yml or to another checkout.
-            if self.leaves and self.kept is None:
+            if self.leaves and self.kept_trial is None:
                 self._stop()
             # Stopping the servers may still have added files.
             for trial in self._in_state("failed", "interrupted"):
                 self.experiment.seal(trial)
-        if self.kept is not None:
-            self._show_kept(self.kept)
+        if self.kept_trial is not None:
+            self._show_kept(self.kept_trial)
         self.signals.check()
 
     def _measure_all(self, ready: list[PlannedTrial]) -> None:
@@ -334,11 +334,11 @@ class _Measurement:
             failed = self._carry_out(start, keep, following)
             self.leaves = bool(failed) or keep or always_leaves
             left_by = failed[0].label if failed else ""
-            self.kept = last if keep and not failed else None
+            self.kept_trial = last if keep and not failed else None
             if last is ready[-1]:
                 ready += self._after_round(last.round, is_last=True)
-                if self.kept and self.kept is not ready[-1]:
-                    left_by, self.kept = self.kept.label, None
+                if self.kept_trial and self.kept_trial is not ready[-1]:
+                    left_by, self.kept_trial = self.kept_trial.label, None
             elif ready[number].round > last.round:
                 self._after_round(last.round, is_last=False)
 
@@ -440,10 +440,10 @@ class _Measurement:
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
                 self._mark(trial, "skipped", reason)
-                if (trial.system, reason) not in self.told:  # once for all rounds and points
-                    self.told.add((trial.system, reason))
+                if (trial.system, reason) not in self.reported:  # once for all rounds and points
+                    self.reported.add((trial.system, reason))
                     skipped[trial.system] = reason
-        if self.options.named:
+        if self.options.names_systems:
             for system, reason in skipped.items():
                 self.progress.say(f"{system} skipped: {reason}", "yellow")
         elif skipped:
@@ -499,18 +499,18 @@ class _Measurement:
 
         Loading Ansible and the inventory takes a second. The playbook then waits, and does nothing on the hosts.
         """
-        if self.begun is None and self._is_deployed(trial):
+        if self.next_playbook is None and self._is_deployed(trial):
             # An error must not disturb the stop of this trial's servers; the next trial then starts its own playbook.
             with suppress(Exception):
                 variables = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
                 folder = self.experiment.trial_folder(trial)
-                self.begun = Playbook("trial.yml", self.options.inventory, folder, variables, waits=True)
+                self.next_playbook = Playbook("trial.yml", self.options.inventory, folder, variables, waits=True)
 
     def _discard(self) -> None:
         """Ends the playbook that waits for its turn."""
-        if self.begun is not None:
-            self.begun.discard()
-            self.begun = None
+        if self.next_playbook is not None:
+            self.next_playbook.discard()
+            self.next_playbook = None
 
     def _show_result(self, trial: PlannedTrial, seconds: float) -> None:
         """Prints the result of a trial; in the first round it extends the ranking on a terminal."""
@@ -613,9 +613,9 @@ class _Measurement:
             if following is not None and event["event"] == "phase" and event["phase"] == "stop":
                 self._begin(following)
 
-        if self.begun is not None and self.begun.variables != variables:
+        if self.next_playbook is not None and self.next_playbook.variables != variables:
             self._discard()
-        playbook, self.begun = self.begun, None
+        playbook, self.next_playbook = self.next_playbook, None
         check, tick = self.signals.check, self.progress.tick
         if playbook is None:
             inventory = self.options.inventory
@@ -682,7 +682,7 @@ class _Measurement:
             # Contradictory logs are found only now; --resume must repeat such a trial, too.
             if self.experiment.state(trial) == "done" and results[trial.name].status != "ok":
                 self._mark(trial, "invalid", results[trial.name].reason)
-        valid = summary.has_numbers(skipped=not self.options.named)
+        valid = summary.has_numbers(skipped=not self.options.names_systems)
         self.experiment.release()
         self._write(partial(write, summary, self.experiment.folder))
         valid = valid and not self.unwritten

@@ -321,7 +321,7 @@ def _check_faults(run: Scenario) -> None:
     if run_faults and run.duration == 0:
         raise BadInputError(f"faults={run['faults']}: faults need a window of known length; set duration=60s")
     for fault in run_faults:
-        if fault.at >= run.duration:
+        if fault.second >= run.duration:
             raise BadInputError(
                 f"{fault}: the measured window ends after {run.duration} s (duration); choose an earlier time, or a"
                 " longer window"

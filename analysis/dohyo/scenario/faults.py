@@ -50,12 +50,12 @@ class Fault:
     :ivar kind: one of :data:`KINDS`
     :ivar target: hosts as given, joined with "+"; for a partition groups separated by "|"; for `slow` followed by a
         comma and the rate; empty for `heal`
-    :ivar at: time since the start of the measured window, in seconds
+    :ivar second: time since the start of the measured window, in seconds
     """
 
     kind: str
     target: str
-    at: float
+    second: float
 
     @property
     def groups(self) -> list[list[str]]:
@@ -71,7 +71,7 @@ class Fault:
     def __str__(self) -> str:
         """Returns the fault as written in a scenario."""
         # Fixed-point notation, since `parse` does not accept exponents.
-        time = f"{self.at:.9f}".rstrip("0").rstrip(".")
+        time = f"{self.second:.9f}".rstrip("0").rstrip(".")
         return f"{self.kind}({self.target})@{time}s" if self.target else f"{self.kind}@{time}s"
 
 
@@ -92,7 +92,7 @@ def parse(text: str) -> list[Fault]:
         rest = behind.removeprefix(",")
     if not faults:
         raise BadInputError(f"faults={text}: must be faults such as {EXAMPLE}, or {NONE}")
-    faults.sort(key=lambda fault: fault.at)
+    faults.sort(key=lambda fault: fault.second)
     _check_ends(faults)
     return faults
 
@@ -280,7 +280,7 @@ def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, objec
             "rooted": fault.kind in ROOTED,
             "target": fault.target,
             "rate": fault.rate,
-            "at": fault.at,
+            "at": fault.second,
             "groups": groups,
             "hosts": _all(groups),
         }

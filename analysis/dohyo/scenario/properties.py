@@ -163,7 +163,7 @@ def reference() -> str:
             default = f"`{entry.default}`" if entry.default is not None else ""
             lines.append(
                 f"| `{entry.key}` | {entry.about} | {entry.type.allowed}"
-                f" | {entry.type.why if isinstance(entry.type, Refused) else default}"
+                f" | {entry.type.reason if isinstance(entry.type, Refused) else default}"
                 f" | {READERS.get(entry.by, f'{entry.by} binding')} |"
             )
     lines += ["", "## Variables of the systems", "", "An inventory may set them, too."]

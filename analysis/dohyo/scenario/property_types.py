@@ -17,7 +17,7 @@ class Text:
     # Continuation of "must be" in a message.
     allowed = "some text"
     # Words that are allowed: all values of a choice, or further values besides numbers.
-    words: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     def plain(self, value: str) -> str | None:
         """Returns the value in canonical form ("100k" becomes "100000", "5m" becomes "300").
@@ -34,20 +34,20 @@ class Refused(Text):
     allowed = "nothing"
 
     def __init__(self, reason: str) -> None:
-        self.why = reason
+        self.reason = reason
 
     def plain(self, value: str) -> str | None:  # noqa: ARG002
-        raise ValueError(f"a scenario cannot set it, because {self.why}")
+        raise ValueError(f"a scenario cannot set it, because {self.reason}")
 
 
 class Choice(Text):
     def __init__(self, *choices: str) -> None:
-        self.words = choices
+        self.choices = choices
         self.allowed = f"one of {', '.join(choices)}"
 
     def plain(self, value: str) -> str | None:
         value = re.sub(r"^com\.yahoo\.ycsb\.", "site.ycsb.", value)  # package names before YCSB 0.16
-        return value if value in self.words else None
+        return value if value in self.choices else None
 
 
 class Boolean(Text):
@@ -63,12 +63,12 @@ class Number(Text):
     form = "a number {}"
 
     def __init__(self, lowest: float, highest: float, *choices: str) -> None:
-        self.lowest, self.highest, self.words = lowest, highest, choices
+        self.lowest, self.highest, self.choices = lowest, highest, choices
         limits = f"from {_shown(lowest)} to {_shown(highest)}"
         self.allowed = ", or ".join([self.form.format(limits), *choices])
 
     def plain(self, value: str) -> str | None:
-        return value if value in self.words else self._number(value)
+        return value if value in self.choices else self._number(value)
 
     def _number(self, value: str) -> str | None:
         if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value):

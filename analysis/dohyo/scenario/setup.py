@@ -52,13 +52,13 @@ class Setting:
     :ivar group: one of `GROUPS`
     :ivar key: key of `OTHERS`, a property, a variable of a system, or the name of a server's setting
     :ivar values: values in canonical form; several if the publication has several
-    :ivar at: where it applies: values by dimension, `phase` or `system`; empty for everywhere
+    :ivar point: where it applies: values by dimension, `phase` or `system`; empty for everywhere
     """
 
     group: str
     key: str
     values: list[str]
-    at: dict[str, list[str]] = field(default_factory=dict)
+    point: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def what(self) -> str:

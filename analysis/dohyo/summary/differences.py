@@ -79,7 +79,7 @@ class Here:
 
     def is_at(self, setting: Setting) -> bool:
         """Returns whether the published setting applies to the trial's point, system and phases."""
-        there = all(self.at.get(name) in values for name, values in setting.at.items() if name != PHASE)
+        there = all(self.at.get(name) in values for name, values in setting.point.items() if name != PHASE)
         has = setting.key in setup.OTHERS or concerns(self.system, setting.key)
         return there and has and bool(self._phases(setting))
 
@@ -98,7 +98,7 @@ class Here:
 
     def _phases(self, setting: Setting) -> list[str]:
         """Returns the phases that the setting names; if it names none, the measured phases to which it can apply."""
-        named = setting.at.get(PHASE, self._measured)
+        named = setting.point.get(PHASE, self._measured)
         known = properties.known().get(setting.key)
         without = {"", *([LOAD] if known and not known.load and named is self._measured else [])}
         return [phase for phase in self.workload if phase in named and phase not in without]
@@ -279,7 +279,7 @@ def _each(values: Iterable[object]) -> str | None:
 def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]:
     """Returns the difference in a list; empty if our values are equal. If `ours` is empty, nothing was measured."""
     values = {value for here in ours for value in here.values(setting)}
-    at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.at.items())
+    at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.point.items())
     theirs, said = setting.says(setting.values), NOT_MEASURED
     if setup.is_flags(setting.key) and ours:
         lacking = [flag for flag in setting.values if not all(flag in here.values(setting) for here in ours)]
@@ -296,7 +296,7 @@ def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]
 def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
     """Returns the differences by group. A published point that we did not measure appears only as not measured."""
     places = dict.fromkeys(
-        (name, value) for each in published.setup for name, values in each.at.items() for value in values
+        (name, value) for each in published.setup for name, values in each.point.items() for value in values
     )
     missing = [place for place in places if not any(here.has(*place) for here in ours)]
     names = {name for name, _ in places}
@@ -309,7 +309,7 @@ def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
     stated = [setting for setting in published.setup if not setting.is_silent]
     for setting in stated:
         matching = [here for here in ours if here.is_at(setting)]
-        somewhere_missing = any((name, value) in missing for name, values in setting.at.items() for value in values)
+        somewhere_missing = any((name, value) in missing for name, values in setting.point.items() for value in values)
         if matching or not somewhere_missing:
             found += _difference(setting, matching)
     found.sort(key=lambda each: setup.GROUPS.index(each.group))

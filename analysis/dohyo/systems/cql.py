@@ -108,8 +108,8 @@ class Cql(System):
         port = servers.port or 9042
         return Attach(
             admin="dohyo.cassandra.admin.AttachedCql",
-            words=[f"host={servers.hosts}", f"port={port}"],
-            client_properties=self._connect(servers.hosts, port, servers.place),
+            arguments=[f"host={servers.hosts}", f"port={port}"],
+            client_properties=self._connect(servers.hosts, port, servers.namespace),
             schema_words=self.attached_schema_words,
         )
 

@@ -101,11 +101,11 @@ class Archive:
     """An archive with the server, from the user or from the vendor.
 
     :ivar variable: variable that gives the archive
-    :ivar given: value of this variable: a URL or a file of the control machine; empty if it is not set
+    :ivar user_source: value of this variable: a URL or a file of the control machine; empty if it is not set
     :ivar checksum: variable that gives the SHA-256
     :ivar sha256: value of this variable; empty if it is not set
     :ivar jars: folders in the archive that contain the server's jars
-    :ivar wanted: regular expression of a jar that must be among them
+    :ivar required_jar: regular expression of a jar that must be among them
     :ivar unchecked: whether a file of the control machine is accepted without a checksum
     :ivar url: URL of the vendor's archive; empty if it is not to be downloaded
     :ivar sums: URL of the vendor's file of checksums
@@ -113,11 +113,11 @@ class Archive:
     """
 
     variable: str
-    given: str
+    user_source: str
     checksum: str
     sha256: str
     jars: Sequence[str] = ()
-    wanted: str = ""
+    required_jar: str = ""
     unchecked: bool = False
     url: str = ""
     sums: str = ""
@@ -126,7 +126,7 @@ class Archive:
     @property
     def source(self) -> str:
         """URL or path of the archive; empty if there is none."""
-        return self.given or self.url
+        return self.user_source or self.url
 
     @property
     def is_remote(self) -> bool:
@@ -150,7 +150,7 @@ class Jvm:
     :ivar gc: name of the garbage collector
     :ivar gc_threads: threads of the collector; 0 for one per processor, at most 8
     :ivar gc_default: JVM options of the collector named ``default``
-    :ivar given: folder of the JDK that the user has named; empty to look for one
+    :ivar home: folder of the JDK that the user has named; empty to look for one
     :ivar installed: folder in which deploy.yml installs a JDK
     """
 
@@ -158,7 +158,7 @@ class Jvm:
     gc: str
     gc_threads: int
     gc_default: Sequence[str]
-    given: str = ""
+    home: str = ""
     installed: str = ""
 
 
@@ -166,14 +166,14 @@ class Jvm:
 class Binaries:
     """A server whose programs are in an artifact of Maven Central.
 
-    :ivar wanted: false if the user gave an installed server
+    :ivar is_needed: false if the user gave an installed server
     :ivar artifact: group and name, as in ``GROUP:NAME``
     :ivar includes: patterns of the files to extract
     :ivar unpack: shell command that turns the folder ``jar`` into the folder ``server``
     :ivar programs: paths of the programs, relative to ``server``
     """
 
-    wanted: bool
+    is_needed: bool
     artifact: str
     includes: str
     unpack: str
@@ -222,13 +222,13 @@ class Attach:
     """Access to attached servers (docs/attach.md).
 
     :ivar admin: class of the administration
-    :ivar words: arguments of all its commands
+    :ivar arguments: arguments of all its commands
     :ivar client_properties: properties of clients
     :ivar schema_words: arguments of the command that makes the tables
     """
 
     admin: str
-    words: Sequence[str]
+    arguments: Sequence[str]
     client_properties: Mapping[str, Any]
     schema_words: Sequence[str] = ()
 
@@ -238,12 +238,12 @@ class Attached:
     """Attached servers.
 
     :ivar servers: their addresses as the user gave them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
-    :ivar place: name of the keyspace, database or the like that Dohyo creates there
+    :ivar namespace: name of the keyspace, database or the like that Dohyo creates there
     :ivar folder: folder on the host for the connection's files
     """
 
     servers: str
-    place: str
+    namespace: str
     folder: str
 
     @property
@@ -316,7 +316,7 @@ class System(ABC):
     # Whether the system is measured only if the user names it.
     by_name: bool = False
     context: Context = field(default=NO_CONTEXT, repr=False, compare=False)
-    given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    user_values: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     # The system without a context.
     declared: System | None = field(default=None, repr=False, compare=False)
     misfits: Sequence[str] = field(default=(), repr=False, compare=False)
@@ -343,7 +343,7 @@ class System(ABC):
                 misfits.append(str(error))
             except Exception as error:  # Ansible raises others if it cannot resolve a template
                 misfits.append(f"{variable.name} has no value: {' '.join(str(error).split())}")
-        system = replace(self, **values, context=context, given=values, declared=self, misfits=misfits)
+        system = replace(self, **values, context=context, user_values=values, declared=self, misfits=misfits)
         system = system._with_defaults(values)
         if context.tuned:
             tuned = {entry.name: entry.value for entry in system._tuned_options() if entry.name not in values}
@@ -399,7 +399,7 @@ class System(ABC):
     @property
     def downloads(self) -> bool:
         """Whether the vendor's archive is to be downloaded."""
-        return self.server_archive is not None and bool(self.server_archive.url) and not self.server_archive.given
+        return self.server_archive is not None and bool(self.server_archive.url) and not self.server_archive.user_source
 
     @property
     def archive_problem(self) -> str:
@@ -515,10 +515,10 @@ class System(ABC):
     def _other_variant(self) -> list[str]:
         """Returns a sentence for each variable that would turn this variant into another system."""
         return [
-            f"{self.role}_{name}={self.given[name]}: the system {self.name} has {value};"
+            f"{self.role}_{name}={self.user_values[name]}: the system {self.name} has {value};"
             f" leave {self.role}_{name} out, and choose the system with that {name}"
             for name in self.variant
-            if name in self.given and self.given[name] != (value := self.own_variant[name])
+            if name in self.user_values and self.user_values[name] != (value := self.own_variant[name])
         ]
 
     @property
@@ -861,14 +861,14 @@ class System(ABC):
         """All arguments of an administration command for attached servers."""
         attached = self.attached
         return [
-            f"place={attached.place}",
+            f"place={attached.namespace}",
             f"made={attached.folder}/made",
             f"connection={attached.folder}/connection.properties",
             f"trial={self.context.trial_id}",
             f"write_acks={self.context.write_acks}",
             f"read_acks={self.context.read_acks}",
             *self._words_of_tables(True),
-            *self.attachment.words,
+            *self.attachment.arguments,
         ]
 
     def _words_of_tables(self, counts: bool) -> list[str]:

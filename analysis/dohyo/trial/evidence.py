@@ -59,13 +59,13 @@ class Evidence:
 
     :ivar folder: folder of the trial on the control machine
     :ivar is_ours: whether the folder is marked as Dohyo's, and contains no earlier evidence
-    :ivar noted: note about the trial under way, which says what to fetch; empty before :meth:`note`
+    :ivar trial_note: note about the trial under way, which says what to fetch; empty before :meth:`note`
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.is_ours = False
-        self.noted: dict[str, Any] = {}
+        self.trial_note: dict[str, Any] = {}
         self.values = world.first.values
         self.lane = clients.lane_of(self.values)
         self.folder = Path(self.values["trial_dir"])
@@ -118,7 +118,7 @@ class Evidence:
             )  # fmt: skip
 
         self.world.on(self.world.hosts, "Remove the files of earlier clients", forget)
-        self.noted = {
+        self.trial_note = {
             "role": role,
             "lane": self.lane,
             "dir": str(self.folder),
@@ -130,7 +130,7 @@ class Evidence:
         for file in self.note_file.parent.glob(f"{UNDER_WAY}*"):
             if file.suffix.removeprefix(".") not in lanes:
                 file.unlink(missing_ok=True)
-        write_json(self.note_file, self.noted)
+        write_json(self.note_file, self.trial_note)
 
     @property
     def note_file(self) -> Path:
@@ -207,8 +207,8 @@ class Evidence:
         """Fetches the evidence of the trial from hosts; returns the failures by host."""
         # Another call of stop.yml or trial.yml may have replaced or removed the note.
         trials = (
-            [self.noted]
-            if self.noted
+            [self.trial_note]
+            if self.trial_note
             else [note for note in under_way(self.world) if note.get("lane", "") == self.lane]
         )
         return dict(chain.from_iterable(collect(self.world, names, trial).items() for trial in trials))

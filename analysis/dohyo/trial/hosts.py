@@ -282,9 +282,9 @@ def find_jdk(servers: ServerSteps) -> None:
         host, jvm = servers.world.hosts[name], servers.system(name).jvm
         if jvm is None:
             return {}
-        also = [] if jvm.given else [jvm.installed]
+        also = [] if jvm.home else [jvm.installed]
         jdk = host.do(
-            "host_resources", java_home=jvm.given, java_major=jvm.jdk, java_also=also, path=host.values["dohyo_home"]
+            "host_resources", java_home=jvm.home, java_major=jvm.jdk, java_also=also, path=host.values["dohyo_home"]
         )
         host.remember({"jdk_host": jdk})
         return jdk

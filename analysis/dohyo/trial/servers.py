@@ -222,7 +222,7 @@ class ServerSteps:
             remove = "\n".join(
                 [
                     "#!/bin/sh",
-                    f"# Removes {target.place} from {target.servers}, if this deployment has made it.",
+                    f"# Removes {target.namespace} from {target.servers}, if this deployment has made it.",
                     f"exec {shlex.join(argv)}",
                     "",
                 ]
@@ -337,7 +337,9 @@ class ServerSteps:
         system, state = self.system(host), tables["conditions"]
         if self.is_attached:
             target = system.attached
-            note = f"attached: {target.place} on {target.servers}; these servers are not Dohyo's and were not changed"
+            note = (
+                f"attached: {target.namespace} on {target.servers}; these servers are not Dohyo's and were not changed"
+            )
             title = f"{state.get('product', system.title)} (attached)"
             more = {"title": title, "attached": target.servers, "notes": [note, *state["notes"]]}
             self.answer(host, conditions={**state, **more}, server_properties={"server.pid": ""})

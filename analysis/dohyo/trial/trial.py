@@ -170,7 +170,7 @@ class TrialSteps:
             if self.attached:
                 attempt("Remove Dohyo's tables", lambda: attached.detach_all(self.world, [self.system.role], reachable))
         # Without a note of this trial, the samples are of an interrupted one, and stop.yml fetches them.
-        if self.attached and self.evidence.noted and self.values["trial_until"] != "schema":
+        if self.attached and self.evidence.trial_note and self.values["trial_until"] != "schema":
             attempt("Stop the sampler of the attached system", self.evidence.end_observing)
         unfetched = attempt("Fetch the evidence", lambda: self.evidence.bring_home(reachable))
         stopped = [name for name in reachable if name not in up]

@@ -59,13 +59,13 @@ class OwnTurns:
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._turns = Turns(Path(settings["folder"]), settings["order"]) if settings else None
         numbers = (number for number, name in enumerate(settings.get("order", [])) if name == settings["name"])
-        self._own: Iterator[int] = iter([*numbers])
+        self._numbers: Iterator[int] = iter([*numbers])
 
     def wait(self) -> int | None:
         """Waits for the next turn of the trial; returns its number, or None for a trial without turns."""
         if self._turns is None:
             return None
-        number = next(self._own)
+        number = next(self._numbers)
         # Do not check a turn again that is over: other trials measure meanwhile.
         for earlier in range(number):
             while not self._turns.is_over(earlier):

@@ -142,8 +142,8 @@ class Aerospike(System):
         folder = f"{self.fetch_base}/aerospike-server-community/{self.fetch_version}"
         url = f"{folder}/{file}" if self.fetch and not self.asd and not package else ""
         return Archive(
-            variable="AEROSPIKE_ASD" if package and "package" not in self.given else "aerospike_package",
-            given=package,
+            variable="AEROSPIKE_ASD" if package and "package" not in self.user_values else "aerospike_package",
+            user_source=package,
             checksum="aerospike_package_sha256",
             sha256=self.package_sha256.lower(),
             unchecked=True,  # a file of the user, possibly the bare program
@@ -583,14 +583,14 @@ class Aerospike(System):
         hosts, namespace = servers.servers.partition("/")[0], servers.path or "test"
         return Attach(
             admin="dohyo.aerospike.admin.AttachedAerospike",
-            words=[
+            arguments=[
                 f"hosts={hosts}",
                 f"namespace={namespace}",
                 f"access={servers.folder}/connection.properties",
-                f"tables={','.join(f'{servers.place}_{table}' for table in self.context.tables)}",
+                f"tables={','.join(f'{servers.namespace}_{table}' for table in self.context.tables)}",
                 f"layout={self.layout}",
             ],
-            client_properties={"aerospike.hosts": hosts, "aerospike.namespace": namespace, **self.acknowledgements, "table": f"{servers.place}_usertable"},
+            client_properties={"aerospike.hosts": hosts, "aerospike.namespace": namespace, **self.acknowledgements, "table": f"{servers.namespace}_usertable"},
         )
 
     def prepare(self, steps: Steps) -> None:

@@ -83,7 +83,7 @@ class Cassandra(OnJvm, Cql):
     drops = True
     attaches = True
     attached_options = (*("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit"),)
-    known = SERIES
+    jdks_by_series = SERIES
     jar_folders = ("lib",)
     main_jar = "(apache-cassandra|cassandra-all)"
     name: str = "cassandra"

@@ -86,7 +86,7 @@ class HBase(OnJvm):
     realm = "DOHYO.LOCAL"
     # All servers share one principal. It contains no host name, so that no address needs to resolve.
     principal = "hbase/dohyo@DOHYO.LOCAL"
-    known = SERIES
+    jdks_by_series = SERIES
     jar_folders = ("lib", "lib/client-facing-thirdparty", "lib/jdk11")
     main_jar = "hbase-server"
     name: str = "hbase"
@@ -640,10 +640,10 @@ class HBase(OnJvm):
     def attach(self, servers: Attached) -> Attach:
         """Returns how to connect to attached servers, given as ZooKeepers[:PORT][:/ZNODE], as in zk1,zk2:2181:/hbase."""
         znode = f"/{servers.path}" if "/" in servers.servers else "/hbase"
-        port, namespace = servers.port or 2181, servers.place
+        port, namespace = servers.port or 2181, servers.namespace
         return Attach(
             admin="dohyo.hbase.admin.AttachedHBase",
-            words=[
+            arguments=[
                 f"hbase.zookeeper.quorum={servers.hosts}",
                 f"hbase.zookeeper.property.clientPort={port}",
                 f"zookeeper.znode.parent={znode}",

