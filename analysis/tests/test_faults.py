@@ -18,7 +18,7 @@ import pytest
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import contradictions, faults, loading
 from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
-from dohyo.trial.measuring import events_of
+from dohyo.trial.measurement import events_of
 from support.agent_home import MODULES, install
 
 HOSTS = ["a", "b", "c"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dohyo import folders
 from dohyo.bad_input import BadInputError
-from dohyo.report import measured, page, static
+from dohyo.report import chart_data, chart_files, page
 from dohyo.report.material import Material
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
@@ -21,15 +21,15 @@ _LONGEST_HEAD = 64 * 1024
 def write(experiment: Path, material: Material | None = None, *, figures: bool = False) -> list[Path]:
     """Writes report.html and, on request, the folder `figures` into an experiment's folder; returns the paths.
 
-    :param material: result of `measured.read`, if the experiment has already been read
+    :param material: result of `chart_data.read`, if the experiment has already been read
     """
-    report = page.gather(experiment, material or measured.read(experiment))
+    report = page.gather(experiment, material or chart_data.read(experiment))
     return write_report(report, experiment / page.FILE, figures=figures)
 
 
 def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
     """Writes a page and, on request, the folder `figures` beside it; returns the paths, the page first."""
-    pictures = [static.write(path.parent, report.summary, report.charts)] if figures else []
+    pictures = [chart_files.write(path.parent, report.summary, report.charts)] if figures else []
     # Write the page last, because it links the other files.
     return [page.write(report, path), *pictures]
 

@@ -76,7 +76,7 @@ class Curve:
 class Material:
     """The summary of an experiment, and further data for charts.
 
-    :ivar hosts: lines of `measured.HostsOverTime`
+    :ivar hosts: lines of `chart_data.HostsOverTime`
     """
 
     summary: Summary

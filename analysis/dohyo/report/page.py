@@ -114,7 +114,7 @@ def _in_words(number: int) -> str:
 
 
 def gather(experiment: Path, material: Material) -> Report:
-    """Draws the charts from the data of `measured.read`, and reads the files beside the evidence."""
+    """Draws the charts from the data of `chart_data.read`, and reads the files beside the evidence."""
     evidence = {trial.name: experiment / "raw" / trial.name for trial in material.summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
     process = experiment_folder.running(experiment)

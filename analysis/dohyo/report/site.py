@@ -14,7 +14,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import Warn
 from dohyo.places import RUN, command
-from dohyo.report import measured, page
+from dohyo.report import chart_data, page
 from dohyo.report.material import systems_of
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
@@ -56,7 +56,7 @@ def write(sources: Sequence[Path], site: Path, warn: Warn) -> Path:
         # Keep the evidence of only one experiment in memory at a time.
         try:
             experiment_folder.read(folder)
-            report = page.gather(folder, measured.read(folder))
+            report = page.gather(folder, chart_data.read(folder))
         except BadInputError as error:
             warn(str(error))
             continue

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import host
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted, point_name
 from dohyo.places import RUN, command
@@ -53,7 +53,7 @@ def check_count(scenario: Scenario, hosts: Hosts) -> None:
 def _available(scenario: Scenario, console: Console) -> Scenario:
     """Prints the systems that this machine skips; returns the scenario without them, or unchanged if none is left."""
     attached = scenario.role_variables.get("attached", {})
-    reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
+    reasons = {} if attached.keys() >= set(scenario.systems) else availability.ask(None, scenario.role_variables)
     skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
     if skipped:
         listing = command(RUN, "--list")

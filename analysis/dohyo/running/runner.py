@@ -18,14 +18,14 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import folders, host, owned, places
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from dohyo.ansible.playbook import Event, Failure, Playbook, named, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted
 from dohyo.places import ANSIBLE, RUN, command, shown
 from dohyo.planning import sizing
 from dohyo.planning.plan import PlannedTrial, course, first_start, inventory_state, shared_loads
-from dohyo.report import files, measured
+from dohyo.report import chart_data, files
 from dohyo.report.material import Material
 from dohyo.running import interleaving, neighbours, rounds
 from dohyo.running.client import build_client
@@ -51,8 +51,8 @@ from dohyo.summary.results import Summary
 from dohyo.summary.summary import joined, summarise
 from dohyo.systems.catalogue import all_systems, not_attached
 from dohyo.tables import screen, table
-from dohyo.tables.again import Again
 from dohyo.tables.files import write
+from dohyo.tables.remedies import Again
 
 # Seconds for stop.yml. Cassandra stops within 12 s, HBase takes longer if its memory is full.
 STOP_SECONDS = 300.0
@@ -603,7 +603,7 @@ class _Measurement:
         """
         # Activities by failed task: the playbook stops the servers before it reports the trial's failure.
         activities: dict[str, str] = {}
-        keep_reason = available.watcher(self.unavailable)
+        keep_reason = availability.watcher(self.unavailable)
 
         def watch(event: Event) -> None:
             self.progress.event(event, trial.name if trial else "")
@@ -674,7 +674,7 @@ class _Measurement:
 
     def _conclude(self, interrupted: bool) -> bool:
         """Writes and prints the summary; returns true if all trials have valid numbers and all searches a rate."""
-        material = measured.read(self.experiment.folder)
+        material = chart_data.read(self.experiment.folder)
         summary = material.summary
         # The summary reports other folders in raw/ as belonging to another experiment.
         results = {result.name: result for result in summary.trials}

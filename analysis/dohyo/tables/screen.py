@@ -28,8 +28,8 @@ from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
-from dohyo.tables.again import Again
 from dohyo.tables.comparison_table import interval, ratio
+from dohyo.tables.remedies import Again
 from dohyo.tables.verdict import verdict
 
 # File with the page of charts, in the folder of an experiment; `dohyo.report` writes it.

@@ -14,11 +14,11 @@ from typing import Any
 from dohyo.systems import collectors
 from dohyo.systems.context import Context, cpus
 from dohyo.systems.system import PLATFORM, System
-from dohyo.trial import attached
-from dohyo.trial.in_use import others
+from dohyo.trial import attached_systems
 from dohyo.trial.processes import tool
-from dohyo.trial.removing import note_use
+from dohyo.trial.removal import note_use
 from dohyo.trial.servers import ServerSteps
+from dohyo.trial.use_notes import others
 from dohyo.trial.world import Host, HostError, World, program
 
 # Memory of the administration of attached servers, in MiB.
@@ -204,7 +204,7 @@ def ask_attached(world: World) -> None:
             servers.ask(Path(values["doctor_results"]) / f"{name}.json")
     finally:
         # Only files with passwords are removed, as no tables were created.
-        attached.detach_all(world, attached.all_roles(), world.databases)
+        attached_systems.detach_all(world, attached_systems.all_roles(), world.databases)
 
 
 def of_system(world: World, name: str) -> ServerSteps:

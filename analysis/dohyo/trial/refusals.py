@@ -16,7 +16,7 @@ from dohyo.scenario.scenario import CONDITIONS
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial.clients import ClientOptions
-from dohyo.trial.measuring import fault_facts
+from dohyo.trial.measurement import fault_facts
 from dohyo.trial.processes import tool
 from dohyo.trial.servers import look_at_page_cache
 from dohyo.trial.world import Host, HostError, World, program

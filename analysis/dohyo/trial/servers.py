@@ -13,7 +13,7 @@ from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import ConfigFile, System
-from dohyo.trial import attached, certificates, processes
+from dohyo.trial import attached_systems, certificates, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
 T = TypeVar("T")
@@ -242,7 +242,7 @@ class ServerSteps:
         :raises BadInputError: if others may read the file, or its form is wrong
         """
         file = str(self.world.first.values["attached_secrets"])
-        return attached.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
+        return attached_systems.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
 
     def certify(self) -> None:
         """Makes the certificates that are missing, and copies them to the servers and to clients that need one."""

@@ -10,12 +10,12 @@ from typing import Any
 from dohyo.systems.context import Context
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
-from dohyo.trial import attached, canary, conditions, processes
+from dohyo.trial import attached_systems, canary, conditions, processes
 from dohyo.trial.hosts import check_clients, check_owner, check_servers, read_resources, report, take
 from dohyo.trial.loads import Load
-from dohyo.trial.measuring import Conduct, Measuring
+from dohyo.trial.measurement import Conduct, Measuring
 from dohyo.trial.refusals import look_at_hosts, refuse
-from dohyo.trial.removing import Wiped, note_use
+from dohyo.trial.removal import Wiped, note_use
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.turns import OwnTurns
 from dohyo.trial.world import Host, StepError, World, program, write_json
@@ -112,7 +112,7 @@ class TrialSteps:
         look_at_hosts(self.world, self.system)
         self.evidence.begin(self.system.role)
         if self.attached:
-            attached.detach_earlier(self.world, self.system.role)
+            attached_systems.detach_earlier(self.world, self.system.role)
         self.evidence.note(self.system.role)
         if until != "schema":
             self.evidence.begin_samples(str(values["attached"].get(values["trial_system"], "")))
@@ -168,7 +168,10 @@ class TrialSteps:
                 servers = [name for name in self.world.databases if name in reachable and name not in up]
                 attempt("End the servers' logs", on_hosts(servers, lambda host: self.evidence.end_logs(host, killed)))
             if self.attached:
-                attempt("Remove Dohyo's tables", lambda: attached.detach_all(self.world, [self.system.role], reachable))
+                attempt(
+                    "Remove Dohyo's tables",
+                    lambda: attached_systems.detach_all(self.world, [self.system.role], reachable),
+                )
         # Without a note of this trial, the samples are of an interrupted one, and stop.yml fetches them.
         if self.attached and self.evidence.trial_note and self.values["trial_until"] != "schema":
             attempt("Stop the sampler of the attached system", self.evidence.end_observing)

@@ -47,8 +47,8 @@ from dohyo.bad_input import BadInputError
 from dohyo.systems.context import Context
 from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
 from dohyo.trial.hosts import ask_attached, check_clients, find_availability, find_jdk, of_system
-from dohyo.trial.measuring import Measuring, Outcome
-from dohyo.trial.removing import stop_everything
+from dohyo.trial.measurement import Measuring, Outcome
+from dohyo.trial.removal import stop_everything
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.trial import run_trial
 from dohyo.trial.world import StepError, World

@@ -9,7 +9,7 @@ from typing import Any
 
 # Import only modules that need no other packages: the user's own Ansible may lack the packages that dohyo needs.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from dohyo.trial.in_use import others
+from dohyo.trial.use_notes import others
 
 
 def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: list[Any]) -> list[str]:

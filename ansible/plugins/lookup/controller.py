@@ -13,7 +13,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from dohyo.trial.in_use import fields_of, machine, start_of
+from dohyo.trial.use_notes import fields_of, machine, start_of
 
 DOCUMENTATION = r"""
 name: controller

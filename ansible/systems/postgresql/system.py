@@ -8,7 +8,7 @@ from typing import Any
 
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
-from dohyo.systems.replicated import Replicated
+from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 

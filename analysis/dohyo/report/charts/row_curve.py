@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.load_curve import SHORTEST_SECONDS
+from dohyo.report.chart_data import is_drawn
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, table
 from dohyo.report.material import Material, significant
-from dohyo.report.measured import is_drawn
 from dohyo.scenario.phases import LOAD
 
 # Maximum number of points of a curve; more would not be visible.

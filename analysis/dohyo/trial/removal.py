@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dohyo.trial import attached, processes
+from dohyo.trial import attached_systems, processes
 from dohyo.trial.evidence import collect, end_observing, under_way
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program
@@ -137,7 +137,9 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     own_hosts = [name for name, problems in obstacles.items() if not problems]
     stopped, errors = everywhere.attempt(own_hosts, stop)
     failed("Stop all processes", errors)
-    detached, errors = everywhere.attempt(own_hosts, lambda host: attached.detach(host, attached.all_roles()))
+    detached, errors = everywhere.attempt(
+        own_hosts, lambda host: attached_systems.detach(host, attached_systems.all_roles())
+    )
     failed("Remove Dohyo's objects on attached systems", detached | errors)
     trials = under_way(world) if own_hosts else []
     have_answered = [end_observing(world, Path(trial["dir"])) for trial in trials]
