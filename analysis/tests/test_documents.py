@@ -240,7 +240,7 @@ def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch:
     secrets.chmod(0o600)
     known = hosts_of(HOSTS)
     monkeypatch.setattr(cli, "_inventory", lambda name: (HOSTS, known) if name else (None, here()))
-    for place in ("runner.run", "runner.resume", "preview.show_plan", "doctor.examine", "attach.examine"):
+    for place in ("runner.run", "runner.resume", "preview.show_plan", "doctor.examine", "attachment.examine"):
         monkeypatch.setattr(f"dohyo.running.{place}", lambda *_, **__: 0)
     for place in (
         "cli._list",
