@@ -112,25 +112,25 @@ class Changed:
     def __init__(self, folder):
         self._file = folder / "changed"
         try:
-            self.what = json.loads(self._file.read_text("utf-8"))
+            self.values = json.loads(self._file.read_text("utf-8"))
         except (OSError, ValueError):
-            self.what = {}
+            self.values = {}
 
     def note(self, kind, value):
-        self.what[kind] = value
+        self.values[kind] = value
         self._write()
 
     def forget_all(self):
         """Clears the record, because a power cut has undone all changes."""
-        self.what = {}
+        self.values = {}
         self._write()
 
     def forget(self, kind):
-        self.what.pop(kind, None)
+        self.values.pop(kind, None)
         self._write()
 
     def _write(self):
-        proc.write(self._file, json.dumps(self.what), sync=True)
+        proc.write(self._file, json.dumps(self.values), sync=True)
 
 
 class Faults:
@@ -198,7 +198,7 @@ class Faults:
 
     def _resume(self, event):
         def do():
-            paused = [pid for pid, start in self.changed.what.get("pause", []) if proc.is_alive(pid, start)]
+            paused = [pid for pid, start in self.changed.values.get("pause", []) if proc.is_alive(pid, start)]
             proc.send(signal.SIGCONT, [*proc.descendants(paused), *paused])
             self.changed.forget("pause")
             return f"SIGCONT to {len(paused)} process(es)"
@@ -207,7 +207,7 @@ class Faults:
 
     def _partition(self, event):
         def do():
-            apart = sorted({*self.changed.what.get("partition", []), *event["apart"]})
+            apart = sorted({*self.changed.values.get("partition", []), *event["apart"]})
             self.changed.note("partition", apart)
             nft(rules(apart, self.until + FORGOTTEN - time.time()))
             return f"no packets from {', '.join(apart)}"
@@ -217,7 +217,7 @@ class Faults:
     def _heal(self, event):
         def do():
             nft(NO_RULES)
-            apart = self.changed.what.get("partition", [])
+            apart = self.changed.values.get("partition", [])
             self.changed.forget("partition")
             return f"packets from {', '.join(apart)} again"
 
@@ -238,7 +238,7 @@ class Faults:
         def do():
             while self._fillers:
                 self._fillers.pop().close()
-            folders = self.changed.what.get("fill", [])
+            folders = self.changed.values.get("fill", [])
             self.changed.forget("fill")
             return f"room on the disks of {', '.join(folders)} again"
 
@@ -249,7 +249,7 @@ class Faults:
         units = self._servers.units()
 
         def do():
-            self.changed.note("slow", sorted({*self.changed.what.get("slow", []), *units}))
+            self.changed.note("slow", sorted({*self.changed.values.get("slow", []), *units}))
             seconds = self.until + FORGOTTEN - time.time()
             return "; ".join(limit(unit, self._plan["folders"], event["rate"], seconds) for unit in units)
 
@@ -257,7 +257,7 @@ class Faults:
 
     def _normal(self, event):
         def do():
-            units = self.changed.what.get("slow", [])
+            units = self.changed.values.get("slow", [])
             for unit in units:
                 end_limit(unit)
             self.changed.forget("slow")
@@ -268,7 +268,7 @@ class Faults:
     def undo(self, starts):
         """Returns the events that undo the changes still in effect; with `starts`, also one that starts servers that ended."""
         order = {"slow": "normal", "fill": "free", "partition": "heal", "pause": "resume"}
-        undone = [kind for changed, kind in order.items() if changed in self.changed.what]
+        undone = [kind for changed, kind in order.items() if changed in self.changed.values]
         if starts and self._servers.down():
             undone.append("start")
         return [{"n": None, "kind": kind} for kind in undone]

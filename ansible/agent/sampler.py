@@ -169,7 +169,7 @@ class Known:
     def __init__(self, run, lane=""):
         self._files = f"{glob.escape(run)}/*/pid" if run else ""
         self._lane = lane
-        self._ours = self._kernel = 0
+        self._own_ticks = self._kernel = 0
         self._before, self._were = {}, set()
 
     def look(self):
@@ -182,11 +182,11 @@ class Known:
             ended = [self._before[pid] for pid in self._were if not self._is_same(pid, now)]
             children = sum(self._growth(now, pid, "of_children") for pid in own_pids)
             children -= sum(process.used + process.of_children for process in ended)
-            self._ours += sum(self._growth(now, pid, "used") for pid in own_pids | starters) + max(0, children)
+            self._own_ticks += sum(self._growth(now, pid, "used") for pid in own_pids | starters) + max(0, children)
             threads = (pid for pid, process in now.items() if process.flags & KERNEL_THREAD)
             self._kernel += sum(self._growth(now, pid, "used") for pid in threads)
         self._before, self._were = now, own_pids
-        return [self._ours, self._kernel] if is_whole else None
+        return [self._own_ticks, self._kernel] if is_whole else None
 
     def _told_apart(self, now):
         recorded = {os.getpid()}
@@ -248,13 +248,13 @@ class Reader:
         self._agent = f"{run}/{proc.in_lane('agent', lane)}/pid"
         self._controller = (pid, int(start)) if is_seen else None
         self._patience = float(seconds) if self._controller is None else proc.HEARTBEAT
-        self._seen = time.monotonic()
+        self._last_seen = time.monotonic()
 
     def is_gone(self):
         reader = self._controller or proc.read_pid(self._agent)
         if reader and proc.is_alive(*reader):
-            self._seen = time.monotonic()
-        return time.monotonic() - self._seen > self._patience
+            self._last_seen = time.monotonic()
+        return time.monotonic() - self._last_seen > self._patience
 
 
 class Output:

@@ -95,7 +95,7 @@ class Servers:
         self._processes = {}
         self._before = []  # ended processes that were started again, with their last figures
         self._reported = set()
-        self._gone = {}  # time at which the end of each process was noticed, in seconds since 1970
+        self._ends = {}  # time at which the end of each process was noticed, in seconds since 1970
         self._window = None
         self._cpu = []  # processor seconds at the beginning and the end of the measured window
         self.find()
@@ -111,7 +111,7 @@ class Servers:
                 if previous is not None:
                     self._before.append(previous)
                     self._reported.discard(folder.name)
-                    self._gone.pop(folder.name, None)
+                    self._ends.pop(folder.name, None)
                 self._processes[folder.name] = process
 
     def _process(self, name):
@@ -143,7 +143,7 @@ class Servers:
                 self._sample()
 
     def _report(self, name):
-        moment = self._gone.setdefault(name, time.time())
+        moment = self._ends.setdefault(name, time.time())
         processes = self._of_host
         if processes.pid(name) or processes.is_over(name) or time.time() > moment + LONGEST_EXIT:
             self._reported.add(name)
@@ -177,7 +177,7 @@ class Compilers:
         self._parts = parts
         self._until = 0.0
         self._next = 0.0
-        self._seen = {}  # last processor seconds of each thread, also after a JVM has ended the thread
+        self._last = {}  # last processor seconds of each thread, also after a JVM has ended the thread
         self._used = 0.0
 
     def watch(self, until):
@@ -191,7 +191,7 @@ class Compilers:
         for part in self._parts:
             for process in part.processes:
                 for thread, used in process.compilers().items():
-                    self._used += max(0.0, used - self._seen.get(thread, 0.0))
-                    self._seen[thread] = used
+                    self._used += max(0.0, used - self._last.get(thread, 0.0))
+                    self._last[thread] = used
         # `used` is the processor seconds so far; `at` is by this host's clock.
         self._send("compilers", at=moment, used=self._used)

@@ -16,7 +16,7 @@ from dohyo.summary.results import SetupDifference, SetupDifferences, Summary, Tr
 from dohyo.tables.grid import Grid
 
 # A trial of ours and one of its phases.
-_Place = tuple["Trial", str]
+_Run = tuple["Trial", str]
 
 
 def grids(published: Published, summary: Summary) -> list[Grid]:
@@ -25,7 +25,7 @@ def grids(published: Published, summary: Summary) -> list[Grid]:
         table
         for table in published.tables
         if set(table.rows) - {PHASE, SYSTEM} <= set(summary.dimensions)
-        and (not table.at or _places(table, table.rows, summary))
+        and (not table.at or _runs(table, table.rows, summary))
     ]
     in_shape = {
         id(table): [figure for figure in published.figures if published.table_of(figure) is table] for table in shaped
@@ -67,12 +67,12 @@ def _beside(published: Published, table: Table, figures: Sequence[PublishedFigur
     """Returns our rows, each with the published figures of that row, then the published figures of other rows."""
     varied = _varied(summary, table)
     names = table.rows if table.highest else [*table.rows, *varied]
-    runs = _places(table, names, summary)
+    runs = _runs(table, names, summary)
     present = [column for column in table.columns if any(_theirs(entry, column) != UNKNOWN for entry in figures)]
     lines: list[list[str]] = []
     beside: list[PublishedFigure] = []
 
-    def add(key: Sequence[str], run: _Place | None, figure: PublishedFigure | None) -> None:
+    def add(key: Sequence[str], run: _Run | None, figure: PublishedFigure | None) -> None:
         cells = [" ".join(key), _of(figure, figures)]
         for column in table.columns:
             cells.append(UNKNOWN if run is None else _ours(column, table, figure, *run))
@@ -107,12 +107,12 @@ def _varied(summary: Summary, table: Table) -> list[str]:
     return [name for name, choices in values.items() if name not in table.rows and len(choices) > 1]
 
 
-def _places(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[str, ...], _Place]:
+def _runs(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[str, ...], _Run]:
     """Returns for each row the trial and phase that we measured; among several, those with the highest rate.
 
     :param names: dimensions, phase and system that distinguish rows
     """
-    runs: dict[tuple[str, ...], _Place] = {}
+    runs: dict[tuple[str, ...], _Run] = {}
     for trial in summary.compared:
         if any(trial.point.get(name) not in values for name, values in table.at.items()):
             continue

@@ -47,7 +47,7 @@ _DROPPED = ("zeros", "costs", "p99.9", "closed loop", "intervals", "p50", "ratio
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Entry:
     """A line of the ranking: a trial in a phase at a point."""
 
     trial: Trial
@@ -69,14 +69,14 @@ class _Section:
     """
 
     title: str
-    places: list[_Place]
+    entries: list[_Entry]
     ranked: bool = True
     paced: bool = False
 
     @property
     def lead(self) -> float:
         """Returns the best rate divided by the second; 1 if there is no second."""
-        return next((1 / place.pair.ratio for place in self.places if place.pair), 1.0)
+        return next((1 / entry.pair.ratio for entry in self.entries if entry.pair), 1.0)
 
 
 @dataclass(frozen=True)
@@ -145,16 +145,16 @@ def figures(summary: Summary) -> str:
     parts = []
     sections = _sections(summary)
     for section in sections:
-        for place in section.places:
-            row = place.rate.row
-            differ = _records_differ([place])
-            rates = f"{rate(row.ops_per_second if differ else place.rate.mean)} op/s"
+        for entry in section.entries:
+            row = entry.rate.row
+            differ = _records_differ([entry])
+            rates = f"{rate(row.ops_per_second if differ else entry.rate.mean)} op/s"
             rates += f"  {rate(row.records_per_second)} rec/s" if differ else ""
-            p99s = {name: values["p99"] for name, values in place.latencies.items() if values.get("p99") is not None}
+            p99s = {name: values["p99"] for name, values in entry.latencies.items() if values.get("p99") is not None}
             p99 = ", ".join(
                 f"{_two_digits(value)} ms{f' {_word(name)}' if len(p99s) > 1 else ''}" for name, value in p99s.items()
             )
-            errors = f"  {counted(place.of_all.errors, 'error')}" if place.of_all.errors else ""
+            errors = f"  {counted(entry.of_all.errors, 'error')}" if entry.of_all.errors else ""
             phase = f"{row.phase} " if len(sections) > 1 else ""
             parts.append(f"{phase}{rates}{p99 and f'  p99 {p99}'}{errors}")
     return "; ".join(parts)
@@ -206,8 +206,8 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
     skipped = [*_few(sections), *_skipped(summary, again, width)]
     # Leave room for the other lines: facts, three lines of heads, and a line that counts omitted places.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
-    places = [place for section in sections for place in section.places]
-    columns = _columns(summary, sections) if places else []
+    entries = [entry for section in sections for entry in section.entries]
+    columns = _columns(summary, sections) if entries else []
     table, left_out = _fitted(sections, columns, console, width)
     facts = what_and_where(summary)
     if "zeros" in left_out:
@@ -217,7 +217,7 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
         longer = f"{heading} \N{MIDDLE DOT} {fact}" if heading else _cut(fact, width)
         heading = longer if len(longer) <= width else heading
     console.print(Text(heading), soft_wrap=True, markup=False, highlight=False)
-    if places:
+    if entries:
         console.print(table, width=width, crop=False, markup=False, highlight=False)
     if hidden:
         text = f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md"
@@ -268,11 +268,11 @@ def _table(sections: Sequence[_Section], columns: Sequence[_Group]) -> Table:
     for section in sections:
         if section.title:
             table.add_row(Text(_cut(section.title, _LONGEST_NAME), style="bold"))
-        for number, place in enumerate(section.places, start=1):
+        for number, entry in enumerate(section.entries, start=1):
             index += 1
             rank = UNKNOWN if section.paced else str(number)
-            ranked = f"{rank:>{len(str(len(section.places)))}} {_cut(place.name, _LONGEST_NAME)}"
-            name = ranked if section.ranked else _cut(place.name, _LONGEST_POINT)
+            ranked = f"{rank:>{len(str(len(section.entries)))}} {_cut(entry.name, _LONGEST_NAME)}"
+            name = ranked if section.ranked else _cut(entry.name, _LONGEST_POINT)
             best = section.ranked and not section.paced and number == 1
             table.add_row(Text(name), *(Text(lines[index]) for lines in cells), style="bold" if best else "")
     return table
@@ -300,34 +300,34 @@ def _lined(column: _Group) -> list[str]:
 
 def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
     """Returns the columns that have at least one value."""
-    places = [place for section in sections for place in section.places]
+    entries = [entry for section in sections for entry in section.entries]
     against = "of the first" if sections[0].ranked else "of the second"
-    searched = places[0].rate.row.phase == PROBE
+    searched = entries[0].rate.row.phase == PROBE
     bounds = {trial.search.slo for trial in summary.trials if trial.search}
     head = ("under its bound" if len(bounds) > 1 else f"under {min(bounds)}") if searched and bounds else ""
-    groups = [_Group(head, *_rates(places))]
-    if any(place.closed_loop for place in places):
-        groups.append(_Group("closed loop", ["ops/s"], [[rate(place.closed_loop)] for place in places], "closed loop"))
-    if any(place.slowdown for place in places):
-        slowdowns = [[formatted(place.slowdown, ".2f")] for place in places]
+    groups = [_Group(head, *_rates(entries))]
+    if any(entry.closed_loop for entry in entries):
+        groups.append(_Group("closed loop", ["ops/s"], [[rate(entry.closed_loop)] for entry in entries], "closed loop"))
+    if any(entry.slowdown for entry in entries):
+        slowdowns = [[formatted(entry.slowdown, ".2f")] for entry in entries]
         groups.append(_Group("last/first", ["tenth"], slowdowns))
-    if any(place.pair for place in places):
-        ratios = [[ratio(place.pair) if place.pair else ""] for place in places]
-        has_intervals = any(place.pair and place.pair.low is not None for place in places)
+    if any(entry.pair for entry in entries):
+        ratios = [[ratio(entry.pair) if entry.pair else ""] for entry in entries]
+        has_intervals = any(entry.pair and entry.pair.low is not None for entry in entries)
         groups.append(_Group(against, [""], ratios, "ratios", () if has_intervals else ("no interval",)))
         if has_intervals:
-            intervals = [[interval(place.pair) if place.pair else ""] for place in places]
+            intervals = [[interval(entry.pair) if entry.pair else ""] for entry in entries]
             groups.append(_Group(against, [""], intervals, "intervals"))
-    phases = list(dict.fromkeys(place.rate.row.phase for place in places))
-    groups += _latencies(places, latencies_at(summary.compared, phases))
-    costs = [(place.of_all.server_cpu_us_per_record, place.of_all.client_cpu_us_per_record) for place in places]
+    phases = list(dict.fromkeys(entry.rate.row.phase for entry in entries))
+    groups += _latencies(entries, latencies_at(summary.compared, phases))
+    costs = [(entry.of_all.server_cpu_us_per_record, entry.of_all.client_cpu_us_per_record) for entry in entries]
     if any(cost is not None for pair in costs for cost in pair):
-        unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(places) else "CPU \N{MICRO SIGN}s/op"
+        unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(entries) else "CPU \N{MICRO SIGN}s/op"
         groups.append(
             _Group(unit, ["server", "client"], [[_two_digits(cost) for cost in pair] for pair in costs], "costs")
         )
     for head, name in (("", "errors"), ("not", "found")):
-        counts = [getattr(place.of_all, "errors" if name == "errors" else "not_found") for place in places]
+        counts = [getattr(entry.of_all, "errors" if name == "errors" else "not_found") for entry in entries]
         if any(counts) or (name == "errors" and None not in counts):
             groups.append(_Group(head, [name], [[whole(count)] for count in counts], "" if any(counts) else "zeros"))
     return groups
@@ -337,39 +337,39 @@ def _two_digits(number: float | None) -> str:
     """Returns the number with two or three significant digits; `--details` shows all digits."""
     if number is None:
         return UNKNOWN
-    places = next((places for places, least in enumerate((9.95, 0.995, 0.0995)) if number >= least), 3)
-    return f"{number:,.{places}f}"
+    entries = next((entries for entries, least in enumerate((9.95, 0.995, 0.0995)) if number >= least), 3)
+    return f"{number:,.{entries}f}"
 
 
-def _rates(places: Sequence[_Place]) -> tuple[list[str], list[list[str]]]:
+def _rates(entries: Sequence[_Entry]) -> tuple[list[str], list[list[str]]]:
     """Returns heads and cells of rates: op/s, rec/s if they differ from op/s, and the interval of the deciding rate."""
-    differ = _records_differ(places)
-    has_intervals = any(place.rate.low is not None for place in places)
+    differ = _records_differ(entries)
+    has_intervals = any(entry.rate.low is not None for entry in entries)
     lines = []
-    for place in places:
-        row = place.rate.row
-        cells = [rate(row.ops_per_second), rate(row.records_per_second)] if differ else [rate(place.rate.mean)]
-        lines.append(cells + [place.rate.plus_minus] * has_intervals)
+    for entry in entries:
+        row = entry.rate.row
+        cells = [rate(row.ops_per_second), rate(row.records_per_second)] if differ else [rate(entry.rate.mean)]
+        lines.append(cells + [entry.rate.plus_minus] * has_intervals)
     return ["ops/s", *(["rec/s"] if differ else []), *([f"{_SIGN}95 %"] if has_intervals else [])], lines
 
 
-def _records_differ(places: Iterable[_Place]) -> bool:
-    rows = [place.rate.row for place in places]
+def _records_differ(entries: Iterable[_Entry]) -> bool:
+    rows = [entry.rate.row for entry in entries]
     return any(
         row.records_per_second is not None and rate(row.records_per_second) != rate(row.ops_per_second) for row in rows
     )
 
 
-def _latencies(places: Sequence[_Place], notes: tuple[str, ...]) -> list[_Group]:
+def _latencies(entries: Sequence[_Entry], notes: tuple[str, ...]) -> list[_Group]:
     """Returns columns with the latencies of each operation type. If every place has one type, all share columns.
 
     :param notes: texts that say at which rate they were measured
     """
-    operations = sorted({name for place in places for name in place.latencies}, key=order)
-    if all(len(place.latencies) <= 1 for place in places) and len(operations) > 1:
-        groups = [("latency ms", [next(iter(place.latencies.values()), {}) for place in places])]
+    operations = sorted({name for entry in entries for name in entry.latencies}, key=order)
+    if all(len(entry.latencies) <= 1 for entry in entries) and len(operations) > 1:
+        groups = [("latency ms", [next(iter(entry.latencies.values()), {}) for entry in entries])]
     else:
-        groups = [(f"{_word(name)} ms", [place.latencies.get(name, {}) for place in places]) for name in operations]
+        groups = [(f"{_word(name)} ms", [entry.latencies.get(name, {}) for entry in entries]) for name in operations]
     return [
         _Group(head, [percentile], [[_two_digits(values.get(percentile))] for values in group], percentile, notes)
         for head, group in groups
@@ -395,13 +395,13 @@ def _sections(summary: Summary) -> list[_Section]:
             point = point_name({key: together[0].point[key] for key in shared})
             of_phase = phase if len(phases) > 1 else ""
             title = " \N{MIDDLE DOT} ".join(filter(None, (of_phase, point)))
-            if places := _ranked(summary, together, phase, shared):
-                sections.append(_Section(title, places, paced=is_paced(together, phase)))
+            if entries := _ranked(summary, together, phase, shared):
+                sections.append(_Section(title, entries, paced=is_paced(together, phase)))
     return sections
 
 
-def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Sequence[str]) -> list[_Place]:
-    places = []
+def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Sequence[str]) -> list[_Entry]:
+    entries = []
     systems = [trial.system for trial in trials]
     for trial in trials:
         if figure := _rate_in(summary, trial, phase):
@@ -409,15 +409,15 @@ def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Seque
             alone = trial.name if systems.count(trial.system) > 1 else trial.system
             name = f"{trial.system} {point_name(varying)}" if varying else alone
             name += " (attached)" if trial.conditions.attached else ""
-            places.append(_place(summary, trial, phase, name, figure))
-    places.sort(key=lambda place: -place.rate.mean)
-    best, *_ = [place.trial.name for place in places] or [""]
+            entries.append(_entry(summary, trial, phase, name, figure))
+    entries.sort(key=lambda entry: -entry.rate.mean)
+    best, *_ = [entry.trial.name for entry in entries] or [""]
     pairs = {
         pair.to: pair.inverse
         for pair in summary.comparisons
         if (pair.phase, pair.operation, pair.of) == (phase, OVERALL, best)
     }
-    return [replace(place, pair=pairs.get(place.trial.name)) for place in places]
+    return [replace(entry, pair=pairs.get(entry.trial.name)) for entry in entries]
 
 
 def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
@@ -429,7 +429,7 @@ def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
     return next((Rate(row, figure) for row in rows if getattr(row, figure) is not None), None)
 
 
-def _place(summary: Summary, trial: Trial, phase: str, name: str, figure: Rate) -> _Place:
+def _entry(summary: Summary, trial: Trial, phase: str, name: str, figure: Rate) -> _Entry:
     if phase == PROBE:
         searches = searches_of(trial, summary.trials)
         loops = [search.closed_loop for search in searches if search.closed_loop]
@@ -438,7 +438,7 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, figure: Rate) 
         rows = best.rows if best else []
         of_all = next((row for row in rows if row.operation == OVERALL), Row(PROBE, OVERALL, 0))
         latencies = {operation: dict(values) for operation, values in intended(rows).items()}
-        return _Place(trial, name, figure, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
+        return _Entry(trial, name, figure, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
     by_type = {row.operation: row for row in rows if has_latency(row.operation)}
@@ -448,7 +448,7 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, figure: Rate) 
     slowdowns = [peer.load.slowdown for peer in rounds_of(trial, summary.trials) if peer.load and peer.load_is_measured]
     present = [slowdown for slowdown in slowdowns if slowdown]
     slowdown = statistics.geometric_mean(present) if present and phase == LOAD else None
-    return _Place(trial, name, figure, of_all, latencies, slowdown=slowdown)
+    return _Entry(trial, name, figure, of_all, latencies, slowdown=slowdown)
 
 
 def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
@@ -459,27 +459,27 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
     """
 
     def lines(parts: Sequence[_Section]) -> int:
-        return sum(len(section.places) + bool(section.title) for section in parts)
+        return sum(len(section.entries) + bool(section.title) for section in parts)
 
-    all_places = sum(len(section.places) for section in sections)
-    for most in range(max((len(section.places) for section in sections), default=0), 1, -1):
-        shown = [replace(section, places=section.places[:most]) for section in sections]
+    all_entries = sum(len(section.entries) for section in sections)
+    for most in range(max((len(section.entries) for section in sections), default=0), 1, -1):
+        shown = [replace(section, entries=section.entries[:most]) for section in sections]
         if lines(shown) <= room:
-            return shown, all_places - sum(len(section.places) for section in shown)
+            return shown, all_entries - sum(len(section.entries) for section in shown)
     if lines(sections) <= room:
         return sections, 0
     sections = [section for section in sections if not section.paced] or sections  # a paced section has no winner
-    winners = [section.places[0].trial.system for section in sections]
+    winners = [section.entries[0].trial.system for section in sections]
     usual = statistics.mode(winners)
     ordered = sorted(range(len(sections)), key=lambda index: (winners[index] == usual, sections[index].lead, index))
     best = [_alone(sections[index]) for index in sorted(ordered[:room])]
-    return [_Section("", best, ranked=False)], all_places - len(best)
+    return [_Section("", best, ranked=False)], all_entries - len(best)
 
 
-def _alone(section: _Section) -> _Place:
+def _alone(section: _Section) -> _Entry:
     """Returns the best place of a section, compared with the first place that ties with it, or with the second."""
-    best, *rest = section.places
-    pairs = [place.pair for place in rest if place.pair]
+    best, *rest = section.entries
+    pairs = [entry.pair for entry in rest if entry.pair]
     pair = next((pair for pair in pairs if pair.tie), next(iter(pairs), None))
     return replace(best, name=f"{section.title}  {best.name}".strip(), pair=pair and pair.inverse)
 
@@ -491,7 +491,7 @@ def without_numbers(summary: Summary) -> list[str]:
 
 def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
     """Returns the measured systems without numbers, with each reason once."""
-    ranked = {place.trial.name for section in sections for place in section.places}
+    ranked = {entry.trial.name for section in sections for entry in section.entries}
     counts: dict[tuple[str, str], int] = {}
     for trial in summary.compared:
         if trial.name not in ranked and trial.status != "skipped":
@@ -510,11 +510,11 @@ def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str
 
 
 def _few(sections: Sequence[_Section]) -> list[str]:
-    places = [place for section in sections for place in section.places]
-    rows = [row for place in places for row in place.trial.measured_rows if has_latency(row.operation)]
+    entries = [entry for section in sections for entry in section.entries]
+    rows = [row for entry in entries for row in entry.trial.measured_rows if has_latency(row.operation)]
     # Without any p99.9, there is no column whose dashes need an explanation; small runs seldom have one.
     last = _PERCENTILES[-1]
-    drawn = any(latencies.get(last) is not None for place in places for latencies in place.latencies.values())
+    drawn = any(latencies.get(last) is not None for entry in entries for latencies in entry.latencies.values())
     return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))
 
 

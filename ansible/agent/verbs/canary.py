@@ -163,14 +163,14 @@ class Written:
     """A file that is written repeatedly from beginning to end, in pieces; each piece is synced to disk."""
 
     def __init__(self, handle: int, piece: int, size: int) -> None:
-        self._handle, self._size, self._at = handle, size, 0
+        self._handle, self._size, self._offset = handle, size, 0
         self._piece = os.urandom(piece)  # random bytes, which a disk cannot compress
 
     def write(self) -> int:
         """Writes the next piece; returns its bytes. Raises OSError, for example if the disk is full."""
-        written = os.pwrite(self._handle, self._piece, self._at)
+        written = os.pwrite(self._handle, self._piece, self._offset)
         os.fsync(self._handle)
-        self._at = (self._at + len(self._piece)) % self._size
+        self._offset = (self._offset + len(self._piece)) % self._size
         return written
 
 

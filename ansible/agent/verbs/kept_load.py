@@ -63,15 +63,15 @@ class Disk:
     """One of the data folders, with the kept loads on its disk."""
 
     def __init__(self, base: str, arguments: dict[str, Any]) -> None:
-        self.own = path_of(base, f"dohyo/{arguments['role']}")
-        self.kept = path_of(base, "dohyo/kept")
+        self.folder = path_of(base, f"dohyo/{arguments['role']}")
+        self.loads = path_of(base, "dohyo/kept")
         self.name = f"{arguments['role']}-{arguments['load']}"
-        self.given = arguments
+        self.arguments = arguments
 
     @property
     def load(self) -> str:
         """Path of the kept load."""
-        return path_of(self.kept, self.name)
+        return path_of(self.loads, self.name)
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -80,13 +80,13 @@ class Disk:
 
     def begin(self) -> None:
         """Marks the folder of kept loads, and removes unusable loads."""
-        if read_mark(self.kept).get("experiment") != self.given["experiment"]:
+        if read_mark(self.loads).get("experiment") != self.arguments["experiment"]:
             self.remove("*")
-        mark = new_mark(self.given["deployment"], self.given["controller"])
-        claim(self.kept, {**mark, "experiment": self.given["experiment"], "kind": "kept"}, self.given["deployment"])
-        for name in os.listdir(self.kept):
+        mark = new_mark(self.arguments["deployment"], self.arguments["controller"])
+        claim(self.loads, {**mark, "experiment": self.arguments["experiment"], "kind": "kept"}, self.arguments["deployment"])
+        for name in os.listdir(self.loads):
             stem = name.removesuffix(".json")
-            if name != MARK and not all(os.path.exists(os.path.join(self.kept, part)) for part in (stem, f"{stem}.json")):
+            if name != MARK and not all(os.path.exists(os.path.join(self.loads, part)) for part in (stem, f"{stem}.json")):
                 self.remove(name)
 
     def make_room(self) -> bool:
@@ -95,56 +95,56 @@ class Disk:
         Returns whether anything was removed.
         """
         has_removed = False
-        for name in sorted(os.listdir(self.kept), key=lambda entry: entry.startswith(self.name)):
-            if name != MARK and free_mb(self.kept) < self.given["need_mb"]:
+        for name in sorted(os.listdir(self.loads), key=lambda entry: entry.startswith(self.name)):
+            if name != MARK and free_mb(self.loads) < self.arguments["need_mb"]:
                 self.remove(name)
                 has_removed = True
         return has_removed
 
     def remove(self, pattern: str) -> None:
         """Removes the kept loads whose names match a pattern, with the files beside them."""
-        remove_inside(self.kept, pattern, self.given["deployment"])
+        remove_inside(self.loads, pattern, self.arguments["deployment"])
 
     def has_room(self) -> bool:
         """Returns whether a second copy fits on the disk, and as much again for data that servers add to it."""
-        return free_mb(self.own) >= 2 * amount(self.own)["bytes"] // 2**20 + self.given["need_mb"]
+        return free_mb(self.folder) >= 2 * amount(self.folder)["bytes"] // 2**20 + self.arguments["need_mb"]
 
     def keep(self) -> None:
         """Moves the data to the kept loads. It counts as kept only after `certify`."""
         self.remove(f"{self.name}*")
-        if foreign := foreign_in(self.own, self.given["deployment"]):
+        if foreign := foreign_in(self.folder, self.arguments["deployment"]):
             raise NotOursError("; ".join(foreign))
-        os.rename(self.own, self.load)
+        os.rename(self.folder, self.load)
         if os.path.lexists(os.path.join(self.load, MARK)):
             os.unlink(os.path.join(self.load, MARK))
 
     def certify(self) -> None:
         """Records that the load is complete."""
         with open(f"{self.load}.json", "w", encoding="utf-8") as file:
-            json.dump({"trial": self.given["trial"], **amount(self.load)}, file)
+            json.dump({"trial": self.arguments["trial"], **amount(self.load)}, file)
 
     def give_back(self) -> None:
         """Replaces a failed copy by the kept load itself."""
-        remove_inside(self.own, "*", self.given["deployment"])
+        remove_inside(self.folder, "*", self.arguments["deployment"])
         for name in os.listdir(self.load):
-            os.rename(os.path.join(self.load, name), os.path.join(self.own, name))
+            os.rename(os.path.join(self.load, name), os.path.join(self.folder, name))
 
     def place(self) -> str:
         """Copies the load into the data folder; returns why that failed, or an empty string."""
         expected = self.whole
         problem = ""
         try:
-            program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own])
+            program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.folder])
         except AgentError as error:
             problem = str(error).partition("\n")[0]
         # Write the copy to disk now, because later writes would disturb the trial.
         with suppress(AgentError):
-            program.answer(["sync", "-f", self.own])
-        if self.given["budget_mb"]:
-            forget(self.own)
+            program.answer(["sync", "-f", self.folder])
+        if self.arguments["budget_mb"]:
+            forget(self.folder)
         if problem:
             return problem
-        copied = amount(self.own)
+        copied = amount(self.folder)
         if any(copied[key] != expected.get(key) for key in copied):
             return f"{self.load} has {copied}, and not what was kept"
         return ""

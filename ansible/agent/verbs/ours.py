@@ -336,7 +336,7 @@ class Rules:
         patterns = MADE.get(_kind(mark), "").split()
         for capitals, values in {**_STANDS_FOR, "ROLE": systems or ["[a-z]*"]}.items():
             patterns = [pattern.replace(capitals, value) for pattern in patterns for value in (values if capitals in pattern else ("",))]
-        self._made = [pattern.split("/") for pattern in patterns]
+        self._patterns = [pattern.split("/") for pattern in patterns]
         self._owner = owner
         self._listed: dict[str, set[str] | None] = {}
 
@@ -346,7 +346,7 @@ class Rules:
         unfinished = re.fullmatch(re.escape(UNFINISHED) + r"\w{8}", "".join(names[-1:]))
         if unfinished or re.fullmatch(re.escape(MARK) + r"(\.\d+)?", "/".join(names)):
             return not folder
-        for *parents, last in self._made:
+        for *parents, last in self._patterns:
             if not all(map(fnmatch.fnmatchcase, names, parents)):
                 continue
             if len(names) <= len(parents):
@@ -363,7 +363,7 @@ class Rules:
 
     def leads(self, names: tuple[str, ...]) -> bool:
         """Returns whether these names are a folder in which Dohyo makes files, or lead to one."""
-        return any(len(names) < len(parts) and all(map(fnmatch.fnmatchcase, names, parts)) for parts in self._made)
+        return any(len(names) < len(parts) and all(map(fnmatch.fnmatchcase, names, parts)) for parts in self._patterns)
 
     def _lists(self, names: tuple[str, ...], depth: int) -> bool:
         """Returns whether the manifest in the folder at that depth lists the path, or is missing because the copy is incomplete."""
@@ -398,7 +398,7 @@ class Contents:
     """Content of a marked folder, sorted into Dohyo's paths and foreign ones."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
-        self.ours: list[str] = []  # paths without foreign files below them; a folder's mark comes last
+        self.own_paths: list[str] = []  # paths without foreign files below them; a folder's mark comes last
         self.foreign: list[str] = []  # foreign paths, each with the reason
         # Manifests of folders with foreign files. They are needed to recognise Dohyo's files as long as the folder's mark stays.
         self.manifests: list[str] = []
@@ -411,7 +411,7 @@ class Contents:
     def sort(self, path: str, names: tuple[str, ...], rules: Rules | None = None) -> None:
         """Sorts a path and everything below it; ``names`` are the parts of the path below the marked folder of the rules."""
         rules = rules or self._rules
-        own_count, foreign = len(self.ours), len(self.foreign)
+        own_count, foreign = len(self.own_paths), len(self.foreign)
         try:
             mark = read_mark(path) if stat.S_ISDIR(os.lstat(path).st_mode) else {}
             if names and path in self._mounts:
@@ -427,7 +427,7 @@ class Contents:
         except RecursionError:
             self.foreign.append(f"{path} contains too many nested folders; remove it yourself")
         if len(self.foreign) == foreign:
-            self.ours[own_count:] = [path]
+            self.own_paths[own_count:] = [path]
 
     def refuse_mounts_above(self, path: str, owner: str) -> bool:
         """Returns whether the path is in a file system mounted below the owner; adds its mount point to `foreign`."""
@@ -449,7 +449,7 @@ class Contents:
             return
         self._sort_entries(path, (), rules)
         if not self.keeps_mark:
-            self.ours.append(os.path.join(path, MARK))
+            self.own_paths.append(os.path.join(path, MARK))
 
     def _sort_entries(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
         if stat.S_ISDIR(os.lstat(path).st_mode):
@@ -493,8 +493,8 @@ def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str
     topmost = str(mark.get("made", ""))
     # Remove the manifests after the mark. With the mark but without its manifest, a folder would count as an incomplete copy, and its
     # foreign files as Dohyo's.
-    paths = contents.ours + ([] if contents.keeps_mark else contents.manifests)
-    if not dry and contents.ours != [folder]:
+    paths = contents.own_paths + ([] if contents.keeps_mark else contents.manifests)
+    if not dry and contents.own_paths != [folder]:
         _delete_all(paths, foreign)
     elif not dry and _delete_all([os.path.join(folder, name) for name in sorted(os.listdir(folder), key=_last)], foreign):
         current = folder
@@ -573,8 +573,8 @@ def _remove_in(owner: str, paths: list[str], foreign: list[str] | None, *, dry: 
             contents.sort(path, tuple(os.path.relpath(path, owner).split("/")))
     _accept(contents, foreign)
     if not dry:
-        _delete_all(contents.ours, foreign)
-    return contents.ours
+        _delete_all(contents.own_paths, foreign)
+    return contents.own_paths
 
 
 def _accept(contents: Contents, foreign: list[str] | None) -> None:

@@ -54,7 +54,7 @@ class Folders:
     """The folders of a request, and the steps that it may need."""
 
     def __init__(self, arguments: dict[str, Any], dry: bool) -> None:
-        self._given = arguments
+        self._arguments = arguments
         self._dry = dry
         self.deployment: str = arguments["deployment"]
         self.problems: list[str] = []
@@ -66,41 +66,41 @@ class Folders:
     def check(self) -> None:
         """Finds folders that are not Dohyo's; raises NotOursError for them unless the state permits them."""
         for folder in [*self._folders, *filter(None, [self._home])]:
-            self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
-            if self._given["state"] != "absent":
-                self.problems += filter(None, [links_in(folder, deep=self._given["state"] != "checked")])
-        if self.problems and self._given["state"] != "checked" and not self._given["leave"]:
+            self.problems += filter(None, [why_not(folder, self.deployment, self._arguments["beside"])])
+            if self._arguments["state"] != "absent":
+                self.problems += filter(None, [links_in(folder, deep=self._arguments["state"] != "checked")])
+        if self.problems and self._arguments["state"] != "checked" and not self._arguments["leave"]:
             raise NotOursError("; ".join(self.problems))
 
     def remove(self) -> None:
         """Removes Dohyo's files; without ``leave``, removes nothing from a folder that also contains foreign files."""
-        if self._dry or not self._given["leave"]:
+        if self._dry or not self._arguments["leave"]:
             self._remove(dry=True)
         if not self._dry:
             self._remove(dry=False)
         self.changed |= bool(self.removed)
 
     def _remove(self, *, dry: bool) -> None:
-        foreign = self.problems if self._given["leave"] else None
+        foreign = self.problems if self._arguments["leave"] else None
         self.removed = []
         for folder in self._folders:
             if not why_not(folder, self.deployment):
                 self.removed += remove(folder, self.deployment, dry=dry, foreign=foreign)
-        for pattern in self._given["inside"]:
+        for pattern in self._arguments["inside"]:
             self.removed += remove_inside(self._home, pattern, self.deployment, dry=dry, foreign=foreign)
 
     def claim(self) -> None:
         """Makes and marks the folders."""
         deployment = read_mark(self._folders[0]).get("deployment") if self._folders else ""
         self.deployment = self.deployment or deployment or secrets.token_hex(6)
-        mark = new_mark(self.deployment, self._given["controller"])
-        mark |= {key: self._given[key] for key in ("experiment", "makes", "kind")}
+        mark = new_mark(self.deployment, self._arguments["controller"])
+        mark |= {key: self._arguments[key] for key in ("experiment", "makes", "kind")}
         for folder in self._folders:
             is_new = not os.path.lexists(folder)
-            changed = claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
-            if changed and self._given["owner"] and not self._dry:
+            changed = claim(folder, mark, self._arguments["deployment"], self._arguments["beside"], dry=self._dry)
+            if changed and self._arguments["owner"] and not self._dry:
                 for path in [os.path.join(folder, MARK), *([folder] if is_new else [])]:
-                    shutil.chown(path, self._given["owner"])
+                    shutil.chown(path, self._arguments["owner"])
             self.changed |= changed
 
 

@@ -80,7 +80,7 @@ class Client:
     :ivar state: waiting, launched, ready, running, and finally ended, failed, vanished or stopped
     :ivar started: actual start time
     :ivar finished: time of the reply to its last operation; None until reported
-    :ivar at: time at which its end was noticed
+    :ivar time: time at which its end was noticed
     :ivar inserted: number of keys that it used for new records in this and earlier runs; None until reported
     """
 
@@ -89,7 +89,7 @@ class Client:
     reason: str = ""
     started: float | None = None
     finished: float | None = None
-    at: float | None = None
+    time: float | None = None
     inserted: int | None = None
     launched: float = 0.0
     grew: float = 0.0
@@ -110,12 +110,12 @@ class Node:
     """The servers on one host.
 
     :ivar state: ran, ended (at least one process ended, and not by a fault) or vanished
-    :ivar at: time at which this state was noticed
+    :ivar time: time at which this state was noticed
     :ivar down: time at which a fault took the servers down; None while they are up
     """
 
     state: str = "ran"
-    at: float | None = None
+    time: float | None = None
     reason: str = ""
     cpu: float | None = None
     memory: float | None = None
@@ -151,7 +151,7 @@ class Host:
     was_off: bool = False
     awaits_start: bool = False
     has_faults: bool = False  # whether faults are prepared on the host
-    done: list[Message] = field(default_factory=list)  # faults that the host has executed
+    effects: list[Message] = field(default_factory=list)  # faults that the host has executed
     whole: list[float | None] = field(default_factory=list)  # times at which its servers were ready after faults
 
 
@@ -235,9 +235,9 @@ class Conductor:
             description = f"{name} vanished{self._when(host.heard)}: {reason}"
         self.events.append((host.heard, name, description))
         if host.node is not None and host.node.state == "ran":
-            host.node.state, host.node.at, host.node.reason = "vanished", host.heard, description
+            host.node.state, host.node.time, host.node.reason = "vanished", host.heard, description
         if host.client is not None and not host.client.is_over:
-            host.client.state, host.client.at, host.client.reason = "vanished", host.heard, description
+            host.client.state, host.client.time, host.client.reason = "vanished", host.heard, description
         # A host with only servers may vanish in a run: how the others continue without it is a result.
         if host.client is not None or self.agreed is None:
             self.fail(description, now)
@@ -467,7 +467,7 @@ class Conductor:
         if client is None or client.is_over:
             return
         offset = host.clock.best.offset
-        client.exit, client.at = message["exit"], message["at"] - offset
+        client.exit, client.time = message["exit"], message["at"] - offset
         times = message["summary"]
         client.inserted = times.get("inserted")
         if times["agreed_start_ms"] is not None:
@@ -482,7 +482,7 @@ class Conductor:
             client.state = "ended"
         else:
             client.state, client.reason = "failed", message["words"]
-            self.events.append((client.at, host.name, f"its client failed: {message['words']}"))
+            self.events.append((client.time, host.name, f"its client failed: {message['words']}"))
             self.fail(f"the client on {host.name} failed: {message['words']}", now)
 
     def _log_grew(self, host: Host, message: Message, now: float) -> None:
@@ -501,7 +501,7 @@ class Conductor:
         if "whole" in outcome:
             host.whole.append(None if outcome["whole"] is None else outcome["whole"] - self._offset(host))
             return
-        if outcome["n"] is not None and any(earlier["n"] == outcome["n"] for earlier in host.done):
+        if outcome["n"] is not None and any(earlier["n"] == outcome["n"] for earlier in host.effects):
             return  # after a boot, an agent reports all faults again
         if outcome["kind"] == "start" and host.awaits_start:
             outcome = {**outcome, "began": host.switched + self._offset(host)}
@@ -509,7 +509,7 @@ class Conductor:
 
     def _note_fault(self, host: Host, outcome: Message) -> None:
         began = outcome["began"] - self._offset(host) if outcome["began"] is not None else None
-        host.done.append({**outcome, "at": began})
+        host.effects.append({**outcome, "at": began})
         description = outcome["what"] if outcome["error"] is None else f"{outcome['kind']} failed: {outcome['error']}"
         self.events.append((began if began is not None else host.heard, host.name, f"fault: {description}"))
         node = host.node
@@ -517,8 +517,8 @@ class Conductor:
             return
         if outcome["kind"] in ("kill", "stop"):
             node.down = began
-            if node.state == "ended" and node.at is not None and node.at >= began - TOGETHER_SECONDS:
-                node.state, node.at, node.reason = "ran", None, ""
+            if node.state == "ended" and node.time is not None and node.time >= began - TOGETHER_SECONDS:
+                node.state, node.time, node.reason = "ran", None, ""
         elif outcome["kind"] == "start" and outcome["error"] is None:
             node.down, host.awaits_start = None, False
 
@@ -530,7 +530,7 @@ class Conductor:
         self.events.append((moment, host.name, text))
         by_fault = host.node is not None and host.node.down is not None and moment >= host.node.down - TOGETHER_SECONDS
         if host.node is not None and host.node.state == "ran" and not by_fault:
-            host.node.state, host.node.at = "ended", moment
+            host.node.state, host.node.time = "ended", moment
             host.node.reason = f"{message['name']} on {host.name} ended{self._when(moment)}: {text}"
 
     # ---- Helpers ----

@@ -40,7 +40,7 @@ class Switch:
         self._clock = clock
         self._process: subprocess.Popen[bytes] | None = None
         self._began: list[float] = []  # times at which off and on were requested
-        self._said: list[str | None] = []  # why each command failed, or None
+        self._outcomes: list[str | None] = []  # why each command failed, or None
 
     def turn(self, on: bool) -> None:
         """Switches the host off; or on, after the command that switches it off has ended."""
@@ -55,7 +55,7 @@ class Switch:
             message = json.dumps([self._commands.off, self._commands.on])
             os.write(self._process.stdin.fileno() if self._process.stdin else -1, message.encode() + b"\n")
             os.set_blocking(self._output, False)
-            self._began, self._said = [], []
+            self._began, self._outcomes = [], []
         self._began.append(self._clock())
 
     def ended(self) -> Iterator[tuple[bool, float, float, str | None]]:
@@ -64,8 +64,8 @@ class Switch:
             return
         with suppress(BlockingIOError):
             for line in os.read(self._output, 65536).splitlines():
-                self._said.append(json.loads(line))
-                yield len(self._said) > 1, self._began[len(self._said) - 1], self._clock(), self._said[-1]
+                self._outcomes.append(json.loads(line))
+                yield len(self._outcomes) > 1, self._began[len(self._outcomes) - 1], self._clock(), self._outcomes[-1]
 
     def restore(self) -> str | None:
         """Waits until the host is switched on, if it is off; returns why that failed, or None."""
@@ -76,9 +76,9 @@ class Switch:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(3 * COMMAND_SECONDS)
         with suppress(BlockingIOError):
-            self._said += map(json.loads, os.read(self._output, 65536).splitlines())
+            self._outcomes += map(json.loads, os.read(self._output, 65536).splitlines())
         # If the program was killed, switch the host on from this process.
-        return self._said[1] if len(self._said) > 1 else switched_on(self._commands.on)
+        return self._outcomes[1] if len(self._outcomes) > 1 else switched_on(self._commands.on)
 
     @property
     def _output(self) -> int:

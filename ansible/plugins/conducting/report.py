@@ -15,7 +15,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
     """
     agreed = conductor.agreed
     clients = {name: host.client for name, host in conductor.hosts.items() if host.client is not None}
-    ends = [client.finished or client.at for client in clients.values() if client.state == "ended"]
+    ends = [client.finished or client.time for client in clients.values() if client.state == "ended"]
     first_end = min((end for end in ends if end is not None), default=None)
     starts = [client.started for client in clients.values() if client.started is not None]
 
@@ -30,7 +30,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         }
 
     def client_row(name: str, client: Client) -> dict[str, Any]:
-        end = client.finished or client.at
+        end = client.finished or client.time
         return {
             **clock(name),
             "start_ms": milliseconds(client.started - agreed if client.started is not None and agreed else None),
@@ -45,7 +45,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         return {
             **clock(name),
             "state": node.state,
-            "at": after_start(node.at),
+            "at": after_start(node.time),
             "reason": node.reason,
             "cpu_seconds": round(node.cpu, 2) if node.cpu is not None else None,
             "memory_mb": round(node.memory, 1) if node.memory is not None else None,
@@ -110,12 +110,14 @@ def faults(conductor: Conductor, requested: str) -> dict[str, Any] | None:
     for number, fault in enumerate(plan.faults):
         unknown = {"at": None, "began": None, "done": None, "what": None, "error": "the host did not report it"}
         reports = dict.fromkeys(fault["hosts"], unknown)
-        reports |= {name: effect for name, host in reachable.items() for effect in host.done if effect["n"] == number}
+        reports |= {
+            name: effect for name, host in reachable.items() for effect in host.effects if effect["n"] == number
+        }
         events.append(entry(fault["kind"], fault["target"], fault["at"], reports))
     undone = [
         entry(effect["kind"], name, None, {name: effect})
         for name, host in reachable.items()
-        for effect in host.done
+        for effect in host.effects
         if effect["n"] is None
     ]
     whole = [time for host in conductor.hosts.values() if host.has_faults for time in host.whole or [None]]

@@ -54,12 +54,12 @@ class Progress:
 
     def __init__(self, clients: Iterable[str]) -> None:
         # By client: operations at the end of each whole second; last line of the log.
-        self._done: dict[str, list[float]] = {name: [0.0] for name in clients}
-        self._last: dict[str, tuple[float, float]] = dict.fromkeys(self._done, (0.0, 0.0))
+        self._counts: dict[str, list[float]] = {name: [0.0] for name in clients}
+        self._last: dict[str, tuple[float, float]] = dict.fromkeys(self._counts, (0.0, 0.0))
 
     def add(self, client: str, text: str) -> None:
         """Adds further complete lines of a client's log."""
-        counts = self._done[client]
+        counts = self._counts[client]
         for line in text.splitlines():
             before, less = self._last[client]
             after, more = self._last[client] = float(line.split()[0]), float(line.split()[1])
@@ -70,9 +70,9 @@ class Progress:
     @property
     def seconds(self) -> int:
         """Number of whole seconds that all clients have reported."""
-        return min(map(len, self._done.values()), default=1) - 1
+        return min(map(len, self._counts.values()), default=1) - 1
 
     def rates(self) -> list[float]:
         """Returns the operations of all clients together, for each second that all have reported."""
-        total = [sum(counts) for counts in zip(*self._done.values(), strict=False)]
+        total = [sum(counts) for counts in zip(*self._counts.values(), strict=False)]
         return [after - before for before, after in pairwise(total)]

@@ -14,7 +14,7 @@ from dohyo.summary.results import Trial
 
 _HELD, _VIOLATED = "yes", "no"
 # Operation (None: the slowest operation) and percentile that a bound limits.
-_Place = tuple[str | None, str]
+_Subject = tuple[str | None, str]
 
 
 def chart(material: Material) -> Chart | None:
@@ -25,7 +25,7 @@ def chart(material: Material) -> Chart | None:
     valid = [(trial, search) for trial, search in searched if trial.status == "ok"]
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
-    for subject in dict.fromkeys(_place(bound) for _, search in valid for bound in slo.bounds(search.slo)):
+    for subject in dict.fromkeys(_subject(bound) for _, search in valid for bound in slo.bounds(search.slo)):
         bounded = [(trial, search) for trial, search in valid if _limits(search, subject)]
         rows = [row for trial, search in bounded for row in _rows(material, trial, search, subject)]
         limits = [(_part(material, trial), limit) for trial, search in bounded for limit in _limits(search, subject)]
@@ -52,12 +52,12 @@ def chart(material: Material) -> Chart | None:
     )
 
 
-def _place(bound: Bound) -> _Place:
+def _subject(bound: Bound) -> _Subject:
     return bound.operation, bound.percentile
 
 
-def _limits(search: Search, subject: _Place) -> list[float]:
-    return [bound.limit_ms for bound in slo.bounds(search.slo) if _place(bound) == subject]
+def _limits(search: Search, subject: _Subject) -> list[float]:
+    return [bound.limit_ms for bound in slo.bounds(search.slo) if _subject(bound) == subject]
 
 
 def _part(material: Material, trial: Trial) -> str:
@@ -69,7 +69,7 @@ def _series(trial: Trial) -> str:
     return f"{trial.system} round {trial.round}" if trial.round else trial.system
 
 
-def _rows(material: Material, trial: Trial, search: Search, subject: _Place) -> list[dict[str, Any]]:
+def _rows(material: Material, trial: Trial, search: Search, subject: _Subject) -> list[dict[str, Any]]:
     rows = []
     for probe in search.probes:
         slowest = _latency(probe, subject)
@@ -92,7 +92,7 @@ def _rows(material: Material, trial: Trial, search: Search, subject: _Place) -> 
     return rows
 
 
-def _latency(probe: Probe, subject: _Place) -> tuple[str, float] | None:
+def _latency(probe: Probe, subject: _Subject) -> tuple[str, float] | None:
     """Returns the slowest of the bounded operations and its latency in ms."""
     operation, percentile = subject
     latencies = {
@@ -105,7 +105,7 @@ def _latency(probe: Probe, subject: _Place) -> tuple[str, float] | None:
 
 
 def _panel(
-    material: Material, subject: _Place, name: str, rows: list[dict[str, Any]], limits: list[float], says: str
+    material: Material, subject: _Subject, name: str, rows: list[dict[str, Any]], limits: list[float], says: str
 ) -> Panel:
     operation, percentile = subject
     title = f"{percentile} of {operation or 'the slowest operation type'}"
