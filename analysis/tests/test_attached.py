@@ -215,7 +215,7 @@ def _secrets(folder: Path, text: str) -> Path:
 def test_the_page_names_every_key_of_the_file_with_secrets() -> None:
     page = (ROOT / "docs/attach.md").read_text("utf-8")
     bindings = {each for system in catalogue.all_systems().values() if system.attaches for each in system.bindings}
-    known = {key for key, entry in properties.known().items() if entry.by in bindings}
+    known = {key for key, entry in properties.known().items() if entry.reader in bindings}
     keys = sorted(key for key in known if re.fullmatch(attachment._ACCESS, key))
     assert {"postgresql.user", "postgresql.ca"} <= {*keys}
     assert [key for key in keys if key not in page] == []

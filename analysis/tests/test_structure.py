@@ -112,7 +112,7 @@ def test_no_module_names_a_property_of_a_single_binding() -> None:
     may, too.
     """
     bindings = {file.parent.name for file in BINDINGS.glob("*/properties.py")}
-    own = [key for key, entry in properties.known().items() if entry.by in bindings and "." in key]
+    own = [key for key, entry in properties.known().items() if entry.reader in bindings and "." in key]
     assert "aerospike.layout" in own
     files = [
         file for file in PACKAGE.rglob("*.py") if file.name != "common_properties.py" and file.parent.name != "systems"

@@ -157,7 +157,12 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         for key, value in of_system.items() if isinstance(of_system, dict) else [("", None)]:
             entry = properties.find(str(key))
             binding = catalogue.all_systems()[name].bindings
-            if entry is None or entry.by not in binding or not re.fullmatch(_ACCESS, str(key)) or not _is_single(value):
+            if (
+                entry is None
+                or entry.reader not in binding
+                or not re.fullmatch(_ACCESS, str(key))
+                or not _is_single(value)
+            ):
                 raise BadInputError(
                     f"--attach-secrets {file}: {name}: {key or 'its value'}: must be a property with one value,"
                     " such as user, password, ca (docs/attach.md)"

@@ -218,7 +218,7 @@ def _check_fields(scenario: Scenario) -> None:
     measured = {catalogue.all_systems()[name].role for name in scenario.systems}
     for entry in properties.known().values():
         most, reason = entry.names.get(scenario[entry.key], (len(longest), ""))
-        if entry.by in measured and len(longest) > most:
+        if entry.reader in measured and len(longest) > most:
             raise BadInputError(
                 f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and {reason}"
             )

@@ -362,7 +362,7 @@ def concerns(system: str, key: str) -> bool:
         return key.startswith(f"{owner.role}_")
     # For PHASE.KEY the key decides.
     entry = properties.find(key) or properties.find(key.partition(".")[2])
-    return entry is None or entry.by in (*owner.bindings, *properties.READERS)
+    return entry is None or entry.reader in (*owner.bindings, *properties.READERS)
 
 
 def _points(

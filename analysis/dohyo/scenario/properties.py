@@ -40,7 +40,7 @@ def _groups() -> dict[str, list[Property]]:
     groups = dict(common_properties.GROUPS)
     for file in sorted(BINDINGS.glob("*/properties.py")):
         binding = file.parent.name
-        groups[f"Binding {binding}"] = [replace(entry, by=binding) for entry in run_path(str(file))["PROPERTIES"]]
+        groups[f"Binding {binding}"] = [replace(entry, reader=binding) for entry in run_path(str(file))["PROPERTIES"]]
     return groups
 
 
@@ -164,7 +164,7 @@ def reference() -> str:
             lines.append(
                 f"| `{entry.key}` | {entry.about} | {entry.type.allowed}"
                 f" | {entry.type.reason if isinstance(entry.type, Refused) else default}"
-                f" | {READERS.get(entry.by, f'{entry.by} binding')} |"
+                f" | {READERS.get(entry.reader, f'{entry.reader} binding')} |"
             )
     lines += ["", "## Variables of the systems", "", "An inventory may set them, too."]
     lines += ["", "| Variable | Meaning | Allowed | Default |", "|---|---|---|---|"]

@@ -199,7 +199,7 @@ class Property:
     type: Text
     # Reader: DOHYO (planning), BOTH (our client and stock YCSB), CLIENT (only our client), STOCK (only stock YCSB), or
     # a binding's name. properties.py fills in the binding's name for the properties in its folder.
-    by: str = ""
+    reader: str = ""
     _: KW_ONLY
     # Description for docs/properties.md.
     about: str

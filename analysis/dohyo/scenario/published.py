@@ -22,7 +22,7 @@ from dohyo.scenario.setup import Setting
 
 FOLDER = WORKLOADS / "published"
 # Metrics in the table of our results, except errors.
-MEASURED = [each.name for each in METRICS.values() if each.part in ("rates", "latencies")]
+MEASURED = [metric.name for metric in METRICS.values() if metric.part in ("rates", "latencies")]
 _NUMBERS = (*MEASURED, "seconds")
 _RATIOS = ("l1_cache_hit_ratio",)
 _ASCENDING = [name for name in MEASURED if METRICS[name].unit == "ms" and name != "mean_ms"]

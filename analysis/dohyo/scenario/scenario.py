@@ -189,7 +189,7 @@ class Scenario:
         The trial adds those that differ between load and runs: warm-up, duration, folders.
         """
         declared = properties.known()
-        excluded = {key for key, entry in declared.items() if entry.by in ("dohyo", "stock")} | {"warmuptime"}
+        excluded = {key for key, entry in declared.items() if entry.reader in ("dohyo", "stock")} | {"warmuptime"}
         # Stock YCSB needs an operationcount even with a duration. Our client would stop at whichever comes first.
         if self.duration:
             excluded.add("operationcount")
@@ -204,7 +204,7 @@ class Scenario:
     def ignored(self) -> list[str]:
         """Given properties that only the stock client reads."""
         declared = properties.known()
-        return [key for key in self.values if key in declared and declared[key].by == "stock"]
+        return [key for key in self.values if key in declared and declared[key].reader == "stock"]
 
     @property
     def unused(self) -> list[str]:

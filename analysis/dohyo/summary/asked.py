@@ -63,7 +63,7 @@ def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str
     """Returns the clients' settings in a phase: the phase's own settings override the trial's."""
     of_phase = {name: of_trial.get(name) for name in ("properties", "threads", "warmup", "duration")} | dict(own)
     given = mapping(of_phase.pop("properties"))
-    known = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}
+    known = {key: entry for key, entry in properties.known().items() if entry.reader not in ("dohyo", "stock")}
     found = {key: entry.default for key, entry in known.items()} | given | of_phase
     aside = {key for key, entry in known.items() if entry.output} | _TOLD_TWICE
     return {key: plain(value) for key, value in found.items() if value is not None and key not in aside}
