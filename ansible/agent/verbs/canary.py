@@ -26,8 +26,8 @@ from functools import partial
 from typing import Any
 
 from failure import AgentError
+from folder_marks import existing
 from listeners import in_background
-from ours import existing
 
 # Slices per figure. With seven, chance hardly ever puts all slices of one canary above all of another (docs/method.md).
 SLICES = 7

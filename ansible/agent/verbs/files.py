@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from failure import AgentError
-from ours import UNFINISHED
+from folder_marks import UNFINISHED
 
 
 def answer(

@@ -20,7 +20,7 @@ from typing import Any
 
 from disks import kind_of, sysfs_of, text
 from failure import AgentError
-from ours import NotOursError, decoded, foreign_in, free_mb, path_of, shown
+from folder_marks import NotOursError, decoded, foreign_in, free_mb, path_of, shown
 
 # libblkid's TYPE of a device in an md array. Dohyo's arrays have version-1 metadata, which contain a name.
 MEMBER = "linux_raid_member"

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from disks import kind_of, sysfs_of
+from folder_marks import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
 from listeners import can_listen, carries, command_of, having, our_mark, sockets
-from ours import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
 
 # ---- Resources of the host ----
 

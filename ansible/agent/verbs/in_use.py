@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from failure import AgentError
-from ours import DEPLOYMENT, read_object
+from folder_marks import DEPLOYMENT, read_object
 
 NAME = "dohyo-in-use-%s-%s.json"
 STATES = ("seen", "taken", "kept", "withdrawn", "free", "ended")

@@ -15,7 +15,7 @@ from typing import Any
 
 import program
 from failure import AgentError
-from ours import (
+from folder_marks import (
     MARK,
     NotOursError,
     claim,

@@ -1,7 +1,7 @@
 """Checks, marks or removes Dohyo's folders on a host; no other verb removes folders.
 
-Dohyo's folders have a mark (ours.py). A folder that is not empty and has no mark, or the mark of another deployment, is refused. The
-message has its path, its likely content, and what to do. A folder with files that Dohyo did not make is not removed either.
+Dohyo's folders have a mark (folder_marks.py). A folder that is not empty and has no mark, or the mark of another deployment, is refused.
+The message has its path, its likely content, and what to do. A folder with files that Dohyo did not make is not removed either.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from failure import AgentError
-from ours import (
+from folder_marks import (
     DEPLOYMENT,
     MADE,
     MARK,
@@ -120,7 +120,7 @@ def answer(
     :param beside: names of files that may be in a folder before it is marked
     :param makes: patterns of the folders that a trial makes, by their parent's path below each folder; if that ends with a slash, also
         of files. Anything else is a user's data, and prevents the removal
-    :param kind: key of MADE (ours.py) for the folders; empty: ``data`` with an experiment, otherwise ``home``
+    :param kind: key of MADE (folder_marks.py) for the folders; empty: ``data`` with an experiment, otherwise ``home``
     :param leave: whether to keep foreign files, report them in ``problems``, and remove the rest, instead of failing
     :param controller: the controller that marks the folders, from the lookup ``controller``
     :param experiment: folder of the evidence of the trial that uses the folders

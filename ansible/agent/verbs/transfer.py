@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 
 from failure import AgentError
-from ours import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
+from folder_marks import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
 
 PART = 4 * 2**20  # bytes of a part
 archives = []  # the archive that `pack` made last, until `read` has reached its end

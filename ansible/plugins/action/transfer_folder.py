@@ -26,7 +26,7 @@ from ansible.plugins.action import ActionBase
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "agent/verbs"))
 from action.agent import ask
-from ours import MANIFEST
+from folder_marks import MANIFEST
 
 
 def files_of(folder: Path) -> list[Path]:
