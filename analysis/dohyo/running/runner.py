@@ -565,7 +565,7 @@ class _Measurement:
         return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
 
     def _say(self, failure: Failure, prefix: str = "") -> None:
-        """Prints the text ``what`` and the failure, and then the path of its log."""
+        """Prints the text ``prefix`` and the failure, and then the path of its log."""
         self.progress.say(f"{prefix}{failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 

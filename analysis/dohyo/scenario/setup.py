@@ -136,7 +136,7 @@ def is_flags(key: str) -> bool:
 
 
 def _may_be_set(key: str, point: Mapping[str, list[str]]) -> bool:
-    """Returns whether a key may be a server setting of all systems in ``at``."""
+    """Returns whether a key may be a server setting of all systems in ``point``."""
     roles = {catalogue.all_systems()[name].role for name in point.get(SYSTEM, ()) if name in catalogue.all_systems()}
     settings = [catalogue.all_options().get(f"{role}_settings") for role in roles]
     return bool(settings) and all(setting is not None and re.fullmatch(setting.pattern, key) for setting in settings)
