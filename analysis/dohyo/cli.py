@@ -29,7 +29,7 @@ from dohyo.signals import Interruption
 
 if TYPE_CHECKING:
     from dohyo.foreign.tabulate import Format as TableFormat
-    from dohyo.running.comparing import Format as ComparisonFormat
+    from dohyo.running.two_experiments import Format as ComparisonFormat
     from dohyo.scenario.hosts import Hosts
     from dohyo.scenario.scenario import Scenario
 
@@ -156,8 +156,8 @@ def run(
 
     from dohyo.console import Console
     from dohyo.planning import sizing
-    from dohyo.running import attach
-    from dohyo.scenario import loading, together
+    from dohyo.running import attachment
+    from dohyo.scenario import contradictions, loading
     from dohyo.systems import catalogue
 
     if experiment is not None:
@@ -168,14 +168,14 @@ def run(
         excluded = [parameter for parameter in context.command.params if parameter.name not in _WITH_RESUME]
         if names := [option.opts[0] for option in excluded if context.params.get(option.name or "")]:
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(names)}")
-        attach.agree(reopen(experiment)[0].scenario, agreed=yes)
+        attachment.agree(reopen(experiment)[0].scenario, agreed=yes)
         output.make_last()
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details, agreed=yes)
     if name is None:
         start = command(RUN, "workloadA")
         raise BadInputError(f"no scenario given; {command(RUN, '--list')} shows all, {start} is a good start")
     _check_is_no_option(name)
-    attached = attach.overrides(attach_, secrets, may, chosen_inventory)
+    attached = attachment.overrides(attach_, secrets, may, chosen_inventory)
     changes = loading.overrides(
         (*assignments, *(catalogue.fetching(fetch_) if fetch_ else ())),
         {
@@ -190,19 +190,19 @@ def run(
         },
     )
     caches = sizing.caches(chosen_inventory)
-    chosen = attach.loaded(
+    chosen = attachment.loaded(
         partial(loading.load, loading.find(name), hosts=hosts, full=full, caches=caches), changes, target
     )
     if fetch_:
         catalogue.check_fetching(fetch_, chosen.systems)
-    attach.check_measured(attach_, chosen)
-    attach.check(chosen, target, max_data, changes)
+    attachment.check_measured(attach_, chosen)
+    attachment.check(chosen, target, max_data, changes)
     count = hosts.stated(chosen.values).count
-    together.check_copies_at(chosen, count, attach.of(chosen))
-    together.check_faults_at(
+    contradictions.check_copies_at(chosen, count, attachment.of(chosen))
+    contradictions.check_faults_at(
         chosen,
         count,
-        attach.of(chosen),
+        attachment.of(chosen),
         local=chosen_inventory is None and "host_count" not in chosen.values,
     )
     if doctor_:
@@ -210,26 +210,26 @@ def run(
 
         if plan_:
             raise BadInputError("--plan and --doctor exclude each other; give one of them")
-        if attach.of(chosen) and (code := attach.examine(chosen, chosen_inventory)):
+        if attachment.of(chosen) and (code := attachment.examine(chosen, chosen_inventory)):
             return code
         return doctor.examine(chosen, chosen_inventory, Console())
     if plan_:
         from dohyo.running import preview
 
-        for line in attach.describe(chosen):
+        for line in attachment.describe(chosen):
             terminal.say(line)
         return preview.show_plan(chosen, chosen_inventory, hosts, Console())
 
     from dohyo.running import runner
 
     agree(chosen)
-    attach.agree(chosen, agreed=yes)
+    attachment.agree(chosen, agreed=yes)
     output.make_last()
     options = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,
         keep=keep,
-        named="systems" in changes,
+        names_systems="systems" in changes,
         out=Path(out).absolute() if out else None,
         open_report=open_,
         details=details,
@@ -339,10 +339,10 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     docs/method.md#two-experiments says when.
     """
     from dohyo.foreign.tabulate import refuse_logs
-    from dohyo.running import comparing
+    from dohyo.running import two_experiments
 
     try:
-        return comparing.compare(before, after, margin / 100, format_, force=force)
+        return two_experiments.compare(before, after, margin / 100, format_, force=force)
     except BadInputError:
         refuse_logs((before, after))
         raise
@@ -365,14 +365,14 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     """
     from dohyo.evidence import experiment_folder
     from dohyo.foreign import page as foreign
-    from dohyo.report import files, measured, page
+    from dohyo.report import chart_data, files, page
     from dohyo.summary.summary import is_experiment
 
     folder = _folder(experiment)
     target = files.place(folder, out)
     if is_experiment(folder):
         experiment_folder.read(folder)
-        content = page.gather(folder, measured.read(folder))
+        content = page.gather(folder, chart_data.read(folder))
     else:
         content = foreign.gather(folder)
     summary = content.summary
@@ -513,7 +513,7 @@ def _check_trial(folder: Path) -> None:
 @cli.command("next-probe", hidden=True)
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def next_probe_command(folder: Path) -> int:
-    """Prints the next rate of a trial's search as JSON; `dohyo.trial.measuring` calls it between two probes.
+    """Prints the next rate of a trial's search as JSON; `dohyo.trial.measurement` calls it between two probes.
 
     TRIAL_FOLDER is the trial's folder below raw/. When the search is over, `target` is null, and `conclusion` says why.
     """
@@ -623,13 +623,13 @@ def _experiment(name: str | None) -> Path:
 
 
 def _list(inventory: Path | None, *, details: bool) -> None:
-    from dohyo.ansible import available
+    from dohyo.ansible import availability
     from dohyo.console import Console
-    from dohyo.running import attach
+    from dohyo.running import attachment
     from dohyo.scenario import loading
     from dohyo.systems import catalogue
 
-    attach.overrides((), None, (), inventory)
+    attachment.overrides((), None, (), inventory)
     console = Console()
 
     def show(name: str, text: str) -> None:
@@ -645,7 +645,7 @@ def _list(inventory: Path | None, *, details: bool) -> None:
     for name, path in files.items():
         show(name, loading.description(path))
     console.print(f"systems on {inventory or 'this machine'}:", highlight=False, markup=False, soft_wrap=True)
-    reasons = available.ask(inventory)
+    reasons = availability.ask(inventory)
     for name, system in catalogue.all_systems().items():
         state = "installed" if inventory is None and system.is_installed() else "available"
         reason = reasons[name] if details else reasons[name].partition(";")[0]

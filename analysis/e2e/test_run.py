@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 from dohyo.systems.catalogue import all_systems
 from e2e.runs import LONG, SMALL, Run, mix, options, ours, shorten
@@ -48,7 +48,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
     run = Run(tmp_path / "out", "workloadA", *asked)
     assert run.end() == 0
     trials = run.trials()
-    reasons = {system: reason for system, reason in available.ask(None).items() if not all_systems()[system].by_name}
+    reasons = {system: reason for system, reason in availability.ask(None).items() if not all_systems()[system].by_name}
     assert {system: (trial["status"], trial["reason"] or "") for system, trial in trials.items()} == {
         system: ("skipped" if reason else "ok", reason) for system, reason in reasons.items()
     }
@@ -140,7 +140,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
 
 @pytest.mark.everyday
 def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_had(tmp_path: Path) -> None:
-    reason = available.ask(None)["scylla"]
+    reason = availability.ask(None)["scylla"]
     named = "mysql-innodb,scylla" if reason else "mysql-innodb"
     with contextlib.ExitStack() as taken:
         with contextlib.suppress(OSError):  # another program may have taken the port

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from e2e.runs import Run, options, read_back
 
 SMALL = ["--repeats=1", *options(without="threadcount")]
@@ -44,7 +44,7 @@ def test_a_part_of_the_records(tmp_path: Path) -> None:
 
 def test_yokozuna(tmp_path: Path) -> None:
     trials = measured(tmp_path, "yokozuna", "--scale=0.00001", "--set=threadcount=2", "--set=settle=phases")
-    aerospike = [] if available.ask(None)["aerospike"] else ["bins", "packed"]
+    aerospike = [] if availability.ask(None)["aerospike"] else ["bins", "packed"]
     assert [trial["point"].get("variant") for trial in trials] == [*aerospike, "batches"]
     for trial in trials:
         assert {"load INSERT", "update UPDATE", "read READ"} <= operations(trial)
@@ -55,7 +55,7 @@ def test_yokozuna(tmp_path: Path) -> None:
 
 
 def test_the_long_run_of_yokozuna(tmp_path: Path) -> None:
-    if reason := available.ask(None)["aerospike"]:
+    if reason := availability.ask(None)["aerospike"]:
         pytest.skip(reason)
     (trial,) = measured(tmp_path, "yokozuna-long", "--records=2000", "--set=threadcount=2")
     assert {"load INSERT", "mixed READ", "mixed UPDATE"} <= operations(trial)

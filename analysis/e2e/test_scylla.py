@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from e2e.runs import Run, mix, options
 
 
 @pytest.fixture(autouse=True)
 def server() -> None:
-    if reason := available.ask(None)["scylla"]:
+    if reason := availability.ask(None)["scylla"]:
         pytest.skip(reason)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from dohyo.places import ROOT
 from e2e.runs import Run, options, read_back
 
@@ -43,7 +43,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tuned]:
     """Runs an experiment with all available systems, and returns their trials."""
     out = tmp_path_factory.mktemp("tuned") / "out"
     settings = [f"--set={name}={value}" for name, value in {"profile": "tuned", **VARIABLES}.items()]
-    chosen = [name for name in SYSTEMS if not available.ask(None)[name]]
+    chosen = [name for name in SYSTEMS if not availability.ask(None)[name]]
     run = Run(out, "workloadA", f"--systems={','.join(chosen)}", "--records=2000", *options(), *settings)
     assert run.end() == 0
     return {name: Tuned(trial, out / "raw" / trial["name"]) for name, trial in run.trials().items()}
@@ -100,7 +100,7 @@ def test_postgresql(tuned: dict[str, Tuned]) -> None:
     assert running["random_page_cost"] == str(conditions["tuned"].get("random_page_cost", 4))
 
 
-@pytest.mark.skipif(bool(available.ask(None)["aerospike"]), reason="no asd on this machine")
+@pytest.mark.skipif(bool(availability.ask(None)["aerospike"]), reason="no asd on this machine")
 def test_aerospike(tuned: dict[str, Tuned]) -> None:
     conditions, trial = tuned["aerospike"].conditions, tuned["aerospike"].folder
     running = values_of(trial, "stats-config-service.txt")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from dohyo.places import ANSIBLE, BINDINGS, LOCAL_HOME, ROOT
 from dohyo.systems import catalogue
 from suite.commands import BIN, MAVEN, Commands, without_slow
@@ -37,7 +37,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="module")
 def reasons() -> dict[str, str]:
     """Returns the reason why each system is not available on this machine; "" if it is."""
-    return available.ask(None)
+    return availability.ask(None)
 
 
 @pytest.fixture(scope="module")

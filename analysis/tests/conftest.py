@@ -15,4 +15,4 @@ pytest.register_assert_rewrite("support")
 @pytest.fixture
 def short_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lowers the minimum length of a load for the charts, because the loads in the test data are short."""
-    monkeypatch.setattr("dohyo.report.measured.SHORTEST_SECONDS", 1.0)
+    monkeypatch.setattr("dohyo.report.chart_data.SHORTEST_SECONDS", 1.0)

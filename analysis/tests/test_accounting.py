@@ -11,7 +11,7 @@ from msgspec import structs
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.scenario import loading
-from dohyo.scenario.together import STAMP_BYTES
+from dohyo.scenario.contradictions import STAMP_BYTES
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables.conditions import readable

@@ -13,7 +13,7 @@ from dohyo import cli
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
-from dohyo.running import attach
+from dohyo.running import attachment
 from dohyo.scenario import loading, phases, properties
 from dohyo.scenario.scenario import Scenario
 from dohyo.systems import catalogue
@@ -37,9 +37,9 @@ from filter.dohyo_filters import others
 def test_an_inventory_attaches_for_all_hosts_and_in_the_right_type(
     monkeypatch: pytest.MonkeyPatch, hosts: list[dict[str, Any]], problem: str
 ) -> None:
-    monkeypatch.setattr(attach, "host_variables", lambda _: {"first": hosts[0], "second": hosts[1]})
+    monkeypatch.setattr(attachment, "host_variables", lambda _: {"first": hosts[0], "second": hosts[1]})
     with pytest.raises(BadInputError, match=problem):
-        attach.overrides([], None, [], Path("hosts.yml"))
+        attachment.overrides([], None, [], Path("hosts.yml"))
 
 
 def test_a_list_of_systems_refuses_them_as_a_run_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +55,7 @@ def test_a_list_of_systems_refuses_them_as_a_run_does(tmp_path: Path, capsys: py
 )
 def test_a_port_that_cannot_be_is_refused(places: str, port: str) -> None:
     with pytest.raises(BadInputError, match=f"the port {port} must be a number from 1 to 65535"):
-        attach.overrides([places], None, [], None)
+        attachment.overrides([places], None, [], None)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_a_port_that_cannot_be_is_refused(places: str, port: str) -> None:
 def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
     name, _, hosts = places.partition("=")
     with pytest.raises(BadInputError, match="must be hosts"):
-        attach.overrides([places], None, [], None)
+        attachment.overrides([places], None, [], None)
     # A scenario file or --set can also state the hosts.
     changes = {"attached": f'{{"{name}": "{hosts}"}}', "systems": name}
     with pytest.raises(BadInputError, match="must be hosts"):
-        attach.describe(loading.load(loading.find("workloadA"), changes))
+        attachment.describe(loading.load(loading.find("workloadA"), changes))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
      "postgresql=db.example:5432/admin", "mysql-innodb=db:3306", "aerospike=a:3000,b:3000/test"],
 )  # fmt: skip
 def test_hosts_as_documented(places: str) -> None:
-    assert attach.overrides([places], None, [], None)["systems"] == places.partition("=")[0]
+    assert attachment.overrides([places], None, [], None)["systems"] == places.partition("=")[0]
 
 
 def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypa
     for number, example in enumerate(each for each in examples if "all:" in each):
         file = tmp_path / f"inventory{number}.yml"
         file.write_text(example, "utf-8")
-        systems.append(attach.overrides([], None, [], file)["systems"])
+        systems.append(attachment.overrides([], None, [], file)["systems"])
     assert systems == ["cassandra", "mysql-innodb", "hbase"]
 
 
@@ -114,7 +114,7 @@ def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None
 
 def bounded(given: dict[str, str]) -> Scenario:
     """Returns workloadA after `--target 500` has changed it."""
-    return attach.loaded(partial(loading.load, loading.find("workloadA")), given, "500")
+    return attachment.loaded(partial(loading.load, loading.find("workloadA")), given, "500")
 
 
 MYSQL = {"attached": '{"mysql-innodb": "db"}', "systems": "mysql-innodb"}
@@ -122,9 +122,9 @@ MYSQL = {"attached": '{"mysql-innodb": "db"}', "systems": "mysql-innodb"}
 
 def test_what_is_read_back_is_not_bounded() -> None:
     chosen = bounded({**MYSQL, "verify": "acknowledged"})
-    attach.check(chosen, None, None, {})
+    attachment.check(chosen, None, None, {})
     with pytest.raises(BadInputError, match="verify=acknowledged reads back"):
-        attach.check(chosen, "500", None, {})
+        attachment.check(chosen, "500", None, {})
 
 
 @pytest.mark.parametrize(
@@ -133,15 +133,15 @@ def test_what_is_read_back_is_not_bounded() -> None:
 )
 def test_a_bound_counts_the_records_of_the_load(given: dict[str, str], rate: float) -> None:
     chosen = bounded({**MYSQL, **given})
-    attach.check(chosen, "500", None, {})
+    attachment.check(chosen, "500", None, {})
     for trial in plan.trials(chosen):
         assert float(trial.scenario.of("insert")["target"]) == rate
         assert float(trial.scenario.of("run")["target"]) == 500
-    assert "at most 500 operations and 500 records per second" in " ".join(attach.describe(chosen))
+    assert "at most 500 operations and 500 records per second" in " ".join(attachment.describe(chosen))
 
 
 def test_the_records_of_runs_in_batches_are_told() -> None:
-    said = " ".join(attach.describe(bounded({**MYSQL, "batchsize": "100"})))
+    said = " ".join(attachment.describe(bounded({**MYSQL, "batchsize": "100"})))
     assert "at most 500 operations and 50,000 records per second" in said
 
 
@@ -153,17 +153,17 @@ def test_servers_in_use_are_preconditioned_only_on_the_command_line() -> None:
     """The scenario updates 800,000 records before its runs. On servers in use, these updates also need a limit."""
     load = partial(loading.load, loading.find("workloadA"))
     assert load({"systems": "scylla"}).preconditions == 800_000
-    assert attach.loaded(load, MYSQL, None).preconditions == bounded(MYSQL).preconditions == 0
+    assert attachment.loaded(load, MYSQL, None).preconditions == bounded(MYSQL).preconditions == 0
     asked = bounded({**MYSQL, "preconditioning": "1000"})
     updates = asked.of(phases.PRECONDITION)
     assert float(updates["target"]) * updates.number("batchsize") == 500
     assert updates.number("operationcount") * updates.number("batchsize") == 1000
-    assert "updates 1,000 records before the runs" in " ".join(attach.describe(asked))
+    assert "updates 1,000 records before the runs" in " ".join(attachment.describe(asked))
 
 
 def test_a_rate_of_the_load_counts_by_its_records() -> None:
     with pytest.raises(BadInputError, match=r"insert has target=26 of 20 records; add --set insert\.target=25$"):
-        attach.check(bounded({**MYSQL, "insert.target": "26"}), "500", None, {})
+        attachment.check(bounded({**MYSQL, "insert.target": "26"}), "500", None, {})
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_settings_of_servers_that_run_already_are_refused(key: str, value: str) 
     changes = {"attached": '{"cassandra": "db"}', "systems": "cassandra", key: value}
     name = key.removeprefix("matrix.")
     with pytest.raises(BadInputError, match=f"^{name}=.*run already.*leave it out"):
-        attach.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
+        attachment.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
 
 
 def test_settings_that_concern_our_tables_or_servers_that_dohyo_starts_are_not() -> None:
@@ -194,14 +194,14 @@ def test_settings_that_concern_our_tables_or_servers_that_dohyo_starts_are_not()
         "profile": "tuned",
         "reuse": "data",
     }
-    attach.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
+    attachment.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
 
 
 def test_those_of_the_scenario_itself_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine"
     file.write_text(loading.find("workloadA").read_text("utf-8") + "\ncassandra_heap=1g\n", "utf-8")
     changes = {"attached": '{"cassandra": "db"}', "systems": "cassandra"}
-    attach.check(loading.load(file, changes), None, None, changes)
+    attachment.check(loading.load(file, changes), None, None, changes)
     assert "mine: cassandra_heap=1g only affects servers that Dohyo starts" in " ".join(capsys.readouterr().err.split())
 
 
@@ -215,8 +215,8 @@ def _secrets(folder: Path, text: str) -> Path:
 def test_the_page_names_every_key_of_the_file_with_secrets() -> None:
     page = (ROOT / "docs/attach.md").read_text("utf-8")
     bindings = {each for system in catalogue.all_systems().values() if system.attaches for each in system.bindings}
-    known = {key for key, entry in properties.known().items() if entry.by in bindings}
-    keys = sorted(key for key in known if re.fullmatch(attach._ACCESS, key))
+    known = {key for key, entry in properties.known().items() if entry.reader in bindings}
+    keys = sorted(key for key in known if re.fullmatch(attachment._ACCESS, key))
     assert {"postgresql.user", "postgresql.ca"} <= {*keys}
     assert [key for key in keys if key not in page] == []
 
@@ -233,20 +233,20 @@ def test_an_encrypted_file_is_checked_as_any_other(tmp_path: Path, monkeypatch: 
     file = _secrets(tmp_path, "cassandra: {cassandra.username: ann}\n")
     _vault("encrypt", file, password)
     with pytest.raises(BadInputError, match="cannot decrypt it; set ANSIBLE_VAULT_PASSWORD_FILE"):
-        attach.check_secrets(file, ["cassandra"])
+        attachment.check_secrets(file, ["cassandra"])
     monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(password))
-    attach.check_secrets(file, ["cassandra"])
+    attachment.check_secrets(file, ["cassandra"])
     _vault("decrypt", file, password)
     file.write_text("cassandra: {threadcount: 5}\n", "utf-8")
     _vault("encrypt", file, password)
     with pytest.raises(BadInputError, match="cassandra: threadcount: must be"):
-        attach.check_secrets(file, ["cassandra"])
+        attachment.check_secrets(file, ["cassandra"])
 
 
 def test_a_system_is_attached_once() -> None:
     for other in ("cassandra=a", "cassandra=b"):
         with pytest.raises(BadInputError, match=f"{other}.*once for each system"):
-            attach.overrides(["cassandra=a", other], None, [], None)
+            attachment.overrides(["cassandra=a", other], None, [], None)
 
 
 def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:

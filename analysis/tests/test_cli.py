@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from dohyo.cli import main
 from dohyo.places import RESULTS, ROOT
 from dohyo.systems import catalogue
@@ -69,7 +69,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
     assert "Apache Cassandra: " in shown
     assert "Apache HBase: " in shown
     lines = shown.splitlines()
-    reasons = available.ask(None)
+    reasons = availability.ask(None)
     assert list(reasons) == list(catalogue.all_systems())
     for name, reason in reasons.items():
         (line,) = (line for line in lines if line.startswith(f"  {name} "))
@@ -168,11 +168,11 @@ def test_a_folder_that_may_not_be_looked_into_is_bad_input() -> None:
 def test_a_program_that_prints_no_text_is_asked_all_the_same(tmp_path: Path) -> None:
     (program := tmp_path / "asd").write_text("#!/bin/sh\nprintf 'Aerospike \\377 Edition build 8.1'\n")
     program.chmod(0o755)
-    assert available.ask(None, {"aerospike_asd": str(program)})["aerospike"] == ""
+    assert availability.ask(None, {"aerospike_asd": str(program)})["aerospike"] == ""
 
 
 def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixture[str]) -> None:
-    reasons = available.ask(None)
+    reasons = availability.ask(None)
     named = [name for name, system in catalogue.all_systems().items() if not system.by_name]
     there = [name for name in named if not reasons[name]]
     assert main(["run", "workloadA", "--plan"]) == 0

@@ -21,7 +21,7 @@ from dohyo.foreign import tabulate
 from dohyo.metrics import Row, Samples
 from dohyo.report.charts import latency
 from dohyo.report.material import Material
-from dohyo.running import comparing
+from dohyo.running import two_experiments
 from dohyo.summary import regression
 from dohyo.summary.comparison import Key, at_points, pairs
 from dohyo.summary.results import Figure, Pair, Summary
@@ -659,7 +659,7 @@ def test_bad_input(tmp_path: Path, about: dict[str, Any] | None, systems: tuple[
     else:
         write_json(after / "experiment.json", about)
     with pytest.raises(BadInputError, match=expected):
-        comparing.compare(str(before), str(after), 0.05, "table")
+        two_experiments.compare(str(before), str(after), 0.05, "table")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -691,7 +691,7 @@ def test_the_options_of_the_command_are_those_of_the_comparison() -> None:
     """cli.py repeats these values, because it imports the commands' modules only when they run."""
     options = {option.name: option for option in cli.compare_command.params}
     assert options["margin"].default == 100 * regression.MARGIN
-    for command, formats in ((cli.compare_command, comparing.Format), (cli.tabulate, tabulate.Format)):
+    for command, formats in ((cli.compare_command, two_experiments.Format), (cli.tabulate, tabulate.Format)):
         (option,) = (option for option in command.params if option.name == "format_")
         assert isinstance(option.type, click.Choice)
         assert tuple(option.type.choices) == get_args(formats)

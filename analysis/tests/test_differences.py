@@ -131,7 +131,7 @@ def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
     found = differences.compare(dataclasses.replace(of, setup=absurd), ours).found
     not_measured = {each.what for each in found if (each.published, each.here) == ("measured", "not measured")}
     for setting in absurd:
-        places = {f"{name} {value}" for name, values in setting.at.items() for value in values}
+        places = {f"{name} {value}" for name, values in setting.point.items() for value in values}
         assert places & not_measured or setting.values[0] in {each.published for each in found}, setting
 
 
@@ -184,7 +184,7 @@ def other(key: str, value: str) -> str:
     """Returns another valid value of a property or variable."""
     variable = catalogue.all_options().get(key)
     known = properties.find(key)
-    choices = variable.choices if variable else known.type.words if known else ()
+    choices = variable.choices if variable else known.type.choices if known else ()
     if others := [str(each) for each in choices if str(each) != value]:
         return others[0]
     if value in ("true", "false"):
@@ -264,7 +264,7 @@ def test_where_the_master_of_attached_servers_is_nobody_knows(tmp_path: Path) ->
 def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
     alone = {setting.key: setting.values for setting in published.load(FOLDER / "hbase-read-variants.yml").setup}
     whole = [
-        each for each in published.load(FOLDER / "heavyweights.yml").setup if "hfile" in each.at.get("variant", [])
+        each for each in published.load(FOLDER / "heavyweights.yml").setup if "hfile" in each.point.get("variant", [])
     ]
     for setting in whole:
         if setting.key not in ("compression", "settle.flush"):  # these two keys differ

@@ -53,12 +53,12 @@ def test_the_documented_rule_is_the_one_that_judges() -> None:
 
 def test_a_target_comes_before_what_was_measured_and_that_before_what_was_published(tmp_path: Path) -> None:
     measured = doctor.wanted_of(load(), "run", None, sample().parent)
-    assert {each.of.split()[0]: round(each.ops) for each in measured} == {
+    assert {each.source.split()[0]: round(each.ops) for each in measured} == {
         "cassandra": 16495, "hbase": 11611, "mysql-innodb": 29695,
     }  # fmt: skip
-    assert [round((each.cpu or 0) * 1e6) for each in measured if each.of.startswith("hbase ")] == [26]
+    assert [round((each.cpu or 0) * 1e6) for each in measured if each.source.startswith("hbase ")] == [26]
     (target,) = doctor.wanted_of(load(target="777"), "run", None, sample().parent)
-    assert (target.ops, target.of, round((target.cpu or 0) * 1e6)) == (777, "target", 26)
+    assert (target.ops, target.source, round((target.cpu or 0) * 1e6)) == (777, "target", 26)
     assert doctor.wanted_of(load("hbase-cache"), "a", None, sample().parent) == [Wanted(79439, "published: hbase")]
     # The published rate of one of several clients does not tell the rate of all clients.
     changes = {"phases": "insert", "matrix.variant": "ycsb-cassandra,ycsb-hbase"}
@@ -78,7 +78,7 @@ def test_an_experiment_that_did_not_end_gives_way_to_the_one_before(tmp_path: Pa
     shutil.copytree(whole, tmp_path / "20200101-000000-workloadA")
     (tmp_path / "20200102-000000-workloadA").mkdir()
     shutil.copy(whole / "experiment.json", tmp_path / "20200102-000000-workloadA")
-    assert {each.of.split()[-1] for each in doctor.wanted_of(load(), "run", None, tmp_path)} == {
+    assert {each.source.split()[-1] for each in doctor.wanted_of(load(), "run", None, tmp_path)} == {
         "20200101-000000-workloadA"
     }
 

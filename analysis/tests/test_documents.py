@@ -240,9 +240,15 @@ def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch:
     secrets.chmod(0o600)
     known = hosts_of(HOSTS)
     monkeypatch.setattr(cli, "_inventory", lambda name: (HOSTS, known) if name else (None, here()))
-    for place in ("runner.run", "runner.resume", "preview.show_plan", "doctor.examine", "attach.examine"):
+    for place in ("runner.run", "runner.resume", "preview.show_plan", "doctor.examine", "attachment.examine"):
         monkeypatch.setattr(f"dohyo.running.{place}", lambda *_, **__: 0)
-    for place in ("cli._list", "cli.agree", "running.attach.agree", "running.experiment.reopen", "output.make_last"):
+    for place in (
+        "cli._list",
+        "cli.agree",
+        "running.attachment.agree",
+        "running.experiment.reopen",
+        "output.make_last",
+    ):
         monkeypatch.setattr(f"dohyo.{place}", lambda *_, **__: [type("", (), {"scenario": None})])
     if program.endswith("run.sh"):
         words = ["run", *words]

@@ -29,7 +29,7 @@ from dohyo.facts import database, schema
 from dohyo.figures import point_name
 from dohyo.metrics import METRICS, PERCENTILES
 from dohyo.places import ROOT
-from dohyo.report import measured
+from dohyo.report import chart_data
 from dohyo.report.material import Material
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
@@ -109,7 +109,7 @@ def test_figures_are_those_of_the_summary(databases: Databases) -> None:
     """Compares summary.json, hosts.csv, servers.csv, load.csv and the throughput in the charts with the tables."""
     for experiment, facts in databases:
         assert facts.execute("pragma foreign_key_check").fetchall() == []
-        charts = measured.read(experiment)
+        charts = chart_data.read(experiment)
         summary = charts.summary
         content = json.loads(summary.json())
         trials = facts.execute("select * from trial order by of_rounds, id").fetchall()

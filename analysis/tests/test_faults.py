@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import faults, loading, together
+from dohyo.scenario import contradictions, faults, loading
 from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
-from dohyo.trial.measuring import events_of
+from dohyo.trial.measurement import events_of
 from support.agent_home import MODULES, install
 
 HOSTS = ["a", "b", "c"]
@@ -196,9 +196,9 @@ def test_with_faults_a_client_goes_on_and_what_fails_is_a_result(tmp_path: Path)
 
 def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
     asked = scenario(tmp_path, faults="kill(any)@3s", duration="30s")
-    together.check_faults_at(asked, 1, (), local=True)
+    contradictions.check_faults_at(asked, 1, (), local=True)
     with pytest.raises(BadInputError, match=r"not possible on attached servers"):
-        together.check_faults_at(asked, 1, ("cassandra",), local=True)
+        contradictions.check_faults_at(asked, 1, ("cassandra",), local=True)
 
 
 def test_the_program_knows_all_kinds() -> None:

@@ -18,7 +18,7 @@ from dohyo.evidence.healing import Healing
 from dohyo.evidence.latency_slots import Slot
 from dohyo.evidence.records import FaultEvent, FaultOnHost, Faults
 from dohyo.places import ROOT
-from dohyo.report import measured, page
+from dohyo.report import chart_data, page
 from dohyo.report.charts import faults
 from dohyo.summary.comparison import at_points
 from dohyo.summary.conditions import Conditions
@@ -271,7 +271,7 @@ def test_a_file_that_nobody_asked_for_makes_no_loss_good(content: str, tmp_path:
 def test_a_window_that_no_run_has_is_not_believed(tmp_path: Path) -> None:
     folder = faulted(tmp_path, account={**ACCOUNT, "by_second": [[]]})
     edit_json(folder / "run-1/faults.json", window_began=0, window_ended=1e300)
-    summary = measured.read(tmp_path).summary
+    summary = chart_data.read(tmp_path).summary
     assert [run.faults[0].zero_seconds for run in summary.trials[0].faults] == [4]
 
 
@@ -544,7 +544,7 @@ def test_the_chart_has_a_row_for_each_system_and_the_faults_as_bands(tmp_path: P
         stale = {**ACCOUNT, "by_second": [[-3, 9, 0, 0, 0], [14, 2, 0, 1, 5]]}
         folder = faulted(tmp_path, number, series, account=stale)
         edit_json(folder / "trial.json", trial_system=("cassandra", "hbase")[number - 1])
-    found = measured.read(tmp_path)
+    found = chart_data.read(tmp_path)
     drawn = faults.chart(found)
     assert drawn is not None
     assert [panel.title for panel in drawn.panels] == ["cassandra", "hbase"]  # latencies need a target rate
@@ -560,7 +560,7 @@ def test_the_chart_has_a_row_for_each_system_and_the_faults_as_bands(tmp_path: P
 
 def test_there_is_no_chart_without_faults(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra")
-    assert faults.chart(measured.read(tmp_path)) is None
+    assert faults.chart(chart_data.read(tmp_path)) is None
 
 
 def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Path) -> None:
@@ -658,7 +658,7 @@ def test_the_cost_is_on_the_screen_in_summary_md_on_the_page_and_in_the_verdict(
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         folder = faulted(tmp_path, number, account={**ACCOUNT, "lost": 3 * (number - 1)})
         edit_json(folder / "trial.json", trial_system=system)
-    found = measured.read(tmp_path)
+    found = chart_data.read(tmp_path)
     summary = found.summary
     lines = [
         f"{system}, kill(node1) for 10 s: 4 s without success, 4 s to 90 % of the rate, 0 errors, {lost} lost"
@@ -676,7 +676,7 @@ def test_the_cost_is_on_the_screen_in_summary_md_on_the_page_and_in_the_verdict(
 
 def test_of_many_costs_the_screen_shows_some_and_says_so(tmp_path: Path) -> None:
     faulted(tmp_path, account=ACCOUNT)
-    found = measured.read(tmp_path)
+    found = chart_data.read(tmp_path)
     summary = found.summary
     (one,) = summary.trials
     many = replace(summary, trials=[replace(one, point={"a": f"{at:02}"}) for at in range(20)])

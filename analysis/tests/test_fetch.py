@@ -335,7 +335,7 @@ def test_the_jars_of_the_server_are_taken_from_its_archive(system: str, tmp_path
     given: dict[str, Any] = {f"{system}_version": version, f"{system}_archive": str(file)}
     archive = described(system, **given).server_archive
     assert archive is not None
-    assert unpack(file, tmp_path / "lib", archive.wanted, archive.jars).returncode == 0
+    assert unpack(file, tmp_path / "lib", archive.required_jar, archive.jars).returncode == 0
     assert sorted(jar.name for jar in (tmp_path / "lib").iterdir()) == sorted(Path(jar).name for jar in taken)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import files
-import ours
+import folder_marks
 from failure import AgentError
 
 
@@ -153,7 +153,7 @@ def test_a_failure_names_the_file_and_leaves_nothing(tmp_path: Path, monkeypatch
 
 def test_what_a_killed_agent_has_left_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
-    ours.claim(str(home), {"deployment": "0123456789ab", "kind": "home"}, "0123456789ab")
+    folder_marks.claim(str(home), {"deployment": "0123456789ab", "kind": "home"}, "0123456789ab")
     (home / "bin").mkdir()
     monkeypatch.setattr(os, "unlink", lambda _: None)
     monkeypatch.setattr(os, "replace", lambda *_: None)
@@ -161,5 +161,5 @@ def test_what_a_killed_agent_has_left_is_ours(tmp_path: Path, monkeypatch: pytes
     monkeypatch.undo()
     (left,) = (home / "bin").iterdir()
     assert left.name.startswith(".dohyo-new.")
-    ours.remove(str(home), "0123456789ab")
+    folder_marks.remove(str(home), "0123456789ab")
     assert not home.exists()

@@ -22,8 +22,8 @@ from rich.console import Console
 from dohyo.foreign import page as foreign_page
 from dohyo.places import ROOT
 from dohyo.report import page
+from dohyo.report.chart_data import read
 from dohyo.report.grammar import Chart, Panel, rows
-from dohyo.report.measured import read
 from dohyo.summary import regression
 from dohyo.summary.summary import summarise
 from dohyo.tables import changes_table

@@ -16,7 +16,7 @@ from dohyo.evidence.fault_costs import FaultCost
 from dohyo.evidence.healing import Healing, HealingLogs
 from dohyo.evidence.server_log import HEALING
 from dohyo.places import ANSIBLE, ROOT
-from dohyo.report import measured
+from dohyo.report import chart_data
 from dohyo.report.charts import faults
 from dohyo.summary.summary import summarise
 from dohyo.systems.catalogue import all_systems
@@ -360,7 +360,7 @@ def test_the_table_says_of_how_many_runs_it_is_known(tmp_path: Path) -> None:
 
 def test_it_is_drawn_below_the_throughput(tmp_path: Path) -> None:
     healed(tmp_path)
-    drawn = measured.read(tmp_path)
+    drawn = chart_data.read(tmp_path)
     chart = faults.chart(drawn)
     assert chart is not None
     table = chart.tables["faults-0-healing"]

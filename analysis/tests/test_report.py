@@ -26,11 +26,11 @@ from dohyo.evidence.rows import Run, sampled
 from dohyo.evidence.servers import Background, Server, Span
 from dohyo.figures import milliseconds
 from dohyo.metrics import Row
-from dohyo.report import files, grammar, matrix, page, site, static
+from dohyo.report import chart_files, files, grammar, matrix, page, site
+from dohyo.report.chart_data import CURVE_PERCENTILES, read
 from dohyo.report.charts import charts, over_time
 from dohyo.report.grammar import Chart, rows
 from dohyo.report.material import Curve, Material, MeasuredRun
-from dohyo.report.measured import CURVE_PERCENTILES, read
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
@@ -561,7 +561,7 @@ def test_heat_maps_share_axes_and_colours(tmp_path: Path) -> None:
     reads(tmp_path / "raw/02-hbase/run-1/node1", [1000] * 5, latency_us=9000)
     found = of(tmp_path)["heat"]
     cells = [row for each in found.tables.values() for row in rows(each, "measured run")]
-    specs = {name: spec for name, spec in static.specs([found]) if name.endswith("-1")}
+    specs = {name: spec for name, spec in chart_files.specs([found]) if name.endswith("-1")}
     assert list(specs) == ["heat-1-1", "heat-2-1"]
     domains = [
         [spec["encoding"][channel]["scale"]["domain"] for channel in ("x", "y", "color")] for spec in specs.values()
@@ -602,7 +602,7 @@ def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> 
             "what": "cassandra, run 1, second 3: node1: GC pause",
         }
     ]
-    drawn = dict(static.specs([found]))["over-time-1-1"]["layer"][1]["data"]["values"]
+    drawn = dict(chart_files.specs([found]))["over-time-1-1"]["layer"][1]["data"]["values"]
     assert drawn == rows(found.tables["events"])
 
 
@@ -666,7 +666,7 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
     assert "no row, and there were no cassandra flushes." in found.question
     assert "In the rows of the servers, a tick" in found.question
     assert "node1, node2" in rows(found.tables["servers"])[2]["what"]
-    for image in static.specs([found]):
+    for image in chart_files.specs([found]):
         assert image
 
 
@@ -860,7 +860,7 @@ def test_each_two_dimensions_have_a_picture_with_every_cell(tmp_path: Path) -> N
     row = next(row for row in summary.trials[1].rows if (row.phase, row.operation) == ("run", "READ"))
     found = next(cell for cell in cells if (cell["across"], cell["down"]) == ("cassandra", "100, READ"))
     assert found["value"] == pytest.approx(row.records_per_second, rel=1e-3)
-    assert {name for name, _ in static.specs([made])} == {
+    assert {name for name, _ in chart_files.specs([made])} == {
         f"matrix-{pair}-{metric}" for pair in "123" for metric in "12"
     }
 

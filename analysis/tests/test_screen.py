@@ -26,7 +26,7 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import joined, summarise
 from dohyo.summary.trust import Reason, judged
 from dohyo.tables import screen, table
-from dohyo.tables.again import Again, clauses
+from dohyo.tables.remedies import Again, clauses
 from support.evidence import STOCK, edit_json, noisy, on_screen, reads, rendered, sample, searched, trial
 from support.summaries import SYSTEMS, each_system, failed, measured, of
 

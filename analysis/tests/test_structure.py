@@ -88,7 +88,7 @@ def test_no_modules_import_each_other() -> None:
         name: {found for each in imported(parsed(file)) if (found := _module(each, modules)) not in ("", name)}
         for name, file in modules.items()
     }
-    assert uses["scenario.together"] >= {"scenario.scenario", "scenario.search"}
+    assert uses["scenario.contradictions"] >= {"scenario.scenario", "scenario.search"}
     TopologicalSorter(uses).prepare()  # raises CycleError, which names the modules
 
 
@@ -112,7 +112,7 @@ def test_no_module_names_a_property_of_a_single_binding() -> None:
     bindings.
     """
     bindings = {file.parent.name for file in BINDINGS.glob("*/properties.py")}
-    own = [key for key, entry in properties.known().items() if entry.by in bindings and "." in key]
+    own = [key for key, entry in properties.known().items() if entry.reader in bindings and "." in key]
     assert "aerospike.layout" in own
     files = [
         file for file in PACKAGE.rglob("*.py") if file.name != "common_properties.py" and file.parent.name != "systems"
@@ -172,7 +172,7 @@ TESTS = [file for folder in ("tests", "e2e") for file in (PACKAGE.parent / folde
 def test_no_test_imports_another() -> None:
     """Code that several tests need must be in tests/support or e2e/runs.py."""
     tests = {file.stem for file in TESTS if file.name.startswith("test_")}
-    assert {"test_structure", "test_ours", "test_run"} <= tests
+    assert {"test_structure", "test_folder_marks", "test_run"} <= tests
     found = []
     for file in TESTS:
         for node in ast.walk(parsed(file)):

@@ -14,7 +14,7 @@ from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row, Samples
 from dohyo.places import ROOT
 from dohyo.report import page
-from dohyo.report.measured import read
+from dohyo.report.chart_data import read
 from dohyo.summary import trust
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.notes import SMALL_DATA_BYTES, UNSTEADY

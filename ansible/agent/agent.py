@@ -26,12 +26,12 @@ import sys
 from processes import HOME, AgentError, Processes
 
 
-def main(verb="", *words):
+def main(verb="", *arguments):
     """Executes a verb and returns the exit code."""
     if verb == "sample":
         import sampler
 
-        sampler.main(os.path.join(HOME, "run"), *words)
+        sampler.main(os.path.join(HOME, "run"), *arguments)
         return 0
     processes = Processes()
     if verb == "converse":
@@ -41,30 +41,30 @@ def main(verb="", *words):
     elif verb == "faults":
         import faults
 
-        faults.main(processes, *words)
+        faults.main(processes, *arguments)
     elif verb == "start":
-        processes.start(*words)
+        processes.start(*arguments)
     elif verb == "supervise":
-        processes.supervise(*words)
+        processes.supervise(*arguments)
     elif verb == "until":
-        processes.until(words[0], int(words[1]), words[2:])
+        processes.until(arguments[0], int(arguments[1]), arguments[2:])
     elif verb == "ready":
-        processes.ready(words[0], int(words[1]), words[2:])
+        processes.ready(arguments[0], int(arguments[1]), arguments[2:])
     elif verb == "status":
-        said, code = processes.status(*words)
-        say(said)
+        message, code = processes.status(*arguments)
+        say(message)
         return code
     elif verb == "stop":
-        say(processes.stop(words[0], int(words[1])))
+        say(processes.stop(arguments[0], int(arguments[1])))
     elif verb == "stop-all":
-        for said in processes.stop_all(int(words[0]), *words[1:]):
-            say(said)
+        for sentence in processes.stop_all(int(arguments[0]), *arguments[1:]):
+            say(sentence)
     elif verb == "log":
-        with open(processes.path(*words, "errors"), "rb") as log:
+        with open(processes.path(*arguments, "errors"), "rb") as log:
             while part := log.read(65536):
                 os.write(1, part)
     elif verb == "start-unit":
-        processes.unit(words[0]).start(*words[1:3], sys.stdin.read(), words[3:])
+        processes.unit(arguments[0]).start(*arguments[1:3], sys.stdin.read(), arguments[3:])
     elif verb == "units":
         import units
 

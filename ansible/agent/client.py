@@ -66,9 +66,9 @@ class Client:
         self._processes.link_log(self._name, str(self._folder / "status.txt"))
         proc.write(self._paused / "next", f"{self._folder}\n")
 
-    def tell(self, file, at):
+    def tell(self, file, moment):
         """Writes a time to the file `start`, `measure` or `readback`, for which the client waits."""
-        proc.write(self._folder / file, f"{round(at * 1000)}\n")
+        proc.write(self._folder / file, f"{round(moment * 1000)}\n")
 
     def stop(self):
         """Begins to stop the client. `look` reports the end of the client later."""
@@ -131,8 +131,8 @@ class Client:
         if self._gone_at is None:
             self._gone_at, self._patience = time.time(), now + LONGEST_EXIT
         if self._processes.is_over(self._name) or now > self._patience:
-            code, words = self._processes.exit_code(self._name), self._processes.how_it_ended(self._name, 0)
-            self._report_end(1 if code is None else code, "" if code == 0 else words)
+            code, message = self._processes.exit_code(self._name), self._processes.how_it_ended(self._name, 0)
+            self._report_end(1 if code is None else code, "" if code == 0 else message)
 
     def _forward(self):
         for log in sorted(path for name in FORWARDED for path in self._folder.glob(name)):
@@ -145,9 +145,9 @@ class Client:
                     # Latin-1 preserves every byte, even of binary data.
                     self._send("log", file=log.name, text=whole.decode("latin-1"))
 
-    def _report_end(self, code, said):
+    def _report_end(self, code, message):
         self._ended = True
-        at = self._gone_at or time.time()
+        moment = self._gone_at or time.time()
         self._secrets.unlink(missing_ok=True)
         self._forward()
         if code is not None:
@@ -159,7 +159,7 @@ class Client:
         summary = {key: wrote.get(key) for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
         # exit is null if the client never ran; at is a time on this host's clock. summary contains the times and the number
         # of inserted keys that the client reported.
-        self._send("ended", exit=code, words=said, at=at, summary=summary)
+        self._send("ended", exit=code, words=message, at=moment, summary=summary)
 
 
 def write_private(file, text, folder_mode):

@@ -66,11 +66,11 @@ class Faults:
             whole = whole_lines(file.read())
         self._read += len(whole)
         for line in whole.splitlines():
-            done = json.loads(line)
-            if done.get("kind") == "start":
+            event = json.loads(line)
+            if event.get("kind") == "start":
                 self._servers.find()
             # `done` is an event with times on this host's clock; the last one says when all servers were ready (see faults.py).
-            self._send("fault", done=done)
+            self._send("fault", done=event)
 
 
 class Agent:

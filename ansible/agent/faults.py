@@ -52,20 +52,20 @@ TABLE = "inet dohyo_fault"  # table of nftables
 
 def run(*argv, stdin=""):
     """Runs a program and returns its output. Raises RuntimeError with the program's error output if the program fails."""
-    done = subprocess.run(list(map(str, argv)), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr or done.stdout).strip() or f"{argv[0]} ended with exit code {done.returncode}")
-    return done.stdout.strip()
+    process = subprocess.run(list(map(str, argv)), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError((process.stderr or process.stdout).strip() or f"{argv[0]} ended with exit code {process.returncode}")
+    return process.stdout.strip()
 
 
 def started(processes, role):
     """Returns the names of a system's processes on this host, in the order in which they were started."""
-    found = []
+    names = []
     for folder in Path(processes.run).glob("*"):
         if folder.name == role or folder.name.startswith(f"{role}-"):
             with contextlib.suppress(OSError):
-                found.append(((folder / "command").stat().st_mtime_ns, folder.name))
-    return [name for _, name in sorted(found)]
+                names.append(((folder / "command").stat().st_mtime_ns, folder.name))
+    return [name for _, name in sorted(names)]
 
 
 class Servers:
@@ -112,25 +112,25 @@ class Changed:
     def __init__(self, folder):
         self._file = folder / "changed"
         try:
-            self.what = json.loads(self._file.read_text("utf-8"))
+            self.values = json.loads(self._file.read_text("utf-8"))
         except (OSError, ValueError):
-            self.what = {}
+            self.values = {}
 
     def note(self, kind, value):
-        self.what[kind] = value
+        self.values[kind] = value
         self._write()
 
     def forget_all(self):
         """Clears the record after a power cut, which undid all changes."""
-        self.what = {}
+        self.values = {}
         self._write()
 
     def forget(self, kind):
-        self.what.pop(kind, None)
+        self.values.pop(kind, None)
         self._write()
 
     def _write(self):
-        proc.write(self._file, json.dumps(self.what), sync=True)
+        proc.write(self._file, json.dumps(self.values), sync=True)
 
 
 class Faults:
@@ -148,29 +148,29 @@ class Faults:
         return getattr(self, f"_{event['kind']}")(event)
 
     def _there(self):
-        found = self._servers.running()
-        if not found:
+        servers = self._servers.running()
+        if not servers:
             raise RuntimeError(f"no process of {self._plan['role']} runs here")
-        return found
+        return servers
 
     def _kill(self, event):
-        found = self._there()
+        servers = self._there()
 
         def do():
-            pids = freeze([pid for _, pid in found])
+            pids = freeze([pid for _, pid in servers])
             proc.send(signal.SIGKILL, pids)
             # Wait until the processes have ended, so that the next fault does not find them.
             proc.waited(lambda: not any(map(proc.start_time, pids)), KILLED)
-            return f"SIGKILL to {named(found)}"
+            return f"SIGKILL to {named(servers)}"
 
         return do
 
     def _stop(self, event):
-        found = self._there()
+        servers = self._there()
 
         def do():
-            said = [self._servers.stop(name) for name, _ in reversed(found)]
-            return "; ".join(filter(None, said))
+            sentences = [self._servers.stop(name) for name, _ in reversed(servers)]
+            return "; ".join(filter(None, sentences))
 
         return do
 
@@ -185,20 +185,20 @@ class Faults:
         return do
 
     def _pause(self, event):
-        found = self._there()
-        pids = [pid for _, pid in found]
+        servers = self._there()
+        pids = [pid for _, pid in servers]
 
         def do():
             # Record only these pids, because the undo finds their children.
             self.changed.note("pause", [[pid, proc.start_time(pid)] for pid in pids])
             freeze(pids)
-            return f"SIGSTOP to {named(found)}"
+            return f"SIGSTOP to {named(servers)}"
 
         return do
 
     def _resume(self, event):
         def do():
-            paused = [pid for pid, start in self.changed.what.get("pause", []) if proc.is_alive(pid, start)]
+            paused = [pid for pid, start in self.changed.values.get("pause", []) if proc.is_alive(pid, start)]
             proc.send(signal.SIGCONT, [*proc.descendants(paused), *paused])
             self.changed.forget("pause")
             return f"SIGCONT to {len(paused)} process(es)"
@@ -207,7 +207,7 @@ class Faults:
 
     def _partition(self, event):
         def do():
-            apart = sorted({*self.changed.what.get("partition", []), *event["apart"]})
+            apart = sorted({*self.changed.values.get("partition", []), *event["apart"]})
             self.changed.note("partition", apart)
             nft(rules(apart, self.until + FORGOTTEN - time.time()))
             return f"dropping packets from {', '.join(apart)}"
@@ -217,7 +217,7 @@ class Faults:
     def _heal(self, event):
         def do():
             nft(NO_RULES)
-            apart = self.changed.what.get("partition", [])
+            apart = self.changed.values.get("partition", [])
             self.changed.forget("partition")
             return f"accepting packets from {', '.join(apart)} again"
 
@@ -228,9 +228,9 @@ class Faults:
             self.changed.note("fill", self._plan["folders"])
             with contextlib.ExitStack() as opened:
                 files = [(folder, opened.enter_context(tempfile.TemporaryFile(dir=folder))) for folder in self._plan["folders"]]
-                said = "; ".join(f"{fill(file.fileno()):,} bytes on the disk of {folder}" for folder, file in files)
+                message = "; ".join(f"{fill(file.fileno()):,} bytes on the disk of {folder}" for folder, file in files)
                 self._fillers.append(opened.pop_all())
-            return said
+            return message
 
         return do
 
@@ -238,7 +238,7 @@ class Faults:
         def do():
             while self._fillers:
                 self._fillers.pop().close()
-            folders = self.changed.what.get("fill", [])
+            folders = self.changed.values.get("fill", [])
             self.changed.forget("fill")
             return f"freed the space on the disks of {', '.join(folders)}"
 
@@ -249,7 +249,7 @@ class Faults:
         units = self._servers.units()
 
         def do():
-            self.changed.note("slow", sorted({*self.changed.what.get("slow", []), *units}))
+            self.changed.note("slow", sorted({*self.changed.values.get("slow", []), *units}))
             seconds = self.until + FORGOTTEN - time.time()
             return "; ".join(limit(unit, self._plan["folders"], event["rate"], seconds) for unit in units)
 
@@ -257,7 +257,7 @@ class Faults:
 
     def _normal(self, event):
         def do():
-            units = self.changed.what.get("slow", [])
+            units = self.changed.values.get("slow", [])
             for unit in units:
                 end_limit(unit)
             self.changed.forget("slow")
@@ -268,7 +268,7 @@ class Faults:
     def undo(self, starts):
         """Returns the events that undo the remaining changes. If `starts` is true, another event starts the servers that ended."""
         order = {"slow": "normal", "fill": "free", "partition": "heal", "pause": "resume"}
-        undone = [kind for changed, kind in order.items() if changed in self.changed.what]
+        undone = [kind for changed, kind in order.items() if changed in self.changed.values]
         if starts and self._servers.down():
             undone.append("start")
         return [{"n": None, "kind": kind} for kind in undone]
@@ -277,8 +277,8 @@ class Faults:
         return self._servers.are_ready()
 
 
-def named(found):
-    return ", ".join(f"{name} (process {pid})" for name, pid in found)
+def named(servers):
+    return ", ".join(f"{name} (process {pid})" for name, pid in servers)
 
 
 NO_RULES = f"table {TABLE} {{}}\ndelete table {TABLE}\n"  # without the first line, deleting a missing table would fail
@@ -288,8 +288,8 @@ def rules(addresses, seconds):
     """Returns nftables rules that silently drop incoming packets from these addresses. The hosts there drop packets, too."""
     text = ""
     for version, kind in (("ip", "ipv4_addr"), ("ip6", "ipv6_addr")):
-        if own := [each for each in addresses if (":" in each) == (version == "ip6")]:
-            elements = ", ".join(f"{each} timeout {max(1, round(seconds))}s" for each in own)
+        if members := [address for address in addresses if (":" in address) == (version == "ip6")]:
+            elements = ", ".join(f"{address} timeout {max(1, round(seconds))}s" for address in members)
             text += f"set {version}_apart {{ type {kind}; flags timeout; elements = {{ {elements} }}; }}\n"
             text += f"chain {version}_in {{ type filter hook input priority -300; {version} saddr @{version}_apart drop; }}\n"
     return f"{NO_RULES}table {TABLE} {{\n{text}}}\n"
@@ -319,17 +319,17 @@ LIMITS = ("IOReadBandwidthMax", "IOWriteBandwidthMax")  # properties of systemd 
 def limit(unit, folders, rate, seconds):
     """Limits a unit's reads and its writes to `rate` bytes per second on each data disk, for at most `seconds`."""
     allowed = run("systemctl", "show", "--property=DeviceAllow", "--value", unit).split()
-    disks = [*folders, *(word for word in allowed if word.startswith("/dev/"))]
+    disks = [*folders, *(path for path in allowed if path.startswith("/dev/"))]
     # Before setting the limit, start the timer that removes it.
     stop_timer(unit)
     run("systemd-run", "--quiet", "--collect", f"--unit={timer(unit)}", f"--on-active={max(1, round(seconds))}",
         "--timer-property=AccuracySec=1s", *no_limit(unit))  # fmt: skip
     run("systemctl", "set-property", "--runtime", unit, *(f"{name}={disk} {rate}" for name in LIMITS for disk in disks))
     group = run("systemctl", "show", "--property=ControlGroup", "--value", unit)
-    found = Path(f"/sys/fs/cgroup{group}/io.max").read_text("ascii").split("\n")
-    if not any(f"rbps={rate} wbps={rate} " in line for line in found):
-        raise RuntimeError(f"{unit}: systemd did not set a limit for {', '.join(disks)}: io.max is '{', '.join(found)}'")
-    return f"{unit}: at most {rate:,} bytes/s each for reads and writes on {', '.join(disks)} (io.max: {', '.join(found[:-1])})"
+    lines = Path(f"/sys/fs/cgroup{group}/io.max").read_text("ascii").split("\n")
+    if not any(f"rbps={rate} wbps={rate} " in line for line in lines):
+        raise RuntimeError(f"{unit}: systemd did not set a limit for {', '.join(disks)}: io.max is '{', '.join(lines)}'")
+    return f"{unit}: at most {rate:,} bytes/s each for reads and writes on {', '.join(disks)} (io.max: {', '.join(lines[:-1])})"
 
 
 def end_limit(unit):
@@ -376,8 +376,8 @@ WantedBy=multi-user.target
 
 def install_unit(processes, host, unit, folders):
     """Installs the unit that calls `boot`. Syncs the unit's files and the servers' files to disk, because the power will be cut."""
-    words = [*SELF, "faults", "boot", host]
-    command = " ".join(json.dumps(word).replace("%", "%%").replace("$", "$$") for word in words)
+    argv = [*SELF, "faults", "boot", host]
+    command = " ".join(json.dumps(argument).replace("%", "%%").replace("$", "$$") for argument in argv)
     Path(units.UNITS, unit).write_text(UNIT.format(mark=processes.mark("fault"), command=command), "utf-8")
     run("systemctl", "enable", "--quiet", unit)
     run("sync", "--file-system", units.UNITS, processes.home, *folders)
@@ -484,22 +484,22 @@ class Serving:
         self._say({"whole": time.time() if ready else None})
         remove_unit(self._unit)
 
-    def _do(self, event, at):
-        began = done = what = error = None
+    def _do(self, event, moment):
+        began = finished = effect = error = None
         try:
-            do = self._faults.prepare(event)
-            while time.time() < at:
-                time.sleep(min(proc.LOOK, max(0.0, at - time.time())))
+            carry_out = self._faults.prepare(event)
+            while time.time() < moment:
+                time.sleep(min(proc.LOOK, max(0.0, moment - time.time())))
             began = time.time()
-            what = do()
-            done = time.time()
+            effect = carry_out()
+            finished = time.time()
         except (OSError, RuntimeError, ValueError, AgentError) as failure:
             error = str(failure)
-        self._say({"n": event["n"], "kind": event["kind"], "began": began, "done": done, "what": what, "error": error})
+        self._say({"n": event["n"], "kind": event["kind"], "began": began, "done": finished, "what": effect, "error": error})
 
-    def _say(self, words):
+    def _say(self, message):
         with (self._folder / "done.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(words) + "\n")
+            file.write(json.dumps(message) + "\n")
 
     def _read_window(self):
         # Read the window again, because the warm-up may end earlier than planned.
@@ -552,9 +552,9 @@ def folder_of(processes, host):
 
 def undo(processes):
     for folder in sorted(Path(processes.run).glob("fault-*")):
-        if known := proc.read_pid(folder / "pid"):
-            while proc.is_alive(*known):
-                os.kill(known[0], signal.SIGKILL)
+        if process := proc.read_pid(folder / "pid"):
+            while proc.is_alive(*process):
+                os.kill(process[0], signal.SIGKILL)
                 time.sleep(proc.LOOK)
         plan = {"servers": [], "unit": ""}
         with contextlib.suppress(OSError, ValueError):  # the earlier `serve` may have ended before it wrote its plan
@@ -571,14 +571,14 @@ def undo(processes):
             folder.rmdir()
 
 
-def main(processes, verb="", *words):
+def main(processes, verb="", *arguments):
     if verb == "check":
-        for reason in wrong(words, json.load(sys.stdin)):
+        for reason in wrong(arguments, json.load(sys.stdin)):
             sys.stdout.write(reason + "\n")
     elif verb == "serve":
-        serve(processes, words[0], json.load(sys.stdin))
+        serve(processes, arguments[0], json.load(sys.stdin))
     elif verb == "boot":
-        boot(processes, words[0])
+        boot(processes, arguments[0])
     elif verb == "undo":
         undo(processes)
     else:

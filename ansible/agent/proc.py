@@ -50,18 +50,18 @@ def process_ids():
 
 def descendants(pids, sessions=()):
     """Returns the pids of all descendants of these processes and of all other processes in these sessions."""
-    parents, found = {}, list(pids)
+    parents, family = {}, list(pids)
     for pid in process_ids():
         try:
             fields = stat(pid)
         except OSError:
             continue
         parents.setdefault(int(fields[1]), []).append(pid)
-        if int(fields[3]) in sessions and pid not in found:
-            found.append(pid)
-    for pid in found:
-        found += [child for child in parents.get(pid, []) if child not in found]
-    return found[len(pids) :]
+        if int(fields[3]) in sessions and pid not in family:
+            family.append(pid)
+    for pid in family:
+        family += [child for child in parents.get(pid, []) if child not in family]
+    return family[len(pids) :]
 
 
 def send(number, pids):

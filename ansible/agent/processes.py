@@ -35,8 +35,8 @@ class Processes:
         self.home = home
         self.run = os.path.join(home, "run")
         if os.path.islink(self.run):
-            to = os.readlink(self.run)
-            raise AgentError(f"{self.run} is a symbolic link to {to}, and links are not followed; remove the link")
+            target = os.readlink(self.run)
+            raise AgentError(f"{self.run} is a symbolic link to {target}, and links are not followed; remove the link")
 
     def path(self, name, *file):
         """Returns the path of the folder of NAME, or of a file in that folder."""
@@ -92,8 +92,8 @@ class Processes:
         """Returns the pid of NAME if the process that was started is still running, otherwise None."""
         if self.is_unit(name):
             return self.unit(name).pid()
-        known = proc.read_pid(self.path(name, "pid"))
-        return known[0] if known and proc.is_alive(*known) and self._has_mark(known[0], name) else None
+        process = proc.read_pid(self.path(name, "pid"))
+        return process[0] if process and proc.is_alive(*process) and self._has_mark(process[0], name) else None
 
     def _has_mark(self, pid, name):
         try:
@@ -106,15 +106,15 @@ class Processes:
         if self.is_unit(name):
             pid = self.pid(name)
             return [pid] if pid else []
-        mark, found = self.mark(name).encode(), []
+        mark, pids = self.mark(name).encode(), []
         for pid in proc.process_ids():
             try:
                 environment = proc.read(f"/proc/{pid}/environ")
             except OSError:  # the process has ended or belongs to another user
                 continue
             if mark in environment and mark in environment.split(b"\0") and proc.start_time(pid) is not None:
-                found.append(pid)
-        return sorted(found)
+                pids.append(pid)
+        return sorted(pids)
 
     def _is_supervised(self, name):
         for pid in self.marked(name):
@@ -148,8 +148,8 @@ class Processes:
         if code is not None:
             return f"{name} ended with exit code {code}{_signal(code)}: {self.last_words(name)}"
         if os.path.exists(self.path(name, "pid")):
-            words = self.last_words(name)
-            return f"{name} vanished without an exit code (killed together with its supervisor?): {words}"
+            message = self.last_words(name)
+            return f"{name} vanished without an exit code (killed together with its supervisor?): {message}"
         return f"{name} was not started"
 
     def last_words(self, name):
@@ -161,13 +161,13 @@ class Processes:
         except OSError:
             return ""
         if errors := re.findall(rb"^ERROR: .*", text, re.MULTILINE):
-            words = errors[-1]
+            line = errors[-1]
         elif error := re.search(FIRST_ERROR, text, re.MULTILINE):
             begin = text.rfind(b"\n", 0, error.start()) + 1
-            words = b" ".join(text[begin:].split(b"\n", 2)[:2])
+            line = b" ".join(text[begin:].split(b"\n", 2)[:2])
         else:
-            words = text.rstrip(b"\n").rpartition(b"\n")[2]
-        return words.decode("utf-8", "replace")[:600]
+            line = text.rstrip(b"\n").rpartition(b"\n")[2]
+        return line.decode("utf-8", "replace")[:600]
 
     def was_started(self, name):
         """Returns whether NAME was started. NAME may have ended since then."""
@@ -190,8 +190,8 @@ class Processes:
 
     def start(self, name, folder, out, err, *command):
         """Starts NAME in a folder and a new session, and writes its output to files. Raises AgentError if NAME does not start."""
-        begun = self.begin(name, folder, out, err, *command)
-        if not proc.waited(begun, LONGEST_START):
+        has_begun = self.begin(name, folder, out, err, *command)
+        if not proc.waited(has_begun, LONGEST_START):
             raise AgentError(f"{name} was not started: {self.last_words(name)}")
 
     def begin(self, name, folder, out, err, *command):
@@ -212,7 +212,7 @@ class Processes:
             self.link_log(name, log)
             for file in ("pid", "exit", "unit"):
                 _remove(self.path(name, file))
-            proc.write(self.path(name, "command"), "".join(f"{word}\0" for word in (folder, out, err, *command)))
+            proc.write(self.path(name, "command"), "".join(f"{part}\0" for part in (folder, out, err, *command)))
             variable, _, value = self.mark(name).partition("=")
             with open(log, "ab") as errors:
                 supervisor = subprocess.Popen(
@@ -268,7 +268,7 @@ class Processes:
         """Starts NAME again with the same command. Renames its earlier output to OUT.N and ERR.N. Raises AgentError."""
         try:
             log = os.readlink(self.path(name, "errors"))
-            words = proc.read(self.path(name, "command")).decode("utf-8", "surrogateescape").split("\0")[:-1]
+            arguments = proc.read(self.path(name, "command")).decode("utf-8", "surrogateescape").split("\0")[:-1]
         except OSError:
             raise AgentError(f"{name} was not started") from None
         if self.pid(name):
@@ -277,17 +277,17 @@ class Processes:
         if self.is_unit(name):
             self.unit(name).again()
         else:
-            _keep(os.path.join(words[0], words[1]))
-            self.start(name, *words)
+            _keep(os.path.join(arguments[0], arguments[1]))
+            self.start(name, *arguments)
 
     # ---- Readiness ----
 
     def until(self, name, seconds, command):
         """Waits until a command succeeds. Raises AgentError after `seconds`, or as soon as NAME ends."""
         begin = time.monotonic()
-        while (left := begin + seconds - time.monotonic()) > 0:
+        while (remaining := begin + seconds - time.monotonic()) > 0:
             used = _used_by_children()
-            if succeeds(command, left):
+            if succeeds(command, remaining):
                 return
             if not self.pid(name):
                 raise AgentError(self.how_it_ended(name))
@@ -363,17 +363,17 @@ class Processes:
                     started.append((os.stat(self.path(name, file)).st_mtime_ns, name))
                 except OSError:
                     pass
-        known = {name.partition("-")[0] for name in _folders(self.run) + _folders(os.path.join(self.home, "attached"))}
-        known -= {*spared}
+        roles = {name.partition("-")[0] for name in _folders(self.run) + _folders(os.path.join(self.home, "attached"))}
+        roles -= {*spared}
         for file in os.listdir(self.run) if os.path.isdir(self.run) else ():
             path = os.path.join(self.run, file)
-            is_ours = file.endswith(".properties") and file[: -len(".properties")].partition("-")[0] in known
+            is_ours = file.endswith(".properties") and file[: -len(".properties")].partition("-")[0] in roles
             if is_ours and os.path.isfile(path) and not os.path.islink(path):
                 os.unlink(path)
         for _, name in sorted(started, reverse=True):
             is_killed = killed and (name == killed or name.startswith(f"{killed}-"))
-            if said := self.stop(name, 0 if is_killed else seconds):
-                yield said
+            if sentence := self.stop(name, 0 if is_killed else seconds):
+                yield sentence
 
 
 def succeeds(command, seconds):

@@ -69,27 +69,27 @@ def has_device(kind, name):
 
 def disks():
     """Returns the counters of whole disks. They include the I/O of partitions, and of loop, dm and md devices on the disks."""
-    found = {}
+    counters = {}
     for line in read("/proc/diskstats").splitlines():
         fields = line.split()
         # In names in /sys, "!" replaces "/".
         if has_device("block", fields[2].replace("/", "!")):
             reads, _, read_sectors, _, writes, _, written_sectors, _, _, busy = map(int, fields[3:13])
-            found[fields[2]] = [reads, read_sectors * SECTOR, writes, written_sectors * SECTOR, busy]
-    return found
+            counters[fields[2]] = [reads, read_sectors * SECTOR, writes, written_sectors * SECTOR, busy]
+    return counters
 
 
 def networks():
     """Returns the counters of network cards and the loopback, or of all interfaces if there are no cards (as in a container)."""
-    found = {}
+    interfaces = {}
     for line in read("/proc/net/dev").splitlines()[2:]:
         name, _, fields = line.partition(":")
         counted = fields.split()
-        found[name.strip()] = [int(counted[0]), int(counted[8])]
-    cards = {name: counters for name, counters in found.items() if has_device("class/net", name)}
+        interfaces[name.strip()] = [int(counted[0]), int(counted[8])]
+    cards = {name: counters for name, counters in interfaces.items() if has_device("class/net", name)}
     if not cards:
-        return found
-    return {name: counters for name, counters in found.items() if name in cards or name == "lo"}
+        return interfaces
+    return {name: counters for name, counters in interfaces.items() if name in cards or name == "lo"}
 
 
 def sees_all():
@@ -118,8 +118,8 @@ def has_quota():
 
 def has_servers(places):
     """Returns whether one of the addresses (format: docs/attach.md) belongs to this host. Tests this by binding a socket."""
-    for place in filter(None, places.split(",")):
-        name, plain = re.match(r"\[(.*)\]|([^:/]*)", place).groups()
+    for endpoint in filter(None, places.split(",")):
+        name, plain = re.match(r"\[(.*)\]|([^:/]*)", endpoint).groups()
         with contextlib.suppress(OSError, ValueError):
             for family, *_, address in socket.getaddrinfo(name or plain, 0):
                 with contextlib.suppress(OSError), socket.socket(family) as probe:
@@ -130,17 +130,17 @@ def has_servers(places):
 
 def clocks(root="/sys"):
     """Returns the frequency and temperature of the processors. Call rarely: on some machines, the read interrupts a processor."""
-    found = {}
+    readings = {}
     # A reported maximum frequency of 0 must not end the sampler.
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
         folders = glob.glob(f"{root}/devices/system/cpu/cpufreq/policy*")
-        shares = [int(read(f"{each}/scaling_cur_freq")) / int(read(f"{each}/cpuinfo_max_freq")) for each in folders]
-        found |= {"frequency": round(sum(shares) / len(shares), 3)} if shares else {}
+        shares = [int(read(f"{folder}/scaling_cur_freq")) / int(read(f"{folder}/cpuinfo_max_freq")) for folder in folders]
+        readings |= {"frequency": round(sum(shares) / len(shares), 3)} if shares else {}
     with contextlib.suppress(OSError, ValueError):
         zones = [os.path.dirname(path) for path in glob.glob(f"{root}/class/thermal/thermal_zone*/type")]
         zones = [zone for zone in zones if read(f"{zone}/type").startswith(SENSORS)]
-        found |= {"celsius": max(int(read(f"{zone}/temp")) for zone in zones) / 1000} if zones else {}
-    return found
+        readings |= {"celsius": max(int(read(f"{zone}/temp")) for zone in zones) / 1000} if zones else {}
+    return readings
 
 
 # Fields of /proc/PID/stat. `used`: ticks of the process; `of_children`: ticks of the children that it has waited for.
@@ -148,14 +148,14 @@ Process = namedtuple("Process", "start parent session flags used of_children")
 
 
 def all_processes():
-    found = {}
+    processes = {}
     for pid in proc.process_ids():
         # A process may end before it is read.
         with contextlib.suppress(OSError, ValueError):
             fields = proc.stat(pid)
             user, system, of_user, of_system = map(int, fields[11:15])
-            found[pid] = Process(int(fields[19]), int(fields[1]), int(fields[3]), int(fields[6]), user + system, of_user + of_system)
-    return found
+            processes[pid] = Process(int(fields[19]), int(fields[1]), int(fields[3]), int(fields[6]), user + system, of_user + of_system)
+    return processes
 
 
 class Known:
@@ -169,62 +169,62 @@ class Known:
     def __init__(self, run, lane=""):
         self._files = f"{glob.escape(run)}/*/pid" if run else ""
         self._lane = lane
-        self._ours = self._kernel = 0
+        self._own_ticks = self._kernel = 0
         self._before, self._were = {}, set()
 
     def look(self):
         """Returns the ticks of Dohyo's processes and of kernel threads, or None if ticks since the previous call were lost."""
         now = all_processes()
-        ours, starters = self._told_apart(now)
-        is_whole = all(self._is_accounted(pid, now, ours) for pid in self._were)
+        own_pids, starters = self._told_apart(now)
+        is_whole = all(self._is_accounted(pid, now, own_pids) for pid in self._were)
         if self._before:
             # When a child ends, its ticks are added to its parent's, so subtract the ticks that were already counted for the child.
             ended = [self._before[pid] for pid in self._were if not self._is_same(pid, now)]
-            children = sum(self._growth(now, pid, "of_children") for pid in ours)
-            children -= sum(each.used + each.of_children for each in ended)
-            self._ours += sum(self._growth(now, pid, "used") for pid in ours | starters) + max(0, children)
-            threads = (pid for pid, each in now.items() if each.flags & KERNEL_THREAD)
+            children = sum(self._growth(now, pid, "of_children") for pid in own_pids)
+            children -= sum(process.used + process.of_children for process in ended)
+            self._own_ticks += sum(self._growth(now, pid, "used") for pid in own_pids | starters) + max(0, children)
+            threads = (pid for pid, process in now.items() if process.flags & KERNEL_THREAD)
             self._kernel += sum(self._growth(now, pid, "used") for pid in threads)
-        self._before, self._were = now, ours
-        return [self._ours, self._kernel] if is_whole else None
+        self._before, self._were = now, own_pids
+        return [self._own_ticks, self._kernel] if is_whole else None
 
     def _told_apart(self, now):
-        named = {os.getpid()}
+        recorded = {os.getpid()}
         sessions = set()
         for path in glob.glob(self._files):
             pid, start = proc.read_pid(path) or (None, None)
             name = os.path.basename(os.path.dirname(path))
             if pid in now and now[pid].start == start and proc.belongs(name, self._lane):
-                named.add(pid)
+                recorded.add(pid)
                 # conversation.py may share its session with a terminal, in which other programs run.
                 sessions |= set() if name.startswith("agent") else {now[pid].session}
-        ours = named | {pid for pid, each in now.items() if each.session in sessions}
-        while children := {pid for pid, each in now.items() if each.parent in ours} - ours:
-            ours |= children
+        own_pids = recorded | {pid for pid, process in now.items() if process.session in sessions}
+        while children := {pid for pid, process in now.items() if process.parent in own_pids} - own_pids:
+            own_pids |= children
         starters = set()
-        for pid in named:
+        for pid in recorded:
             while (pid := now[pid].parent) > 1 and pid in now:
                 starters.add(pid)
-        return ours, starters - ours
+        return own_pids, starters - own_pids
 
-    def _is_accounted(self, pid, now, ours):
+    def _is_accounted(self, pid, now, own_pids):
         """Returns whether the process still exists or one of Dohyo's processes has waited for it. If a client and its supervisor
         end within milliseconds, init waits for the client, so the client's ticks since the previous call are lost."""
         while not self._is_same(pid, now):
             if pid not in self._were:
                 return False
             pid = self._before[pid].parent
-        return pid in ours
+        return pid in own_pids
 
     def _is_same(self, pid, now):
         return pid in now and pid in self._before and now[pid].start == self._before[pid].start
 
-    def _growth(self, now, pid, what):
+    def _growth(self, now, pid, figure):
         """Returns the ticks of a process since the previous call of `look`. For a new process, returns all of its ticks."""
-        return getattr(now[pid], what) - (getattr(self._before[pid], what) if self._is_same(pid, now) else 0)
+        return getattr(now[pid], figure) - (getattr(self._before[pid], figure) if self._is_same(pid, now) else 0)
 
 
-def sample(known, clock):
+def sample(tracker, clock):
     return {
         "time": round(time.time(), 3),
         "up": round(time.clock_gettime(time.CLOCK_BOOTTIME), 3),
@@ -232,7 +232,7 @@ def sample(known, clock):
         "memory": memory(),
         "disks": disks(),
         "networks": networks(),
-        **({"known": told} if known and (told := known.look()) else {}),
+        **({"known": ticks} if tracker and (ticks := tracker.look()) else {}),
         **clock,
     }
 
@@ -243,18 +243,18 @@ class Reader:
 
     def __init__(self, run, seconds="inf", controller="", _servers="", lane=""):
         pid, start, machine = (*controller.split(" ", 2), "", "", "")[:3]
-        here = f"{read('/proc/sys/kernel/random/boot_id').strip()} {os.readlink('/proc/self/ns/pid')}"
-        is_seen = machine == here and proc.is_alive(pid, int(start))
+        this_machine = f"{read('/proc/sys/kernel/random/boot_id').strip()} {os.readlink('/proc/self/ns/pid')}"
+        is_seen = machine == this_machine and proc.is_alive(pid, int(start))
         self._agent = f"{run}/{proc.in_lane('agent', lane)}/pid"
         self._controller = (pid, int(start)) if is_seen else None
         self._patience = float(seconds) if self._controller is None else proc.HEARTBEAT
-        self._seen = time.monotonic()
+        self._last_seen = time.monotonic()
 
     def is_gone(self):
         reader = self._controller or proc.read_pid(self._agent)
         if reader and proc.is_alive(*reader):
-            self._seen = time.monotonic()
-        return time.monotonic() - self._seen > self._patience
+            self._last_seen = time.monotonic()
+        return time.monotonic() - self._last_seen > self._patience
 
 
 class Output:
@@ -276,19 +276,19 @@ class Output:
         sys.stdout.buffer.flush()
 
 
-def main(run="", *words):
+def main(run="", *arguments):
     output = Output()
     # A signal during a write would damage the file, so signals are blocked and checked only between two samples.
     ends = (signal.SIGTERM, signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
-    reader = Reader(run, *words)
-    servers, lane = (*words[2:], "", "")[:2]
-    known = Known(run, lane) if sees_all() and not has_servers(servers) else None
+    reader = Reader(run, *arguments)
+    servers, lane = (*arguments[2:], "", "")[:2]
+    tracker = Known(run, lane) if sees_all() and not has_servers(servers) else None
     boot = read("/proc/sys/kernel/random/boot_id").strip()
-    output.line({"cpus": os.cpu_count(), "boot": boot, "sees_all": known is not None})
+    output.line({"cpus": os.cpu_count(), "boot": boot, "sees_all": tracker is not None})
     due = time.monotonic()
     for count in itertools.count():
-        output.line(sample(known, clocks() if count % FLUSH == 0 else {}))
+        output.line(sample(tracker, clocks() if count % FLUSH == 0 else {}))
         if count % FLUSH == 0:
             output.flush()
         # After a pause of the host, continue with the current time, and do not make up for missed samples.

@@ -63,15 +63,15 @@ class Process:
 
     def compilers(self):
         """Returns the processor seconds of each running JIT compiler thread."""
-        found = {}
+        seconds = {}
         for thread in Path(f"/proc/{self.pid}/task").glob("*"):
             try:
                 name, _, fields = proc.read(thread / "stat").decode("ascii", "replace").rpartition(")")
             except OSError:
                 continue
             if name.partition("(")[2].startswith(COMPILERS):
-                found[thread] = sum(map(int, fields.split()[11:13])) / TICKS
-        return found
+                seconds[thread] = sum(map(int, fields.split()[11:13])) / TICKS
+        return seconds
 
 
 def _stat(pid):
@@ -95,7 +95,7 @@ class Servers:
         self._processes = {}
         self._before = []  # processes that ended and were started again, with their last figures
         self._reported = set()
-        self._gone = {}  # time at which the end of each process was noticed, in seconds since 1970
+        self._ends = {}  # time at which the end of each process was noticed, in seconds since 1970
         self._window = None
         self._cpu = []  # processor seconds at the beginning and the end of the measured window
         self.find()
@@ -105,13 +105,13 @@ class Servers:
         for folder in sorted(Path(self._of_host.run).glob("*")) if self._system else []:
             if folder.is_dir() and (folder.name == self._system or folder.name.startswith(f"{self._system}-")):
                 process = self._process(folder.name)
-                known = self._processes.get(folder.name)
-                if process is None or (known is not None and (known.alive or not process.alive)):
+                previous = self._processes.get(folder.name)
+                if process is None or (previous is not None and (previous.alive or not process.alive)):
                     continue
-                if known is not None:
-                    self._before.append(known)
+                if previous is not None:
+                    self._before.append(previous)
                     self._reported.discard(folder.name)
-                    self._gone.pop(folder.name, None)
+                    self._ends.pop(folder.name, None)
                 self._processes[folder.name] = process
 
     def _process(self, name):
@@ -143,12 +143,12 @@ class Servers:
                 self._sample()
 
     def _report(self, name):
-        at = self._gone.setdefault(name, time.time())
+        moment = self._ends.setdefault(name, time.time())
         processes = self._of_host
-        if processes.pid(name) or processes.is_over(name) or time.time() > at + LONGEST_EXIT:
+        if processes.pid(name) or processes.is_over(name) or time.time() > moment + LONGEST_EXIT:
             self._reported.add(name)
             # A server process has ended. `at` is on this host's clock, and at most LOOK seconds late.
-            self._send("server", name=name, at=at, words=processes.status(name, 0)[0])
+            self._send("server", name=name, at=moment, words=processes.status(name, 0)[0])
 
     def _all_are_reported(self):
         self.look()
@@ -177,21 +177,21 @@ class Compilers:
         self._parts = parts
         self._until = 0.0
         self._next = 0.0
-        self._seen = {}  # last known processor seconds of each thread, even if the thread has ended
+        self._last = {}  # last known processor seconds of each thread, even if the thread has ended
         self._used = 0.0
 
     def watch(self, until):
         self._until = until
 
     def look(self):
-        at = time.time()
-        if not self._next <= at < self._until:
+        moment = time.time()
+        if not self._next <= moment < self._until:
             return
-        self._next = at + LOOK_AT_COMPILERS
+        self._next = moment + LOOK_AT_COMPILERS
         for part in self._parts:
             for process in part.processes:
                 for thread, used in process.compilers().items():
-                    self._used += max(0.0, used - self._seen.get(thread, 0.0))
-                    self._seen[thread] = used
+                    self._used += max(0.0, used - self._last.get(thread, 0.0))
+                    self._last[thread] = used
         # `used` is the processor seconds so far; `at` is the time on this host's clock.
-        self._send("compilers", at=at, used=self._used)
+        self._send("compilers", at=moment, used=self._used)

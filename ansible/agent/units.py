@@ -14,26 +14,26 @@ from processes import AgentError
 UNITS = "/etc/systemd/system"
 
 
-def asked(unit, what):
+def asked(unit, name):
     """Returns a property of a unit, as systemd reports it. The result is empty if the property is not set."""
-    words = ["systemctl", "show", "--property", what, "--value", "--", unit]
-    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    argv = ["systemctl", "show", "--property", name, "--value", "--", unit]
+    return subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
 
-def as_root(*words, text=None):
+def as_root(*argv, text=None):
     """Runs a program that needs root. Raises AgentError if this process is not root.
 
     :returns: whether it succeeded
     """
     if os.geteuid():
-        raise AgentError(f"'{' '.join(words)}' needs root")
-    return subprocess.run(words, input=text, text=True, check=False).returncode == 0
+        raise AgentError(f"'{' '.join(argv)}' needs root")
+    return subprocess.run(argv, input=text, text=True, check=False).returncode == 0
 
 
-def must(*words):
+def must(*argv):
     """Runs a program as `as_root` does, and raises AgentError if the program fails."""
-    if not as_root(*words):
-        raise AgentError(f"'{' '.join(words)}' failed")
+    if not as_root(*argv):
+        raise AgentError(f"'{' '.join(argv)}' failed")
 
 
 class Unit:
@@ -87,7 +87,7 @@ class Unit:
             raise AgentError(f"{file} cannot be written")
         must("systemctl", "daemon-reload")
         if slice_words:
-            proc.write(os.path.join(processes.run, "slice"), "".join(f"{word}\n" for word in slice_words))
+            proc.write(os.path.join(processes.run, "slice"), "".join(f"{entry}\n" for entry in slice_words))
             processes.own(os.path.join(processes.run, "slice"))
             limit_slice(processes)
         has_started = as_root("systemctl", "start", "--", unit)
@@ -133,8 +133,8 @@ def is_ours(processes, file):
 
 def limit_slice(processes):
     """Sets the properties of the slice. They are valid until the next boot."""
-    if words := _slice(processes):
-        must("systemctl", "set-property", "--runtime", "--", *words)
+    if arguments := _slice(processes):
+        must("systemctl", "set-property", "--runtime", "--", *arguments)
 
 
 def _slice(processes):
@@ -155,5 +155,5 @@ def remove(processes):
     """Removes the unit files with the mark of this installation and the properties of the slice. Raises AgentError."""
     for file in files(processes):
         must("rm", "--", file)
-    if words := _slice(processes):
-        must("systemctl", "revert", "--", words[0])
+    if arguments := _slice(processes):
+        must("systemctl", "revert", "--", arguments[0])

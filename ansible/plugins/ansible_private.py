@@ -36,7 +36,7 @@ def forget_passwords(action: ActionBase, variables: Mapping[str, Any]) -> None:
     """
     context = action._play_context.copy()
     for name, names in PASSWORDS.items():
-        if any(each in variables for each in names):
+        if any(variable in variables for variable in names):
             setattr(context, name, "")
     action._play_context = context
 
@@ -45,8 +45,8 @@ def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]
     """Returns the variables of a host as a task of this play would see them, with unresolved templates."""
     manager, inventory = hostvars._variable_manager, hostvars._inventory
     play, task = action._task.get_play(), action._task
-    found: dict[str, Any] = manager.get_vars(play=play, host=inventory.get_host(host), task=task)
-    return found
+    variables: dict[str, Any] = manager.get_vars(play=play, host=inventory.get_host(host), task=task)
+    return variables
 
 
 def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root: bool = False) -> Way:
@@ -68,7 +68,7 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
     context = action._play_context
     connection = connection_loader.get("ssh", context, None)
     # Do not pass on the task's values for these two options, because they are set for the task's own host.
-    keys = {name: each for name, each in action._task.dump_attrs().items() if name not in ("retries", "timeout")}
+    keys = {name: value for name, value in action._task.dump_attrs().items() if name not in ("retries", "timeout")}
     if context.password:
         keys["password"] = context.password
     connection.set_options(task_keys=keys, var_options=_options("connection", "ssh", values))
@@ -77,21 +77,21 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
     # If the inventory names no user, remote_user is empty, and ssh's own configuration may name one.
     rise = _rise(action, values, command, connection.get_option("remote_user")) if root else None
     ssh = connection.get_option("ssh_executable")
-    words = connection._build_command(ssh, "ssh", connection.host, rise.command if rise else command)
+    argv = connection._build_command(ssh, "ssh", connection.host, rise.command if rise else command)
     password = connection.get_option("password")
     environment = {"SSH_ASKPASS": str(ASKPASS), "SSH_ASKPASS_REQUIRE": "force", "DOHYO_PASSWORD": str(password)}
     # OpenSSH before 8.4 calls the helper for passwords only if DISPLAY is set.
     environment["DISPLAY"] = os.environ.get("DISPLAY") or "-"
     # Leave out the words before ssh, because they may call a program that types the password.
-    return Way([ssh, *words[words.index(ssh.encode()) + 1 :]], environment if password else {}, rise)
+    return Way([ssh, *argv[argv.index(ssh.encode()) + 1 :]], environment if password else {}, rise)
 
 
 def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str | None) -> Rise | None:
     """Returns how the command becomes root; None if the user is root already."""
     context = action._play_context
     # Do not use the play context, which contains the first host's method.
-    asked = (values.get("ansible_become_method"), action._task.become_method, CLIARGS.get("become_method"))
-    method = str(next(filter(None, asked), constants.DEFAULT_BECOME_METHOD))
+    methods = (values.get("ansible_become_method"), action._task.become_method, CLIARGS.get("become_method"))
+    method = str(next(filter(None, methods), constants.DEFAULT_BECOME_METHOD))
     become = become_loader.get(method)
     if become is None:
         raise AnsibleActionFail(f"ansible_become_method={method} of {values['inventory_hostname']}: no such plugin")
@@ -106,8 +106,8 @@ def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str
     line = become.build_become_command(command, shell)
     password = str(become.get_option("become_pass")) if become.expect_prompt() else None
     if method.endswith("doas") and password is not None:
-        words = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; configure it without one"
-        raise AnsibleActionFail(words)
+        message = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; configure it without one"
+        raise AnsibleActionFail(message)
     return Rise(line, password, become.check_success, become.check_password_prompt, become.check_incorrect_password)
 
 

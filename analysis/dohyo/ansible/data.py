@@ -33,12 +33,12 @@ def as_data(variables: Mapping[str, Any]) -> str:
     return yaml.dump(json.loads(json.dumps(variables)), Dumper=_Dumper, sort_keys=False)
 
 
-def check_path(path: Path, shown: str) -> None:
+def check_path(path: Path, label: str) -> None:
     """Rejects a path that Ansible would change, because it expands environment variables in every path.
 
-    :param shown: name of the path in the message
+    :param label: name of the path in the message
     :raises BadInputError: with a message that says what is wrong with the path
     """
-    plain_text.check(str(path), shown)
-    if found := re.search(r"\$(\w+|\{[^}]*\})", str(path)):
-        raise BadInputError(f"{shown}: Ansible reads {found[0]} as an environment variable; rename it")
+    plain_text.check(str(path), label)
+    if variable := re.search(r"\$(\w+|\{[^}]*\})", str(path)):
+        raise BadInputError(f"{label}: Ansible reads {variable[0]} as an environment variable; rename it")

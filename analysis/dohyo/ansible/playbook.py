@@ -62,8 +62,8 @@ class Failure:
     host: str = ""
 
     def __str__(self) -> str:
-        where = f"task '{self.task}' on {self.host}: " if self.task else ""
-        return f"{where}{self.message}"
+        prefix = f"task '{self.task}' on {self.host}: " if self.task else ""
+        return f"{prefix}{self.message}"
 
 
 class Sink:
@@ -396,8 +396,8 @@ def _groups(inventory: Path) -> dict[str, Any]:
     if not inventory.exists():
         raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ has examples")
     # Disable plugins/vars, which would add the variables of all systems to each of perhaps hundreds of hosts.
-    words = ("ansible-inventory", "-i", inventory, "--list")
-    answer = _answer(f"the inventory {inventory}", words, {"ANSIBLE_VARS_PLUGINS": os.devnull})
+    argv = ("ansible-inventory", "-i", inventory, "--list")
+    answer = _answer(f"the inventory {inventory}", argv, {"ANSIBLE_VARS_PLUGINS": os.devnull})
     if answer.returncode != 0:
         # Ansible tries one format after another; most inventories are YAML.
         reasons = re.findall(r"Failed to parse inventory with '(\w+)' plugin: (.+)", answer.stderr)
@@ -412,8 +412,8 @@ def host_variables(inventory: Path | None) -> dict[str, dict[str, Any]]:
 
     :raises BadInputError: like :func:`check_inventory`
     """
-    found: dict[str, dict[str, Any]] = _groups(inventory).get("_meta", {}).get("hostvars", {}) if inventory else {}
-    return found
+    variables: dict[str, dict[str, Any]] = _groups(inventory).get("_meta", {}).get("hostvars", {}) if inventory else {}
+    return variables
 
 
 def decrypted(file: Path) -> str:
@@ -431,7 +431,7 @@ def decrypted(file: Path) -> str:
 
 
 def _answer(
-    about: str, words: Sequence[str | Path], environment: Mapping[str, str]
+    about: str, argv: Sequence[str | Path], environment: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
     """Runs one of Ansible's programs and returns its output and exit code.
 
@@ -440,7 +440,7 @@ def _answer(
     """
     try:
         return subprocess.run(
-            [Path(sys.executable).with_name(str(words[0])), *words[1:]],
+            [Path(sys.executable).with_name(str(argv[0])), *argv[1:]],
             cwd=ANSIBLE,
             env={**_environment(""), **environment},
             stdin=subprocess.DEVNULL,
@@ -452,7 +452,7 @@ def _answer(
             timeout=ANSWER_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise BadInputError(f"{about}: {words[0]} did not finish within {ANSWER_SECONDS} s") from None
+        raise BadInputError(f"{about}: {argv[0]} did not finish within {ANSWER_SECONDS} s") from None
 
 
 def _environment(events: str) -> dict[str, str]:
@@ -463,8 +463,8 @@ def _environment(events: str) -> dict[str, str]:
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_THE_USERS}
 
-    def ours_and(name: str, ours: str, separator: str) -> str:
-        return separator.join(filter(None, [ours, environment.get(name)]))
+    def ours_and(name: str, value: str, separator: str) -> str:
+        return separator.join(filter(None, [value, environment.get(name)]))
 
     path = [str(Path(sys.executable).parent), environment.get("PATH", os.defpath)]
     if JDK.exists():

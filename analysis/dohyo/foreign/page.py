@@ -9,9 +9,9 @@ from pathlib import Path
 from dohyo.bad_input import BadInputError
 from dohyo.foreign.collection import UNKNOWN_CONDITIONS, ForeignRun, collect
 from dohyo.foreign.tabulate import name_passed_over
+from dohyo.report.chart_data import curves
 from dohyo.report.charts import charts
 from dohyo.report.material import Material, MeasuredRun
-from dohyo.report.measured import curves
 from dohyo.report.page import Report
 from dohyo.scenario.phases import LOAD
 

@@ -67,7 +67,7 @@ def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
     once = scenario.points or tuple((system, scenario) for system in scenario.systems)
     turns = range(1, (rounds or scenario.number("rounds")) + 1)
     width = max(2, len(str(len(once) * scenario.most_rounds)))
-    points = [list(group) for _, group in groupby(once, key=lambda each: each[1].point)]
+    points = [list(group) for _, group in groupby(once, key=lambda pair: pair[1].point)]
     planned = [
         (system, point, turn)
         for turn in turns
@@ -176,11 +176,11 @@ def inventory_state(inventory: Path | None) -> str:
 
     :param inventory: file or folder; None for this machine's inventory
     """
-    place = inventory or ANSIBLE / "inventories" / "local"
-    below = [place] if place.is_dir() else [place.parent / name for name in ("group_vars", "host_vars")]
+    path = inventory or ANSIBLE / "inventories" / "local"
+    below = [path] if path.is_dir() else [path.parent / name for name in ("group_vars", "host_vars")]
     files = {file for folder in below for file in folder.rglob("*") if file.is_file()}
     total = hashlib.sha256()
-    for file in sorted(files | ({place} if place.is_file() else set())):
+    for file in sorted(files | ({path} if path.is_file() else set())):
         total.update(f"{file}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()
 
@@ -192,14 +192,14 @@ def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") 
     :param hosts: result of :func:`inventory_state`; servers with another configuration may store another load
     """
     # At a point, the trials of all rounds share one scenario object.
-    known: dict[tuple[str, int], str] = {}
+    digests: dict[tuple[str, int], str] = {}
     loads = {}
     for trial in trials:
-        place = (trial.system, id(trial.scenario))
-        if place not in known:
+        key = (trial.system, id(trial.scenario))
+        if key not in digests:
             load = load_of(trial, folder)
-            known[place] = hashlib.sha256(f"{load} {hosts}".encode()).hexdigest()[:16] if load and hosts else load
-        loads[trial.name] = known[place]
+            digests[key] = hashlib.sha256(f"{load} {hosts}".encode()).hexdigest()[:16] if load and hosts else load
+        loads[trial.name] = digests[key]
     several = Counter(loads.values())
     return {name: load for name, load in loads.items() if load and several[load] > 1}
 
@@ -208,12 +208,12 @@ def load_of(trial: PlannedTrial, folder: Path) -> str:
     """Returns a digest (16 digits) of everything that a trial's data depends on, or "" if the data is not reused."""
     if trial.scenario["reuse"] != "data" or trial.scenario.measures_load:
         return ""
-    asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
-    load = asked["trial_load"]
-    known = {key: properties.find(key) for key in load["properties"]}
-    own = {key: load["properties"][key] for key, entry in known.items() if entry is None or entry.load}
-    asked["trial_load"] = {"threads": load["threads"], "properties": own}
-    return hashlib.sha256(json.dumps([str(folder), asked], sort_keys=True).encode()).hexdigest()[:16]
+    values = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
+    load = values["trial_load"]
+    entries = {key: properties.find(key) for key in load["properties"]}
+    relevant = {key: load["properties"][key] for key, entry in entries.items() if entry is None or entry.load}
+    values["trial_load"] = {"threads": load["threads"], "properties": relevant}
+    return hashlib.sha256(json.dumps([str(folder), values], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def variables(
@@ -273,7 +273,7 @@ def phases_of(scenario: Scenario, target: float | None = None) -> dict[str, Any]
     load = {**_phase(scenario, phases.INSERT), "measured": scenario.measures_load}
     runs = [_phase(scenario, name) for name in scenario.phases]
     # Servers reserve memory for the phase with the most threads, even if this trial omits it.
-    threads = max(each["threads"] for each in [load, *runs])
+    threads = max(phase["threads"] for phase in [load, *runs])
     if phases.EQUAL in scenario.phases and scenario.equal_target is None:
         equal = runs.pop()
         if target is not None:

@@ -116,7 +116,7 @@ class Sizes:
 
         :raises BadInputError: with the needed, the available and the possible size for each system that does not fit
         """
-        problems, ways = [], []
+        problems, hints = [], []
         for needs in self.needs:
             if lacks := self._lacks(needs):
                 most = self.largest(needs)
@@ -127,20 +127,20 @@ class Sizes:
                 )
                 problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
                 # The advice only saves memory for records.
-                has_way = most and needs.way_out and not any(" of disk " in each for each in lacks)
-                ways.append(needs.way_out if has_way else "take larger hosts")
+                has_way = most and needs.way_out and not any(" of disk " in lack for lack in lacks)
+                hints.append(needs.way_out if has_way else "take larger hosts")
         if not problems and self.scenario.interleaves:
             self._check_together()
         if problems:
             least = min(map(self.largest, self.needs))
             point = point_name(self.scenario.point)
-            where = f"{self.hosts.where} at {point}" if point else self.hosts.where
+            hosts = f"{self.hosts.where} at {point}" if point else self.hosts.where
             for_all = f"; all systems fit with --records {least}" if least and len(self.needs) > 1 else ""
             raise BadInputError(
-                f"no room for the databases on {where} with"
+                f"no room for the databases on {hosts} with"
                 f" {self._shown(self.scenario.records)} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
-                + f"\nload fewer records, choose others with --systems, or {' or '.join(dict.fromkeys(ways))}{for_all}"
+                + f"\nload fewer records, choose others with --systems, or {' or '.join(dict.fromkeys(hints))}{for_all}"
             )
 
     def _check_together(self) -> None:
@@ -149,24 +149,24 @@ class Sizes:
         :raises BadInputError: with the sum of what they need
         """
         memory, disk = sum(map(self.memory, self.needs)), sum(map(self.disk, self.needs))
-        for what, wanted, there in (("memory", memory, self.hosts.memory), ("disk", disk, self.hosts.disk)):
-            if there is not None and wanted > there:
+        for resource, needed, available in (("memory", memory, self.hosts.memory), ("disk", disk, self.hosts.disk)):
+            if available is not None and needed > available:
                 raise BadInputError(
-                    f"interleave=on: all systems together need {size(wanted)} of {what} on each host"
-                    f" ({size(there)} available); choose fewer with --systems, or load less"
+                    f"interleave=on: all systems together need {size(needed)} of {resource} on each host"
+                    f" ({size(available)} available); choose fewer with --systems, or load less"
                 )
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
         memory = self.memory(needs, records)
-        asked = (
+        requirements = (
             ("memory", max(memory, needs.budget + self._client), self.hosts.memory),
             ("host_memory_budget", memory - self._client, needs.budget or None),
             ("disk", self.disk(needs, records), self.hosts.disk),
         )
         return [
-            f"{size(wanted)} of {what} ({size(there)} available)"
-            for what, wanted, there in asked
-            if there is not None and wanted > there
+            f"{size(needed)} of {resource} ({size(available)} available)"
+            for resource, needed, available in requirements
+            if available is not None and needed > available
         ]
 
     def _shown(self, records: int) -> str:
@@ -238,16 +238,16 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
     if inventory is None and hosts.count == 1:
         inventory = local_inventory()
     if inventory is None:
-        found = _on_paper(scenario.systems, hosts, variables)
+        needs = _on_paper(scenario.systems, hosts, variables)
     else:
-        found = _of_inventory(scenario.systems, inventory, variables, check)
-    return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
+        needs = _of_inventory(scenario.systems, inventory, variables, check)
+    return Sizes(scenario, hosts, [_needs(system, needs[system]) for system in scenario.systems])
 
 
 def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Returns the needs on each of the first three hosts, which may run HBase's masters and ZooKeepers."""
     database = [f"node{number}" for number in range(1, hosts.count + 1)]
-    given = {
+    shared = {
         "groups": {"database": database, "client": database},
         "dohyo_home": str(LOCAL_HOME),
         # Inventories of hosts set a memory budget, but a share of an unknown memory size would not be a limit.
@@ -255,25 +255,25 @@ def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) 
         "environment": os.environ,
         **variables,
     }
-    found: dict[str, list[dict[str, Any]]] = {}
+    needs: dict[str, list[dict[str, Any]]] = {}
     for name in names:
         for host in database[:3]:
-            context = Context({**given, "inventory_hostname": host})
-            if misfits := ask_system(name, context, lambda each: each.misfits):
+            context = Context({**shared, "inventory_hostname": host})
+            if misfits := ask_system(name, context, lambda system: system.misfits):
                 raise BadInputError(f"cannot find out what {name} needs: {'; '.join(misfits)}")
-            found.setdefault(name, []).append(ask_system(name, context, lambda each: each.planned))
-    return found
+            needs.setdefault(name, []).append(ask_system(name, context, lambda system: system.planned))
+    return needs
 
 
 def _of_inventory(
     names: Sequence[str], inventory: Path, variables: Mapping[str, Any], check: Callable[[], None]
 ) -> dict[str, list[dict[str, Any]]]:
     """Returns the needs on the first hosts of an inventory. Ansible resolves the inventory's variables."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    needs: dict[str, list[dict[str, Any]]] = {}
 
     def watch(event: Event) -> None:
         if event["event"] == "needs":
-            found[str(event["system"])] = event["needs"]
+            needs[str(event["system"])] = event["needs"]
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -287,17 +287,17 @@ def _of_inventory(
         )
         if failure is not None:
             raise BadInputError(f"cannot find out what the systems need: {failure.task}: {failure.message}")
-        if missing := [system for system in names if system not in found]:
+        if missing := [system for system in names if system not in needs]:
             # If Ansible cannot load the callback plugin that reports the needs, it only warns and exits with 0.
-            said = [
+            rows = [
                 line for line in (folder / "ansible.log").read_text(errors="replace").splitlines() if "WARN" in line
             ]
             raise BadInputError(
                 f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
-                f" did not report it{': ' * bool(said)}{' '.join(said)}; {command(SETUP, 'python')} installs the one"
+                f" did not report it{': ' * bool(rows)}{' '.join(rows)}; {command(SETUP, 'python')} installs the one"
                 " that does"
             )
-    return found
+    return needs
 
 
 def caches(inventory: Path | None) -> Caches:
@@ -305,20 +305,20 @@ def caches(inventory: Path | None) -> Caches:
 
     :param inventory: as in :func:`ask`
     """
-    known: dict[str, dict[str, int]] = {}
+    results: dict[str, dict[str, int]] = {}
 
     def cached(scenario: Scenario, hosts: Hosts) -> dict[str, int]:
         alike = json.dumps([scenario.systems, hosts.count, _what_matters(scenario)], sort_keys=True)
-        if alike not in known:
+        if alike not in results:
             replication = scenario.number("replication")
             needs = ask(scenario, hosts, inventory).needs
-            if any(each.unknown for each in needs):
+            if any(entry.unknown for entry in needs):
                 raise BadInputError(
                     f"datasize={scenario.datasize}: caches are shares of the memory of"
                     f" {hosts.where}, which is not known; set host_memory=192g"
                 )
-            known[alike] = {each.system: each.cached(replication, hosts.count) for each in needs}
-        return known[alike]
+            results[alike] = {entry.system: entry.cached(replication, hosts.count) for entry in needs}
+        return results[alike]
 
     return cached
 
@@ -339,14 +339,14 @@ def ask_points(
     for trial in plan.trials(scenario):
         _, names = points.setdefault(point_name(trial.scenario.point), (trial.scenario, []))
         names += [] if trial.system in names else [trial.system]
-    known: dict[tuple[str, str], Needs] = {}
+    cache: dict[tuple[str, str], Needs] = {}
     result = []
     for point, names in points.values():
         alike = json.dumps(_what_matters(point), sort_keys=True)
-        if missing := [name for name in names if (alike, name) not in known]:
-            asked = replace(point, values={**point.values, "systems": ",".join(missing)})
-            known |= {(alike, needs.system): needs for needs in ask(asked, hosts, inventory, check).needs}
-        result.append(Sizes(point, hosts, [known[alike, name] for name in names]))
+        if missing := [name for name in names if (alike, name) not in cache]:
+            subset = replace(point, values={**point.values, "systems": ",".join(missing)})
+            cache |= {(alike, needs.system): needs for needs in ask(subset, hosts, inventory, check).needs}
+        result.append(Sizes(point, hosts, [cache[alike, name] for name in names]))
     return result
 
 
@@ -354,8 +354,8 @@ def _what_matters(scenario: Scenario) -> list[Any]:
     # Phases may differ, for example in requests in flight, and each connection takes memory on the server.
     of_phases = [scenario.of(phase).client_properties for phase in (INSERT, *scenario.phases)]
     properties = [
-        {key: value for key, value in each.items() if key not in _NO_MATTER}
-        for each in (scenario.client_properties, *of_phases)
+        {key: value for key, value in assignments.items() if key not in _NO_MATTER}
+        for assignments in (scenario.client_properties, *of_phases)
     ]
     return [properties, scenario.conditions, scenario.role_variables]
 
@@ -386,18 +386,18 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     def say(text: str) -> None:
         console.print(Text(text), soft_wrap=True)
 
-    there = ", ".join(
-        f"{size(known)} of {what}" if known is not None else f"{what} not known (set host_{what}=…)"
-        for what, known in (("memory", hosts.memory), ("disk", hosts.disk))
+    resources = ", ".join(
+        f"{size(amount)} of {resource}" if amount is not None else f"{resource} not known (set host_{resource}=…)"
+        for resource, amount in (("memory", hosts.memory), ("disk", hosts.disk))
     )
-    each = f"{counted(hosts.count, 'database host')}, each {there}"
-    say(f"plan of {scenario.name} for {hosts.where}; nothing is started\n{each}")
+    description = f"{counted(hosts.count, 'database host')}, each {resources}"
+    say(f"plan of {scenario.name} for {hosts.where}; nothing is started\n{description}")
     if any(needs.unknown for sizes in points for needs in sizes.needs):
         say("heaps and caches are those of a small machine, as host_memory_budget is a share of an unknown memory")
     texts = [text for sizes in points for text in (_data(sizes.scenario), _caches(sizes.scenario)) if text]
     for text in dict.fromkeys(texts):
         say(text)
-    at = {(point_name(each.scenario.point), needs.system): (each, needs) for each in points for needs in each.needs}
+    sized = {(point_name(item.scenario.point), needs.system): (item, needs) for item in points for needs in item.needs}
     trials = plan.trials(scenario)
     courses = [_course(trial.scenario) for trial in trials]
     shared = plan.shared_loads(trials, Path())
@@ -411,7 +411,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     last = 0.0
     copies: dict[str, float] = {}  # for each shared load, its disk space in bytes
     for trial, course in zip(trials, courses, strict=True):
-        sizes, needs = at[point_name(trial.scenario.point), trial.system]
+        sizes, needs = sized[point_name(trial.scenario.point), trial.system]
         fits = "" if sizes.fits(needs) else "  does not fit"
         load = shared.get(trial.name, "")
         took = sizes.trial_seconds(needs, trial.round, loads=load not in copies)
@@ -429,20 +429,20 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     for line in aligned(rows):
         say(line)
     if len(points) > 1:
-        memory = max(sizes.memory(needs) for sizes, needs in at.values())
-        disk = max(sizes.disk(needs) for sizes, needs in at.values())
+        memory = max(sizes.memory(needs) for sizes, needs in sized.values())
+        disk = max(sizes.disk(needs) for sizes, needs in sized.values())
         say(f"at the largest points {size(memory)} of memory and {size(disk)} of disk on each host")
-    unmet = (f"{each.system}: {text}" for sizes in points for each in sizes.needs for text in each.unmet)
+    unmet = (f"{entry.system}: {text}" for sizes in points for entry in sizes.needs for text in entry.unmet)
     for text in dict.fromkeys(unmet):
         say(text)
     if copies:
-        kept, most = sum(copies.values()), max(each.disk(needs) for each, needs in at.values())
+        total, most = sum(copies.values()), max(item.disk(needs) for item, needs in sized.values())
         lacks = (
             ""
-            if hosts.disk is None or kept + most <= hosts.disk
+            if hosts.disk is None or total + most <= hosts.disk
             else ": more than available, so some trials load again"
         )
-        say(f"reuse=data: {counted(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
+        say(f"reuse=data: {counted(len(copies), 'load')} kept on each host, at most {size(total)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}\n"
@@ -488,14 +488,14 @@ def _data(scenario: Scenario) -> str:
 
 def _caches(scenario: Scenario) -> str:
     """Describes the cache if the data size is a multiple of a cache. Returns "" for other sizes."""
-    there = sorted((cache, system) for system, cache in scenario.caches.items() if cache)
-    if not there:
+    cached = sorted((cache, system) for system, cache in scenario.caches.items() if cache)
+    if not cached:
         return ""
-    least, *others = (f"{size(cache)} of {system}" for cache, system in there)
+    least, *rest = (f"{size(cache)} of {system}" for cache, system in cached)
     none = [system for system, cache in scenario.caches.items() if not cache]
     return (
         f"cache = {least}"
-        + (f", the smallest; {', '.join(others)}" if others else "")
+        + (f", the smallest; {', '.join(rest)}" if rest else "")
         + (f"; without a cache: {', '.join(none)}" if none else "")
     )
 
@@ -503,9 +503,9 @@ def _caches(scenario: Scenario) -> str:
 def _count_trials(scenario: Scenario, trials: Sequence[plan.PlannedTrial]) -> str:
     rounds = scenario.number("rounds")
     points = Counter(trial.system for trial in trials)
-    at = {
+    suffixes = {
         system: f" at {counted(count // rounds, 'point')}" if scenario.matrix else ""
         for system, count in points.items()
     }
-    systems = ", ".join(system + where for system, where in at.items())
+    systems = ", ".join(system + suffix for system, suffix in suffixes.items())
     return f"{counted(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dohyo import folders
 from dohyo.bad_input import BadInputError
-from dohyo.report import measured, page, static
+from dohyo.report import chart_data, chart_files, page
 from dohyo.report.material import Material
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
@@ -18,20 +18,20 @@ from dohyo.summary.summary import is_experiment
 _LONGEST_HEAD = 64 * 1024
 
 
-def write(experiment: Path, known: Material | None = None, *, figures: bool = False) -> list[Path]:
+def write(experiment: Path, material: Material | None = None, *, figures: bool = False) -> list[Path]:
     """Writes report.html and, on request, the folder `figures` to an experiment's folder. Returns the paths.
 
-    :param known: result of `measured.read`, if the experiment has already been read
+    :param material: result of `chart_data.read`, if the experiment has already been read
     """
-    report = page.gather(experiment, known or measured.read(experiment))
+    report = page.gather(experiment, material or chart_data.read(experiment))
     return write_report(report, experiment / page.FILE, figures=figures)
 
 
 def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
     """Writes a page and, on request, the folder `figures` next to it. Returns the paths, the page first."""
-    others = [static.write(path.parent, report.summary, report.charts)] if figures else []
+    pictures = [chart_files.write(path.parent, report.summary, report.charts)] if figures else []
     # Write the page last, because it links the other files.
-    return [page.write(report, path), *others]
+    return [page.write(report, path), *pictures]
 
 
 def is_page(path: Path) -> bool:
@@ -64,12 +64,12 @@ def place(
         )
     # Writing replaces a link instead of its target, so links are not checked.
     if path.is_file() and not path.is_symlink() and not is_ours(path):
-        what = f"{path} is not a {kind[0]} that dohyo wrote, so it is not replaced"
-        raise BadInputError(f"{what}; name another file with --out FILE")
+        problem = f"{path} is not a {kind[0]} that dohyo wrote, so it is not replaced"
+        raise BadInputError(f"{problem}; name another file with --out FILE")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: the folder {path.parent} does not exist; create it, or name another file")
     above = path.parent.resolve()
-    if any(each.name == "raw" and is_experiment(each.parent) for each in (above, *above.parents)):
+    if any(parent.name == "raw" and is_experiment(parent.parent) for parent in (above, *above.parents)):
         raise BadInputError(f"--out {path}: raw is only for the evidence of an experiment; name another file")
     # A link inside an experiment could lead out of it. Links elsewhere belong to the user and are allowed.
     for link in (above for above in path.absolute().parents if above.is_symlink()):

@@ -99,10 +99,10 @@ def table(rows: Sequence[Mapping[str, Any]], empty: Sequence[str] = ()) -> Table
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else empty)}
 
 
-def rows(of: Table, part: str | None = None) -> list[dict[str, Any]]:
+def rows(columns: Table, part: str | None = None) -> list[dict[str, Any]]:
     """Returns the rows of a table as Vega reads them, or only the rows of `part`."""
-    names = list(of)
-    lines = (dict(zip(names, values, strict=True)) for values in zip(*of.values(), strict=True))
+    names = list(columns)
+    lines = (dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True))
     return [line for line in lines if part is None or line["part"] == part]
 
 
@@ -154,8 +154,8 @@ def rows_of(column: str, order: Sequence[str], title: str | None = None, **axis:
 def shown(*columns: str, **titles: str) -> list[Spec]:
     """Returns a tooltip that shows columns under their own names, followed by columns under other titles."""
     return [
-        *({"field": each} for each in columns),
-        *({"field": each, "title": words} for each, words in titles.items()),
+        *({"field": column} for column in columns),
+        *({"field": column, "title": title} for column, title in titles.items()),
     ]
 
 
@@ -180,8 +180,8 @@ def _cycle(values: Sequence[Any], count: int) -> list[Any]:
 
 def scale(values: Sequence[float | None]) -> tuple[Spec, str]:
     """Returns the scale of an axis, logarithmic beyond the ratio `LOG_FROM`, and a suffix for its title."""
-    known = [value for value in values if value is not None and value > 0]
-    if known and max(known) / min(known) > LOG_FROM:
+    positive = [value for value in values if value is not None and value > 0]
+    if positive and max(positive) / min(positive) > LOG_FROM:
         # Do not round the domain to decades: half of the chart could be empty.
         return {"type": "log", "nice": False, "padding": 8}, ", log scale"
     return {"type": "linear", "zero": True, "nice": True}, ""

@@ -48,8 +48,8 @@ class MeasuredRun:
     @property
     def name(self) -> str:
         """Returns a short name, which is unique among a system's runs in a phase at a point."""
-        which = f"round {self.trial.round}" if self.trial.round else ""
-        return " ".join(filter(None, (which, f"run {self.number}" if self.number else "load")))
+        prefix = f"round {self.trial.round}" if self.trial.round else ""
+        return " ".join(filter(None, (prefix, f"run {self.number}" if self.number else "load")))
 
     @property
     def rate(self) -> float | None:
@@ -76,7 +76,7 @@ class Curve:
 class Material:
     """The summary of an experiment, and further data for charts.
 
-    :ivar hosts: lines of `measured.HostsOverTime`
+    :ivar hosts: lines of `chart_data.HostsOverTime`
     """
 
     summary: Summary
@@ -124,19 +124,19 @@ class Material:
 
     def trial(self, system: str, point: str, round_: str) -> Trial | None:
         """Returns the trial of a system in a round at a point. `point` is a result of `figures.point_name`."""
-        found = (
-            each
-            for each in self.summary.trials
-            if (each.system, point_name(each.point), str(each.round or 1)) == (system, point, round_)
+        matches = (
+            trial
+            for trial in self.summary.trials
+            if (trial.system, point_name(trial.point), str(trial.round or 1)) == (system, point, round_)
         )
-        return next(found, None)
+        return next(matches, None)
 
     def warmup(self, trial: Trial, phase: str, run: int | str | None) -> float:
         """Returns the seconds from the agreed instant to the measured window of a run."""
         if phase == LOAD:
             return 0.0
-        if (own := trial.warmups.get(f"{phase}-{run}")) is not None:
-            return own
+        if (measured := trial.warmups.get(f"{phase}-{run}")) is not None:
+            return measured
         return float(trial.by_phase.get(phase, {}).get("warmup_seconds", trial.conditions.warmup_seconds) or 0.0)
 
     def place(self, phase: str) -> int:

@@ -16,8 +16,8 @@ from dohyo.tables.table import is_shown
 
 # Metrics that a matrix view can show.
 _SHOWN = sorted(
-    (each for each in METRICS.values() if each.part in ("rates", "latencies") and each.unit),
-    key=lambda each: each.head != "rec/s",  # the page shows the first metric first
+    (metric for metric in METRICS.values() if metric.part in ("rates", "latencies") and metric.unit),
+    key=lambda metric: metric.head != "rec/s",  # the page shows the first metric first
 )
 # Metrics that are drawn in files. All metrics for each pair of dimensions would need too many files.
 _IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}
@@ -36,16 +36,16 @@ def matrix(summary: Summary) -> dict[str, Any]:
     ]
     cells = [
         {
-            each.head: [significant(value), each.write(value)]
-            for each in _SHOWN
-            if (value := getattr(row, each.name)) is not None
+            metric.head: [significant(value), metric.write(value)]
+            for metric in _SHOWN
+            if (value := getattr(row, metric.name)) is not None
         }
         for _, row in shown
     ]
-    lines = [{"at": place, "values": values} for place, values in zip(places, cells, strict=True)]
+    lines = [{"at": position, "values": values} for position, values in zip(places, cells, strict=True)]
     names = ("system", *summary.dimensions, "phase", "operation")
-    several = [name for name in names if len({place.get(name) for place in places}) > 1]
-    return {"dimensions": several, "metrics": [each.head for each in _SHOWN], "lines": lines}
+    several = [name for name in names if len({position.get(name) for position in places}) > 1]
+    return {"dimensions": several, "metrics": [metric.head for metric in _SHOWN], "lines": lines}
 
 
 def chart(summary: Summary) -> Chart:
@@ -53,53 +53,53 @@ def chart(summary: Summary) -> Chart:
 
     The page has a table instead, in which the reader chooses the dimensions.
     """
-    of = matrix(summary)
+    data = matrix(summary)
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
-    for across, down in combinations(of["dimensions"], 2):
+    for across, down in combinations(data["dimensions"], 2):
         rows = [
-            {"part": words, "across": x, "down": ", ".join(filter(None, y)), "value": value, "text": text}
-            for metric, words in _IN_FILES.items()
-            for x, y, (value, text) in _cells(of, across, down, metric)
+            {"part": label, "across": x, "down": ", ".join(filter(None, y)), "value": value, "text": text}
+            for metric, label in _IN_FILES.items()
+            for x, y, (value, text) in _cells(data, across, down, metric)
         ]
         if rows:
             name = f"matrix-{len(panels)}"
             tables[name] = table(rows)
             title = f"{down} by {across}"
-            spec = _spec((across, ", ".join(_others(of, across, down))), rows)
+            spec = _spec((across, ", ".join(_others(data, across, down))), rows)
             panels.append(Panel(title, spec, name, f"Matrix of {title}, with {len(rows)} cells."))
     return Chart("matrix", "Matrix", "Under which conditions?", panels, tables, by_part=True)
 
 
 def grids(summary: Summary) -> list[Grid]:
     """Returns a table for each metric, with the first dimension as columns and all others as rows."""
-    of = matrix(summary)
-    if len(of["dimensions"]) < 2:
+    data = matrix(summary)
+    if len(data["dimensions"]) < 2:
         return []
-    across, *down = of["dimensions"]
-    found = []
-    for metric, words in _IN_FILES.items():
-        cells = _cells(of, across, down[0], metric)
+    across, *down = data["dimensions"]
+    tables = []
+    for metric, title in _IN_FILES.items():
+        cells = _cells(data, across, down[0], metric)
         heads = list(dict.fromkeys(x for x, _, _ in cells))
         texts = {(x, y): text for x, y, (_, text) in cells}
         lines = [[*y, *(texts.get((x, y), UNKNOWN) for x in heads)] for y in dict.fromkeys(y for _, y, _ in cells)]
         if lines:
-            found.append(Grid(f"Matrix: {words}", [*down, *heads], lines, keys=len(down)))
-    return found
+            tables.append(Grid(f"Matrix: {title}", [*down, *heads], lines, keys=len(down)))
+    return tables
 
 
-def _cells(of: dict[str, Any], across: str, down: str, metric: str) -> list[tuple[str, tuple[str, ...], list[Any]]]:
+def _cells(data: dict[str, Any], across: str, down: str, metric: str) -> list[tuple[str, tuple[str, ...], list[Any]]]:
     """Returns each cell's column, row (`down`, then the dimensions on neither axis), number and text."""
-    names = _others(of, across, down)
+    names = _others(data, across, down)
     return [
         (line["at"].get(across, ""), tuple(line["at"].get(name, "") for name in names), line["values"][metric])
-        for line in of["lines"]
+        for line in data["lines"]
         if metric in line["values"]
     ]
 
 
-def _others(of: dict[str, Any], across: str, down: str) -> list[str]:
-    return [down, *(name for name in of["dimensions"] if name not in (across, down))]
+def _others(data: dict[str, Any], across: str, down: str) -> list[str]:
+    return [down, *(name for name in data["dimensions"] if name not in (across, down))]
 
 
 def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:

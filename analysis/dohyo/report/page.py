@@ -93,12 +93,12 @@ class Report:
     @property
     def title(self) -> str:
         """Returns the scenario, systems and hosts, such as "Workload A: …, four systems on one host"."""
-        what = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
+        subject = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
         names = systems_of([trial for trial in self.summary.trials if trial.status != "skipped"])
         systems = " and ".join(names) if len(names) <= _MOST_NAMED else f"{_in_words(len(names))} systems"
         count = self.summary.host_count
         hosts = f" on {_in_words(count)} host{'' if count == 1 else 's'}" if count else ""
-        return f"{what}{';' if ',' in what else ','} {systems}{hosts}" if systems else what
+        return f"{subject}{';' if ',' in subject else ','} {systems}{hosts}" if systems else subject
 
     @property
     def under_way(self) -> str:
@@ -114,7 +114,7 @@ def _in_words(number: int) -> str:
 
 
 def gather(experiment: Path, material: Material) -> Report:
-    """Draws the charts from the data of `measured.read`, and reads the files next to the evidence."""
+    """Draws the charts from the data of `chart_data.read`, and reads the files next to the evidence."""
     evidence = {trial.name: experiment / "raw" / trial.name for trial in material.summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
     process = experiment_folder.running(experiment)
@@ -145,7 +145,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         without_numbers=screen.without_numbers(summary),
         comparisons=_comparisons(report.material),
         summary=summary,
-        tall=sum(len(next(iter(each.values()))) for each in report.charts[0].tables.values()) > _MOST_ROWS,
+        tall=sum(len(next(iter(columns.values()))) for columns in report.charts[0].tables.values()) > _MOST_ROWS,
         most_reasons=screen.MOST_REASONS,
         most_costs=screen.MOST_COSTS,
         numbers={name: number % len(SHAPES) for number, name in enumerate(report.systems)},
@@ -167,7 +167,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         matrix_data=_json(of_matrix),
         files=_files(report, folder or report.experiment, with_evidence),
         published=[
-            *(grid for each in summary.published for grid in published_table.grids(each, summary)),
+            *(grid for published in summary.published for grid in published_table.grids(published, summary)),
             *map(published_table.differences, summary.differences),
         ],
         data=_json(_data(report.charts, report.systems)),
@@ -181,43 +181,43 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
 def _comparisons(material: Material) -> list[tuple[str, Grid]]:
     """Returns the tables that compare rates and latencies, each with a note on the samples behind its intervals."""
     pairs = material.summary.comparisons
-    found = []
+    tables = []
     for title, of_latency in (("Rates compared", False), ("Latencies compared: less is better", True)):
         shown = [pair for pair in pairs if METRICS[pair.figure].less_is_better == of_latency]
         ranked = material.summary.neighbours
-        beside = [each for each in ranked if METRICS[each.pair.figure].less_is_better == of_latency]
+        beside = [neighbour for neighbour in ranked if METRICS[neighbour.pair.figure].less_is_better == of_latency]
         of_kind = replace(material.summary, comparisons=shown, neighbours=beside)
         grids = comparison_table.grids(of_kind, material.label)
         heads = (title, f"{title}: neighbours in the ranking")
-        found += [
+        tables += [
             (grid.title, replace(grid, title=f"{head} ({len(grid.lines)})"))
             for head, grid in zip(heads, grids, strict=False)
         ]
-    return found
+    return tables
 
 
 @cache
 def environment() -> Environment:
     """Returns a Jinja environment that escapes everything that a template does not mark as safe."""
-    made = Environment(
+    jinja = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["title_of"] = lambda head: HEADS[head].title
-    made.filters["of"] = lambda key, mapping: mapping[key]
-    made.filters["transposed"] = lambda columns: zip(*columns, strict=True)
-    return made
+    jinja.filters["title_of"] = lambda head: HEADS[head].title
+    jinja.filters["of"] = lambda key, mapping: mapping[key]
+    jinja.filters["transposed"] = lambda columns: zip(*columns, strict=True)
+    return jinja
 
 
 def style() -> str:
     """Returns the style sheet for the pages, including the colours of the charts."""
     colours = [
-        *(f":root {{ --c{at}: {light}; }}" for at, light in enumerate(LIGHT_COLOURS)),
-        *(f':root[data-theme="dark"] {{ --c{at}: {dark}; }}' for at, dark in enumerate(DARK_COLOURS)),
-        *(f".c{at} {{ color: var(--c{at}); }}" for at in range(len(LIGHT_COLOURS))),
+        *(f":root {{ --c{number}: {light}; }}" for number, light in enumerate(LIGHT_COLOURS)),
+        *(f':root[data-theme="dark"] {{ --c{number}: {dark}; }}' for number, dark in enumerate(DARK_COLOURS)),
+        *(f".c{number} {{ color: var(--c{number}); }}" for number in range(len(LIGHT_COLOURS))),
     ]
     return "\n".join([(_TEMPLATES / "page.css").read_text("utf-8"), *colours])
 
@@ -239,7 +239,7 @@ def _data(charts: Sequence[Chart], systems: Sequence[str]) -> dict[str, Any]:
         "charts": {
             chart.name: {
                 "parts": chart.parts,
-                "tables": {name: _packed(each) for name, each in chart.tables.items()},
+                "tables": {name: _packed(columns) for name, columns in chart.tables.items()},
                 "panels": [
                     {"spec": panel.spec, "data": panel.data, "cursor": panel.cursor, "domains": panel.domains}
                     for panel in chart.panels
@@ -250,10 +250,10 @@ def _data(charts: Sequence[Chart], systems: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _packed(of: Table) -> dict[str, Any]:
+def _packed(columns: Table) -> dict[str, Any]:
     """Returns a table that stores each text only once, because 35 runs of half an hour have 63,000 rows."""
     packed: dict[str, Any] = {}
-    for name, values in of.items():
+    for name, values in columns.items():
         if values and all(isinstance(value, str) for value in values):
             names = list(dict.fromkeys(values))
             positions = {text: position for position, text in enumerate(names)}
@@ -306,13 +306,13 @@ def machine(facts: Mapping[str, Any]) -> str:
 
 def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str, str, str]]:
     """Returns the relative address, the name and a description of each file behind the page."""
-    found = [(report.experiment / name, what) for name, what in FILES.items()]
+    files = [(report.experiment / name, content) for name, content in FILES.items()]
     if with_evidence:
         statuses = {trial.name: trial.status for trial in report.summary.trials}
-        found += [(path, f"evidence of this trial: {statuses[name]}") for name, path in report.folders.items()]
+        files += [(path, f"evidence of this trial: {statuses[name]}") for name, path in report.folders.items()]
     return [
-        (quote(os.path.relpath(path, folder)) + "/" * path.is_dir(), _title(path, report.experiment), what)
-        for path, what in found
+        (quote(os.path.relpath(path, folder)) + "/" * path.is_dir(), _title(path, report.experiment), content)
+        for path, content in files
         if path.exists()
     ]
 

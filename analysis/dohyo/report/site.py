@@ -14,7 +14,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import Warn
 from dohyo.places import RUN, command
-from dohyo.report import measured, page
+from dohyo.report import chart_data, page
 from dohyo.report.material import systems_of
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
@@ -24,8 +24,8 @@ INDEX = "index.html"
 
 def experiments(results: Path) -> list[Path]:
     """Returns the experiments' folders in a results folder, newest name first; trials started by hand come last."""
-    found = [path for path in results.iterdir() if _may_be_one(path)] if results.is_dir() else []
-    return sorted(found, key=lambda path: (os.path.lexists(path / experiment_folder.FACTS), path.name), reverse=True)
+    paths = [path for path in results.iterdir() if _may_be_one(path)] if results.is_dir() else []
+    return sorted(paths, key=lambda path: (os.path.lexists(path / experiment_folder.FACTS), path.name), reverse=True)
 
 
 def _may_be_one(path: Path) -> bool:
@@ -35,28 +35,28 @@ def _may_be_one(path: Path) -> bool:
         return True  # the error is reported later, when the experiment is read
 
 
-def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
+def write(sources: Sequence[Path], site: Path, warn: Warn) -> Path:
     """Writes the index, and a folder for each experiment with its page and the small files next to it, but no evidence.
 
     An experiment that cannot be read is reported through `warn` and left out.
 
     :raises BadInputError: if there are no experiments, or if the folder or a subfolder contains other files
     """
-    if not chosen:
+    if not sources:
         raise BadInputError(
             f"no experiments found; name their folder with --results, or measure one: {command(RUN, 'workloadA')}"
         )
     site = Path(os.path.realpath(site))
-    for folder in (site, *(site / each.name for each in chosen)):
+    for folder in (site, *(site / source.name for source in sources)):
         claimed_folders.refuse_foreign(folder)
     folders.check(site)
     claimed_folders.claim(site)
     entries = []
-    for folder in chosen:
+    for folder in sources:
         # Keep the evidence of only one experiment in memory at a time.
         try:
             experiment_folder.read(folder)
-            report = page.gather(folder, measured.read(folder))
+            report = page.gather(folder, chart_data.read(folder))
         except BadInputError as error:
             warn(str(error))
             continue

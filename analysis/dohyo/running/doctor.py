@@ -60,26 +60,26 @@ class Wanted:
     """A rate that all clients together must reach.
 
     :ivar ops: operations per second
-    :ivar of: description of where the rate comes from
+    :ivar source: description of where the rate comes from
     :ivar cpu: processor seconds per operation that a client with the driver uses; None if not yet measured
     """
 
     ops: float
-    of: str
+    source: str
     cpu: float | None = None
 
 
-def bound(alone: Alone, wanted: Wanted, clients: int) -> str:
+def bound(alone: Alone, target: Wanted, clients: int) -> str:
     """Returns the reason why the client is the limit on its host, or "" if it is not.
 
     :param clients: number of hosts among which the rate is divided
     """
-    own = wanted.ops / clients
-    if alone.ops < MARGIN * own:
-        return f"{rate(alone.ops)} operations/s without a database are less than {MARGIN} × {rate(own)}"
-    if wanted.cpu is not None and own * wanted.cpu > SHARE * alone.processors:
-        needed = f"{own * wanted.cpu:.2g} of {alone.processors} processors"
-        return f"{rate(own)} operations/s with a driver need {needed}, more than {SHARE:.0%}"
+    per_client = target.ops / clients
+    if alone.ops < MARGIN * per_client:
+        return f"{rate(alone.ops)} operations/s without a database are less than {MARGIN} × {rate(per_client)}"
+    if target.cpu is not None and per_client * target.cpu > SHARE * alone.processors:
+        needed = f"{per_client * target.cpu:.2g} of {alone.processors} processors"
+        return f"{rate(per_client)} operations/s with a driver need {needed}, more than {SHARE:.0%}"
     return ""
 
 
@@ -92,43 +92,43 @@ def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: P
     of_phase = scenario.of(phase)
     measured = _measured(scenario, phase, inventory, results)
     if target := float(of_phase["target"] or 0):
-        return [Wanted(target, "target", max((each.cpu for each in measured if each.cpu is not None), default=None))]
+        return [Wanted(target, "target", max((row.cpu for row in measured if row.cpu is not None), default=None))]
     if measured:
         return measured
-    at = {**scenario.point, "phase": phase}
+    point = {**scenario.point, "phase": phase}
     figures = [
         (figure.ops_per_second or (figure.records_per_second or 0) / of_phase.number("batchsize"), figure)
         for file in scenario.published
         for figure in published.load(file).figures
-        if not figure.per_client and all(at.get(key, values[0]) in values for key, values in figure.at.items())
+        if not figure.per_client and all(point.get(key, values[0]) in values for key, values in figure.at.items())
     ]
-    highest, figure = max(figures, key=lambda each: each[0], default=(0.0, None))
+    highest, figure = max(figures, key=lambda candidate: candidate[0], default=(0.0, None))
     return [Wanted(highest, f"published: {figure.system}")] if figure is not None and highest else []
 
 
 def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: Path) -> list[Wanted]:
     """Returns the rates of each system in the newest experiment that contains the phase."""
-    asked = (scenario.name, str(inventory) if inventory else None)
+    identity = (scenario.name, str(inventory) if inventory else None)
     batch = scenario.of(phase).number("batchsize")
     name = LOAD if phase == INSERT else phase
     for folder in site.experiments(results):
         try:
             facts = experiment_folder.strictly(folder / experiment_folder.FACTS, ExperimentFacts)
-            trials = summary_file.read(folder).compared if (facts.scenario, facts.inventory) == asked else []
+            trials = summary_file.read(folder).compared if (facts.scenario, facts.inventory) == identity else []
         except BadInputError:
             continue  # the experiment is incomplete, or another version wrote it
-        found = [
+        targets = [
             Wanted(row.ops_per_second, f"{trial.system} in {folder.name}", cpu)
             for trial in trials
             if trial.status == "ok" and trial.point.items() <= scenario.point.items()
             if trial.by_phase.get(name, {}).get("batchsize", trial.conditions.batchsize) == batch
             for row in trial.rows
             if row.phase == name and row.operation == OVERALL and row.ops_per_second
-            for each in [row.client_cpu_us_per_record]
-            for cpu in [each * 1e-6 * (row.records_per_second or 0) / row.ops_per_second if each else None]
+            for cost in [row.client_cpu_us_per_record]
+            for cpu in [cost * 1e-6 * (row.records_per_second or 0) / row.ops_per_second if cost else None]
         ]
-        if found:
-            return found
+        if targets:
+            return targets
     return []
 
 
@@ -147,24 +147,24 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
         signals = Signals()
         with signals.held_back("interrupted: ending the clients"):
             build_client(signals)
-            which = "the phase" if len(phases) == 1 else f"each of {len(phases)} phases"
-            terminal.say(f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for {which}")
-            asked = {"doctor_phases": phases, "doctor_results": name, "trial_client_heap": point["client_heap"]}
+            phrase = "the phase" if len(phases) == 1 else f"each of {len(phases)} phases"
+            terminal.say(f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for {phrase}")
+            variables = {"doctor_phases": phases, "doctor_results": name, "trial_client_heap": point["client_heap"]}
             try:
-                failure = play("doctor.yml", inventory, Path(name), check=signals.check, variables=asked)
+                failure = play("doctor.yml", inventory, Path(name), check=signals.check, variables=variables)
             except Interruption as interruption:
                 terminal.say(f"interrupted {interruption}; the clients end by themselves within seconds", err=True)
                 return interruption.exit_code
         if failure is not None:
             terminal.say(f"ERROR: the clients could not be measured: {failure}", err=True)
             return 1
-        found = [
+        measurements = [
             _read(Path(name) / f"doctor-{phase['name']}-1" / host / "client.json", host, phase["name"], processors)
             for phase in phases
             for host, processors in read_json(Path(name) / "processors.json").items()
         ]
     by_phase = {phase["name"]: wanted_of(point, phase["name"], inventory) for phase in phases}
-    return show(found, by_phase, point_name(point.point), console)
+    return show(measurements, by_phase, point_name(point.point), console)
 
 
 def phases_of(scenario: Scenario) -> list[dict[str, Any]]:
@@ -189,29 +189,29 @@ def _read(file: Path, host: str, phase: str, processors: int) -> Alone:
     return Alone(host, phase, processors, operations / seconds, wrote["records"] / seconds, cpu)
 
 
-def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, console: Console) -> int:
+def show(measurements: Sequence[Alone], targets_by_phase: dict[str, list[Wanted]], point: str, console: Console) -> int:
     """Prints the clients' rates and whether they are high enough. Returns the exit code.
 
-    :param wanted: the wanted rates for each phase
+    :param targets_by_phase: the wanted rates for each phase
     :param point: description of the point of the matrix
     """
-    clients = len({alone.host for alone in found})
+    clients = len({alone.host for alone in measurements})
     heads = ["host", "phase", "processors", "ops/s", "records/s", "CPU µs/op"]
     rows = [[*heads, "wanted", "margin", "with a driver", ""]]
     reasons = []
-    for alone in found:
+    for alone in measurements:
         used = f"{alone.ops * alone.cpu:.2g} of {alone.processors}"
         cells = [alone.host, alone.phase, used, rate(alone.ops), rate(alone.records), f"{alone.cpu * 1e6:.3g}"]
-        if not wanted[alone.phase]:
+        if not targets_by_phase[alone.phase]:
             rows.append([*cells, *[UNKNOWN] * 3, "no rate is known: add --set target=N, or measure once"])
-        for each in wanted[alone.phase]:
-            own = each.ops / clients
-            driven = UNKNOWN if each.cpu is None else f"{own * each.cpu:.2g} processors"
-            reason = bound(alone, each, clients)
+        for goal in targets_by_phase[alone.phase]:
+            share = goal.ops / clients
+            driven = UNKNOWN if goal.cpu is None else f"{share * goal.cpu:.2g} processors"
+            reason = bound(alone, goal, clients)
             verdict = "BOUND BY THE CLIENT" if reason else "enough"
-            rows.append([*cells, f"{rate(own)} ({each.of})", f"{rate(alone.ops / own)} ×", driven, verdict])
+            rows.append([*cells, f"{rate(share)} ({goal.source})", f"{rate(alone.ops / share)} ×", driven, verdict])
             if reason:
-                reasons.append(f"{alone.host}, {alone.phase} ({each.of}): {reason}")
+                reasons.append(f"{alone.host}, {alone.phase} ({goal.source}): {reason}")
     lines = terminal.aligned(rows)
     if point:
         lines.append(f"at {point}, the first point of the matrix")
@@ -219,7 +219,7 @@ def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, co
     if reasons:
         out = "add hosts to the group client of the inventory, give these more processors, or lower target"
         lines.append(f"the client will be the limit: {out} (docs/clients.md#how-much-client)")
-    if any(each.cpu is None for some in wanted.values() for each in some):
+    if any(target.cpu is None for targets in targets_by_phase.values() for target in targets):
         lines.append(
             "this is without a database's driver, which may cost many times as much; a measurement on these hosts"
             " adds it"

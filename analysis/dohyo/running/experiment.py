@@ -99,7 +99,7 @@ class Experiment:
         """Returns the seconds that a trial took, or None if it did not finish."""
         state = self._state(trial)
         try:
-            began, ended = (datetime.fromisoformat(at or "") for at in (state.started, state.finished))
+            began, ended = (datetime.fromisoformat(moment or "") for moment in (state.started, state.finished))
         except ValueError:
             return None
         return (ended - began).total_seconds() if state.status == "done" else None
@@ -136,7 +136,7 @@ class Experiment:
             attempts = self.folder / "attempts"
             attempts.mkdir(exist_ok=True)
             # Some numbers may be missing, because users may delete attempts.
-            number = next(each for each in count(1) if not os.path.lexists(attempts / f"{trial.name}.{each}"))
+            number = next(attempt for attempt in count(1) if not os.path.lexists(attempts / f"{trial.name}.{attempt}"))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
         # A trial that never began has a manifest, which would count as evidence.
@@ -172,8 +172,8 @@ class Experiment:
 
         :param start: the trials that take turns, if this trial is one of them
         """
-        asked = plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
-        return {**asked, **interleaving.variables(trial, start, self.folder)}
+        variables = plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
+        return {**variables, **interleaving.variables(trial, start, self.folder)}
 
     def update(self, **fields: Any) -> None:
         """Changes fields of experiment.json."""
@@ -181,13 +181,13 @@ class Experiment:
         write_json(file, {**read_json(file), **fields})
 
 
-def new_folder(chosen: Scenario, out: Path | None) -> Path:
+def new_folder(scenario: Scenario, out: Path | None) -> Path:
     """Creates the folder of a new experiment.
 
     :param out: a new or empty folder; None for a new folder below results/
     :raises BadInputError: if the folder cannot be created or is not empty
     """
-    folder = (out or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}-{plan.shell_safe(chosen.name)[:100]}").absolute()
+    folder = (out or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}-{plan.shell_safe(scenario.name)[:100]}").absolute()
     check_path(folder, f"the folder {folder}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -204,32 +204,32 @@ def new_folder(chosen: Scenario, out: Path | None) -> Path:
     return folder
 
 
-def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts | None = None) -> Experiment:
+def create(scenario: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts | None = None) -> Experiment:
     """Begins a new experiment in an empty folder.
 
     :param about: further fields of experiment.json
     :param hosts: hosts from which the scenario's sizes were computed; --resume needs them
     """
-    experiment = Experiment(folder, chosen)
-    trials = plan.trials(chosen)
+    experiment = Experiment(folder, scenario)
+    trials = plan.trials(scenario)
     first = trials[0].scenario
-    folders.write(experiment.scenario_file, chosen.text())
-    for file in chosen.published:
+    folders.write(experiment.scenario_file, scenario.text())
+    for file in scenario.published:
         (folder / "published").mkdir(exist_ok=True)
         shutil.copy(file, folder / "published")
     experiment.update(
         format=FORMAT,
         id=folder.name,
-        scenario=chosen.name,
-        title=chosen.title,
+        scenario=scenario.name,
+        title=scenario.title,
         scenario_sha256=manifest.checksum(experiment.scenario_file),
-        systems=chosen.systems,
-        matrix={key: list(values) for key, values in chosen.matrix.items()},
+        systems=scenario.systems,
+        matrix={key: list(values) for key, values in scenario.matrix.items()},
         # Minimum number of rounds. More may be added, until rounds_ended contains the reason for stopping.
-        rounds=chosen.number("rounds"),
-        precision=chosen.precision,
-        until_decided=chosen.adds_rounds and chosen.precision is None,
-        alike=chosen.alike,
+        rounds=scenario.number("rounds"),
+        precision=scenario.precision,
+        until_decided=scenario.adds_rounds and scenario.precision is None,
+        alike=scenario.alike,
         # Number of records at the first point; each trial.json contains that of its trial.
         records=first.records,
         data_bytes=first.data_bytes,
@@ -264,9 +264,9 @@ def find(name: str) -> Path:
     """
     folder = Path(name).absolute() if "/" in name else RESULTS / name
     if not (folder / "experiment.json").is_file():
-        there = sorted((file.parent.name for file in RESULTS.glob("*/experiment.json")), reverse=True)
+        names = sorted((file.parent.name for file in RESULTS.glob("*/experiment.json")), reverse=True)
         raise unknown(
-            "experiment", name, there, f"the newest are: {', '.join(there[:3])}" if there else "there are none yet"
+            "experiment", name, names, f"the newest are: {', '.join(names[:3])}" if names else "there are none yet"
         )
     return folder
 
@@ -285,8 +285,8 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
     inventory = _inventory(about.inventory, folder) if about.inventory else None
     file = folder / "scenario.properties"
     # Use the sizes (such as 4*ram) that were computed when the experiment began.
-    chosen = loading.load(file, name=about.scenario, hosts=about.hosts, caches=sizing.caches(inventory))
-    return Experiment(folder, chosen), inventory
+    scenario = loading.load(file, name=about.scenario, hosts=about.hosts, caches=sizing.caches(inventory))
+    return Experiment(folder, scenario), inventory
 
 
 def _inventory(name: str, folder: Path) -> Path:
@@ -299,17 +299,17 @@ def _inventory(name: str, folder: Path) -> Path:
     if not inventory.is_absolute():
         raise BadInputError(f"{folder}/experiment.json: the inventory {name} must be an absolute path")
     # Check both directions, because Ansible also reads the folders below an inventory.
-    place = inventory.resolve()
-    if any(place.is_relative_to(each) or each.is_relative_to(place) for each in (RESULTS.resolve(), folder.resolve())):
+    path = inventory.resolve()
+    if any(path.is_relative_to(root) or root.is_relative_to(path) for root in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
             f"{folder}/experiment.json: the inventory {name} is among results, but can run programs;"
             " move it and measure again"
         )
-    check_inventory(place)
-    return place
+    check_inventory(path)
+    return path
 
 
-def check_disk(folder: Path, needed: int, what: str) -> None:
+def check_disk(folder: Path, needed: int, purpose: str) -> None:
     """Checks that a file system has enough free space.
 
     :param folder: folder on the file system, which may not exist yet
@@ -321,7 +321,7 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise BadInputError(
-            f"no room for {what}: {folder} has {free / 10**9:.1f} GB free, about {needed / 10**9:.1f} GB are needed;"
+            f"no room for {purpose}: {folder} has {free / 10**9:.1f} GB free, about {needed / 10**9:.1f} GB are needed;"
             " free space, or load less (--records)"
         )
 
@@ -374,19 +374,19 @@ def _is_locked(lock: IO[str]) -> bool:
 
 def _having(file: IO[str]) -> list[str]:
     """Returns the pids of other processes that have the file open."""
-    this = os.fstat(file.fileno())
+    status = os.fstat(file.fileno())
 
     def has_it(descriptor: Path) -> bool:
         with suppress(OSError):
-            return os.path.samestat(this, descriptor.stat())
+            return os.path.samestat(status, descriptor.stat())
         return False
 
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # the process has ended, or belongs to another user
             if process.name != str(os.getpid()) and any(map(has_it, (process / "fd").iterdir())):
-                found.append(process.name)
-    return found
+                pids.append(process.name)
+    return pids
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:

@@ -33,10 +33,10 @@ def turns_of(start: Sequence[PlannedTrial], folder: Path) -> Turns:
 
 def starts(trials: Sequence[PlannedTrial]) -> Iterator[list[PlannedTrial]]:
     """Yields the groups of trials whose servers run at the same time, in the order of measurement."""
-    left = list(trials)
-    while left:
-        start = first_start(left)
-        del left[: len(start)]
+    remaining = list(trials)
+    while remaining:
+        start = first_start(remaining)
+        del remaining[: len(start)]
         yield start
 
 
@@ -56,11 +56,11 @@ def whole(
     :param trials: all planned trials
     :param skipped: missing trials of unavailable systems; trials that started together with them are not repeated
     """
-    found = []
+    repeated = []
     for start in starts(trials):
-        is_broken = any(each in missing and each not in skipped for each in start)
-        found += [trial for trial in start if is_broken or trial in missing]
-    return found
+        is_broken = any(trial in missing and trial not in skipped for trial in start)
+        repeated += [trial for trial in start if is_broken or trial in missing]
+    return repeated
 
 
 def variables(trial: PlannedTrial, start: Sequence[PlannedTrial], folder: Path) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def variables(trial: PlannedTrial, start: Sequence[PlannedTrial], folder: Path) 
     if len(start) < 2:
         return {}
     turns = turns_of(start, folder)
-    roles = {each.name: all_systems()[each.system].role for each in start}
+    roles = {member.name: all_systems()[member.system].role for member in start}
     return {
         "trial_turns": {"folder": str(turns.folder), "order": list(turns.order), "name": trial.name},
         "trial_lane": roles[trial.name],
@@ -103,5 +103,5 @@ def measure(
                 time.sleep(LOOK_SECONDS)
                 check()
             pending.append(pool.submit(one, trial))
-    for each in pending:
-        each.result()
+    for future in pending:
+        future.result()

@@ -51,12 +51,12 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     :raises BadInputError: if the user declines
     """
     limit = validity.most_taken(scenario.values.get("max.other.cpu"), strict=scenario["strict_conditions"] == "true")
-    if limit >= 1 or not (reasons := validity.taken((found := look())[0], limit)):
+    if limit >= 1 or not (reasons := validity.taken((usage := look())[0], limit)):
         return
     for reason in reasons:
         say(reason, err=True)
-    for each in found[1]:
-        say(f"  {each.name} (process {each.pid} of {each.user}) used {each.share:.0%}", err=True)
+    for process in usage[1]:
+        say(f"  {process.name} (process {process.pid} of {process.user}) used {process.share:.0%}", err=True)
     if not agreed and sys.stdin.isatty():
         if not click.confirm("A run that is disturbed like this is invalid. Measure anyway?", err=True):
             raise BadInputError("nothing was started; end these programs, or allow more with --set max.other.cpu=50%")
@@ -67,10 +67,10 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
 def look() -> tuple[Taken, list[Busy]]:
     """Returns the processor use of other programs on this machine, and the busiest of their processes."""
     for seconds in LOOK_SECONDS:
-        taken, busiest = _look(seconds)
-        if taken.other is not None:
+        usage, busiest = _look(seconds)
+        if usage.other is not None:
             break
-    return taken, busiest
+    return usage, busiest
 
 
 def _look(seconds: float) -> tuple[Taken, list[Busy]]:
@@ -85,19 +85,19 @@ def _look(seconds: float) -> tuple[Taken, list[Busy]]:
     capacity = (ended - began) * os.sysconf("SC_CLK_TCK") * (os.cpu_count() or 1)
     grown = {process: (ticks - before.get(process, 0)) / capacity for process, ticks in after.items()}
     busiest = sorted((share, pid) for (pid, _), share in grown.items() if share >= _NAMED and pid != sampler.pid)
-    named = [_named(pid, share) for share, pid in reversed(busiest[-_MOST_NAMED:])]
-    taken = host_metrics.taken(samples, "localhost", Window("", None, began, began, ended, {}))
-    return taken, [each for each in named if each]
+    processes = [_named(pid, share) for share, pid in reversed(busiest[-_MOST_NAMED:])]
+    usage = host_metrics.taken(samples, "localhost", Window("", None, began, began, ended, {}))
+    return usage, [process for process in processes if process]
 
 
 def _ticks() -> dict[tuple[int, str], int]:
     """Returns the processor ticks used by each process, identified by pid and start time, as in proc(5)."""
-    found = {}
+    ticks = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # the process has ended
             fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            found[int(folder.name), fields[19]] = int(fields[11]) + int(fields[12])
-    return found
+            ticks[int(folder.name), fields[19]] = int(fields[11]) + int(fields[12])
+    return ticks
 
 
 def _named(pid: int, share: float) -> Busy | None:

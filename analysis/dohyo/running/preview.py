@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import host
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted, point_name
 from dohyo.places import RUN, command
@@ -53,11 +53,11 @@ def check_count(scenario: Scenario, hosts: Hosts) -> None:
 def _available(scenario: Scenario, console: Console) -> Scenario:
     """Prints which systems this machine skips. Returns the scenario without them, or unchanged if it skips all."""
     attached = scenario.role_variables.get("attached", {})
-    reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
+    reasons = {} if attached.keys() >= set(scenario.systems) else availability.ask(None, scenario.role_variables)
     skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
     if skipped:
-        why = command(RUN, "--list")
-        console.print(Text(f"skipped on this machine: {', '.join(skipped)} (reasons: {why})"), soft_wrap=True)
+        listing = command(RUN, "--list")
+        console.print(Text(f"skipped on this machine: {', '.join(skipped)} (reasons: {listing})"), soft_wrap=True)
     if not (rest := [name for name in scenario.systems if name not in skipped]):
         return scenario
     points = tuple(point for point in scenario.points if point[0] in rest)
@@ -73,8 +73,8 @@ def _show_differences(scenario: Scenario, sizes: Sequence[sizing.Sizes], hosts: 
     from dohyo.summary import differences  # noqa: PLC0415
     from dohyo.tables import table  # noqa: PLC0415
 
-    values = {(each.system, point_name(at.scenario.point)): each.values for at in sizes for each in at.needs}
+    values = {(need.system, point_name(size.scenario.point)): need.values for size in sizes for need in size.needs}
     trials = (plan.variables(trial, Path(), keep=False) for trial in plan.trials(scenario, 1))
-    ours = differences.before(trials, values, hosts, host.hardware())
+    planned = differences.before(trials, values, hosts, host.hardware())
     for record in setups:
-        table.print_differences(differences.compare(record, ours), console)
+        table.print_differences(differences.compare(record, planned), console)

@@ -70,12 +70,12 @@ class Forecast:
         self._ratios: dict[tuple[str, str], float] = {}  # measured / guessed time, by system ("": last one) and phase
         self._loaded: set[str] = set()  # shared loads that a trial has begun
         # For each trial, its system and the remaining steps; the deployment comes first.
-        self._left = [("", [(("deploy", 0), _GUESSES["deploy"])]), *self._of_all(trials)]
+        self._remaining = [("", [(("deploy", 0), _GUESSES["deploy"])]), *self._of_all(trials)]
         self._now = 0  # index of the current trial
 
     def begin(self, trials: Sequence[PlannedTrial]) -> None:
         """Makes the first of these trials the current one. The others follow it."""
-        self._left = self._of_all(trials)
+        self._remaining = self._of_all(trials)
         self._loaded.add(load_of(trials[0], Path()))
         self._now = 0
 
@@ -86,36 +86,36 @@ class Forecast:
     def _of_all(self, trials: Sequence[PlannedTrial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
         """Returns the system and the steps of each trial. Only the first trial with a shared load performs the load."""
         loaded = set(self._loaded)
-        found = []
+        courses = []
         for trial in trials:
             steps, load = _guesses(trial.scenario), load_of(trial, Path())
-            here = [each for each in steps if each[0] != _LOADING or not load or load not in loaded]
-            found.append((trial.system, here))
+            trial_steps = [step for step in steps if step[0] != _LOADING or not load or load not in loaded]
+            courses.append((trial.system, trial_steps))
             loaded.add(load)
-        return found
+        return courses
 
     def enter(self, phase: str, run: int) -> None:
         """Begins a phase and drops the steps before it."""
-        _, left = self._left[self._now]
-        steps = [step for step, _ in left]
+        _, remaining = self._remaining[self._now]
+        steps = [step for step, _ in remaining]
         if (phase, run) in steps:
-            del left[: steps.index((phase, run))]
+            del remaining[: steps.index((phase, run))]
 
     def learn(self, phase: str, seconds: float) -> None:
         """Corrects the guesses by the duration of a phase that has ended, if this phase was expected."""
-        system, [((expected, _), guess), *_] = self._left[self._now]
+        system, [((expected, _), guess), *_] = self._remaining[self._now]
         if phase == expected:
             self._ratios[system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
         """Returns the seconds to the end of the experiment. The current phase began ``elapsed`` seconds ago."""
-        expected = [self._expected(system, steps) for system, steps in self._left]
+        expected = [self._expected(system, steps) for system, steps in self._remaining]
         expected[self._now][0] = max(0.0, expected[self._now][0] - elapsed)
         return sum(map(sum, expected))
 
     def _expected(self, system: str, steps: Iterable[tuple[_Step, float]]) -> list[float]:
-        seen = self._ratios
-        return [guess * seen.get((system, phase), seen.get(("", phase), 1.0)) for (phase, _), guess in steps]
+        ratios = self._ratios
+        return [guess * ratios.get((system, phase), ratios.get(("", phase), 1.0)) for (phase, _), guess in steps]
 
 
 def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
@@ -169,7 +169,7 @@ class Progress:
         self._phase = "deploy"
         self._run = 0
         self._phase_began = self._began
-        self._which = ""
+        self._systems = ""
         self._cut_short = False
         self._tail: IntervalTail | None = None
         self._next_poll = self._began
@@ -229,10 +229,10 @@ class Progress:
             self._number, self._cut_short = number + 1, False
             self._phase, self._run = "", 0
 
-    def stopping(self, which: str) -> None:
+    def stopping(self, systems: str) -> None:
         """Shows that servers are stopped before or after a trial. ``which`` is a text such as "of cassandra"."""
         self._enter("stop", 0)
-        self._which = which
+        self._systems = systems
 
     @property
     def activity(self) -> str:
@@ -260,8 +260,8 @@ class Progress:
             if (event["phase"], run) != (self._phase, self._run):
                 self._enter(event["phase"], run)
             if folders := event.get("client_dirs"):
-                named = self._scenario.phases[0] if self._phase == PROBE else self._phase
-                phase = self._scenario.of(phases.INSERT if self._phase == "load" else named)
+                name = self._scenario.phases[0] if self._phase == PROBE else self._phase
+                phase = self._scenario.of(phases.INSERT if self._phase == "load" else name)
                 self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
 
     def tick(self) -> None:
@@ -295,7 +295,7 @@ class Progress:
         if not self._cut_short and phase != "deploy":
             self._forecast.learn(self._phase, now - self._phase_began)
         self._forecast.enter(phase, run)
-        self._phase, self._run, self._phase_began, self._which = phase, run, now, ""
+        self._phase, self._run, self._phase_began, self._systems = phase, run, now, ""
         self._tail, self._second, self._records, self._failed = None, None, 0, 0
         self._rates.clear()
 
@@ -318,17 +318,17 @@ class Progress:
         return f"{name}run {self._run} of {self._scenario.repeats}"
 
     def _where(self) -> str:
-        words = self._doing()
+        activity = self._doing()
         if self._run and self._second is None:
-            words += " (warming up)"
-        which = f"{self._trial.label} (trial {self._number} of {len(self._trials)})"
-        who = which if self._number else "all systems"
-        return f"{who} · {words} {self._which}".rstrip()
+            activity += " (warming up)"
+        label = f"{self._trial.label} (trial {self._number} of {len(self._trials)})"
+        subject = label if self._number else "all systems"
+        return f"{subject} · {activity} {self._systems}".rstrip()
 
     def _times(self) -> str:
         now = time.monotonic()
-        left = self._forecast.remaining(now - self._phase_began)
-        return f"{clock(now - self._began)} elapsed, about {clock(left)} left"
+        remaining = self._forecast.remaining(now - self._phase_began)
+        return f"{clock(now - self._began)} elapsed, about {clock(remaining)} left"
 
     def _rate(self, sparks: str = "") -> str:
         """Describes the clients' current rate or, during the deployment, the download.
@@ -357,21 +357,21 @@ class Progress:
 
 def sparkline(rates: Iterable[float]) -> str:
     """Returns a block character for each rate, on a scale from 0 to the highest rate."""
-    known = list(rates)
-    highest = max(known, default=0.0) or 1.0
-    return "".join(chr(_FIRST_BLOCK + max(math.ceil(_BLOCKS * rate / highest), 1) - 1) for rate in known)
+    values = list(rates)
+    highest = max(values, default=0.0) or 1.0
+    return "".join(chr(_FIRST_BLOCK + max(math.ceil(_BLOCKS * rate / highest), 1) - 1) for rate in values)
 
 
 def fetching(log: Path) -> str:
     """Returns what Maven is fetching and how much it has already fetched, or "" if it is not fetching."""
     try:
-        found = _FETCHES.findall(log.read_text("utf-8", "replace"))
+        fetches = _FETCHES.findall(log.read_text("utf-8", "replace"))
     except OSError:
         return ""
-    if not found:
+    if not fetches:
         return ""
-    sizes = [float(number) * _MB[unit] for done, _, number, unit in found if done == "ed" and unit]
-    return f"fetching {found[-1][1]} ({len(sizes)} files, {sum(sizes):,.0f} MB so far)"
+    sizes = [float(number) * _MB[unit] for state, _, number, unit in fetches if state == "ed" and unit]
+    return f"fetching {fetches[-1][1]} ({len(sizes)} files, {sum(sizes):,.0f} MB so far)"
 
 
 def clock(seconds: float) -> str:

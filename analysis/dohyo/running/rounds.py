@@ -51,7 +51,7 @@ def common_cause(trials: Sequence[Trial]) -> str | None:
     Reasons that differ only in their numbers count as the same; the result contains the first trial's numbers.
     """
     reasons = [re.sub(r" \(and [0-9]+ more\)$", "", trial.reason or "") for trial in trials]
-    if any(trial.status != "invalid" for trial in trials) or len({re.sub("[0-9]", "", each) for each in reasons}) != 1:
+    if any(trial.status != "invalid" for trial in trials) or len({re.sub("[0-9]", "", text) for text in reasons}) != 1:
         return None
     # If the reason does not name a run, the trial may have no evidence.
     return reasons[0] if re.match("[a-z]+(-[0-9]+)?(:| on )", reasons[0]) else None
@@ -66,25 +66,25 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
     scenario = experiment.scenario
     if phases.EQUAL not in scenario.phases or trial.round == 1 or trial.scenario.equal_target is not None:
         return
-    known = experiment.equal_targets
-    if point_name(trial.scenario.point) in known:
+    targets = experiment.equal_targets
+    if point_name(trial.scenario.point) in targets:
         return
-    before = {each.name for each in experiment.trials if each.round < trial.round}
+    before = {earlier.name for earlier in experiment.trials if earlier.round < trial.round}
     shares = {
-        point_name(each.scenario.point): each.scenario.share_of_equal
-        for each in experiment.trials
-        if each.scenario.equal_target is None
+        point_name(planned.scenario.point): planned.scenario.share_of_equal
+        for planned in experiment.trials
+        if planned.scenario.equal_target is None
     }
     # Leave out trials whose evidence is lost.
     summary = summarise(experiment.folder, only=before)
-    slowest = slowest_rates([each for each in summary.compared if point_name(each.point) in shares], phases.MAX)
+    slowest = slowest_rates([peer for peer in summary.compared if point_name(peer.point) in shares], phases.MAX)
     # Wait until invalid trials have been repeated: without them, the rate could be too high for their systems.
-    valid = {_place(each) for each in summary.trials if each.status == "ok"}
-    again = [each for each in summary.trials if each.status in ("invalid", "failed") and not each.system_failed]
+    valid = {_place(result) for result in summary.trials if result.status == "ok"}
+    again = [result for result in summary.trials if result.status in ("invalid", "failed") and not result.system_failed]
     disturbed = set(map(_place, again))
     waiting = {point for _, point in disturbed - valid if trial.round < scenario.number("rounds")}
-    found = {point: knee.rounded(shares[point] * rate) for point, rate in slowest.items() if point not in waiting}
-    experiment.update(equal_targets=found | known)
+    fixed = {point: knee.rounded(shares[point] * rate) for point, rate in slowest.items() if point not in waiting}
+    experiment.update(equal_targets=fixed | targets)
 
 
 def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
@@ -106,13 +106,13 @@ def heading(scenario: Scenario, number: int, summary: Summary) -> str:
     least, most = scenario.number("rounds"), scenario.most_rounds
     if not scenario.adds_rounds:
         return f"after round {number} of {most}"
-    asked = scenario.precision
-    goal = "all neighbours are decided" if asked is None else percent(asked)
-    said = f"after round {number} of {least} to {most}, until {goal}"
+    precision = scenario.precision
+    goal = "all neighbours are decided" if precision is None else percent(precision)
+    title = f"after round {number} of {least} to {most}, until {goal}"
     if summary.precision is None or number < least:
-        return said
-    if asked is None:
-        lacking = [open_words(each, summary) for each in undecided(summary)]
+        return title
+    if precision is None:
+        lacking = [open_words(pair, summary) for pair in undecided(summary)]
     else:
-        lacking = [words(short, asked) for short in summary.precision.short]
-    return f"{said}: {'; '.join(lacking)}"
+        lacking = [words(short, precision) for short in summary.precision.short]
+    return f"{title}: {'; '.join(lacking)}"

@@ -18,14 +18,14 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import claimed_folders, folders, host, places
-from dohyo.ansible import available
+from dohyo.ansible import availability
 from dohyo.ansible.playbook import Event, Failure, Playbook, named, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted
 from dohyo.places import ANSIBLE, RUN, command, shown
 from dohyo.planning import sizing
 from dohyo.planning.plan import PlannedTrial, course, first_start, inventory_state, shared_loads
-from dohyo.report import files, measured
+from dohyo.report import chart_data, files
 from dohyo.report.material import Material
 from dohyo.running import interleaving, neighbours, rounds
 from dohyo.running.client import build_client
@@ -51,8 +51,8 @@ from dohyo.summary.results import Summary
 from dohyo.summary.summary import joined, summarise
 from dohyo.systems.catalogue import all_systems, not_attached
 from dohyo.tables import screen, table
-from dohyo.tables.again import Again
 from dohyo.tables.files import write
+from dohyo.tables.remedies import Again
 
 # Timeout of stop.yml in seconds. Cassandra stops within 12 s; HBase takes longer if its memory is full.
 STOP_SECONDS = 300.0
@@ -68,7 +68,7 @@ class Options:
     """The options of ``run`` other than the scenario.
 
     :ivar inventory: file or folder; None for the default, which is this machine
-    :ivar named: whether the user named each system, so that a skipped system is a failure
+    :ivar names_systems: whether the user named each system, so that a skipped system is a failure
     :ivar out: folder of the experiment; None for a new folder below results/
     :ivar hosts: facts about the database hosts
     :ivar open_report: whether to open the page with charts at the end
@@ -78,7 +78,7 @@ class Options:
 
     inventory: Path | None = None
     keep: bool = False
-    named: bool = False
+    names_systems: bool = False
     out: Path | None = None
     hosts: Hosts = field(default_factory=here)
     open_report: bool = False
@@ -116,7 +116,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
             {
                 "inventory": str(options.inventory) if options.inventory else None,
                 "keep": options.keep,
-                "named": options.named,
+                "named": options.names_systems,
                 "host": host.hardware(),
                 "versions": host.versions(),
             },
@@ -129,11 +129,11 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
     """Rejects a scenario that does not fit on the hosts, if their sizes are known."""
     hosts = options.hosts.stated(scenario.values)
     check_count(scenario, options.hosts)
-    known = options.hosts if options.inventory is None else hosts
+    checked = options.hosts if options.inventory is None else hosts
     # If nothing is known about the hosts, deploy.yml checks their memory and disks.
-    if known.memory is None and known.disk is None:
+    if checked.memory is None and checked.disk is None:
         return
-    for sizes in sizing.ask_points(scenario, known, options.inventory, signals.check):
+    for sizes in sizing.ask_points(scenario, checked, options.inventory, signals.check):
         sizes.check()
 
 
@@ -200,7 +200,7 @@ class _Measurement:
         # For each system, the reason why it is not available, or "".
         self.unavailable: dict[str, str] = {}
         # The pairs of a system and a reason that have been printed.
-        self.told: set[tuple[str, str]] = set()
+        self.reported: set[tuple[str, str]] = set()
         # For each role, the variables with which it was installed.
         self.deployed: dict[str, list[Mapping[str, Any]]] = {}
         # Start of the first trial, on the monotonic clock.
@@ -208,9 +208,9 @@ class _Measurement:
         # True if processes or data of this run may be left on the hosts.
         self.leaves = False
         # The last trial, if its servers keep running.
-        self.kept: PlannedTrial | None = None
+        self.kept_trial: PlannedTrial | None = None
         # Playbook of the next trial, which waits for its turn.
-        self.begun: Playbook | None = None
+        self.next_playbook: Playbook | None = None
         # Reason why no further trial begins; empty if further trials may begin.
         self.stopped = ""
         # Reason why nothing more can be measured: a file could not be written.
@@ -299,13 +299,13 @@ class _Measurement:
         finally:
             self._discard()
             # If this run left nothing behind, running servers belong to a user's trial.yml or to another checkout.
-            if self.leaves and self.kept is None:
+            if self.leaves and self.kept_trial is None:
                 self._stop()
             # Stopping the servers may still have added files.
             for trial in self._in_state("failed", "interrupted"):
                 self.experiment.seal(trial)
-        if self.kept is not None:
-            self._show_kept(self.kept)
+        if self.kept_trial is not None:
+            self._show_kept(self.kept_trial)
         self.signals.check()
 
     def _measure_all(self, ready: list[PlannedTrial]) -> None:
@@ -334,11 +334,11 @@ class _Measurement:
             failed = self._carry_out(start, keep, following)
             self.leaves = bool(failed) or keep or always_leaves
             left_by = failed[0].label if failed else ""
-            self.kept = last if keep and not failed else None
+            self.kept_trial = last if keep and not failed else None
             if last is ready[-1]:
                 ready += self._after_round(last.round, is_last=True)
-                if self.kept and self.kept is not ready[-1]:
-                    left_by, self.kept = self.kept.label, None
+                if self.kept_trial and self.kept_trial is not ready[-1]:
+                    left_by, self.kept_trial = self.kept_trial.label, None
             elif ready[number].round > last.round:
                 self._after_round(last.round, is_last=False)
 
@@ -396,8 +396,8 @@ class _Measurement:
                 for trial in self._in_state("pending"):
                     self._mark(trial, "interrupted", f"not begun: {self.stopped}")
             elif further or not is_last:
-                said = rounds.heading(experiment.scenario, number, summary)
-                self.progress.table(partial(screen.ranking, summary), said)
+                heading = rounds.heading(experiment.scenario, number, summary)
+                self.progress.table(partial(screen.ranking, summary), heading)
         except Exception as error:
             self._say(self._unexpected(error))
         return further
@@ -440,10 +440,10 @@ class _Measurement:
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
                 self._mark(trial, "skipped", reason)
-                if (trial.system, reason) not in self.told:  # print it once for all rounds and points
-                    self.told.add((trial.system, reason))
+                if (trial.system, reason) not in self.reported:  # print it once for all rounds and points
+                    self.reported.add((trial.system, reason))
                     skipped[trial.system] = reason
-        if self.options.named:
+        if self.options.names_systems:
             for system, reason in skipped.items():
                 self.progress.say(f"{system} skipped: {reason}", "yellow")
         elif skipped:
@@ -464,9 +464,9 @@ class _Measurement:
         names = list(dict.fromkeys(trial.system for trial in trials))
         # The user has agreed to the licences of downloads that the scenario requests, but not to those in an inventory.
         agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
-        asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **not_attached(), **largest.role_variables}
-        write_json(folder / "deploy.json", asked)
-        failure = self._play("deploy.yml", folder, asked)
+        values = {"deploy_systems": names, "fetch_agreed": agreed, **size, **not_attached(), **largest.role_variables}
+        write_json(folder / "deploy.json", values)
+        failure = self._play("deploy.yml", folder, values)
         for system in map(all_systems().__getitem__, names):
             # After a failure, nothing counts as installed, so the next trial deploys again.
             before = self.deployed.get(system.role, []) if system.keeps_versions and failure is None else []
@@ -478,13 +478,13 @@ class _Measurement:
     ) -> Failure | None:
         folder = self.experiment.trial_folder(trial)
         rounds.fix_equal_targets(self.experiment, trial)
-        asked = self._write_variables(trial, keep, start)
+        variables = self._write_variables(trial, keep, start)
         self.experiment.mark(trial, "running")
         began = time.monotonic()
         failure = None
         if not self._is_deployed(trial):
             failure = self._deploy([trial])
-        failure = failure or self._play("trial.yml", folder, asked, trial, following)
+        failure = failure or self._play("trial.yml", folder, variables, trial, following)
         if failure is None:
             self.experiment.mark(trial, "done")
             self.experiment.seal(trial)
@@ -499,33 +499,33 @@ class _Measurement:
 
         Loading Ansible and the inventory takes a second. The playbook then waits without touching the hosts.
         """
-        if self.begun is None and self._is_deployed(trial):
+        if self.next_playbook is None and self._is_deployed(trial):
             # An error must not disturb the stop of this trial's servers. The next trial then starts its own playbook.
             with suppress(Exception):
-                asked = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
+                variables = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
                 folder = self.experiment.trial_folder(trial)
-                self.begun = Playbook("trial.yml", self.options.inventory, folder, asked, waits=True)
+                self.next_playbook = Playbook("trial.yml", self.options.inventory, folder, variables, waits=True)
 
     def _discard(self) -> None:
         """Ends the playbook that is waiting for its turn."""
-        if self.begun is not None:
-            self.begun.discard()
-            self.begun = None
+        if self.next_playbook is not None:
+            self.next_playbook.discard()
+            self.next_playbook = None
 
     def _show_result(self, trial: PlannedTrial, seconds: float) -> None:
         """Prints the result of a trial. In the first round, also extends the ranking on a terminal."""
         planned = self.experiment.trials
         try:
             of_trial = summarise(self.experiment.folder, only={trial.name})
-            width = max(len(each.system_at_point) for each in planned)
-            which = f"round {trial.round}, " if trial.scenario.most_rounds > 1 else ""
+            width = max(len(member.system_at_point) for member in planned)
+            prefix = f"round {trial.round}, " if trial.scenario.most_rounds > 1 else ""
             figures = screen.figures(of_trial)
             result = figures or f"no valid numbers: {of_trial.trials[0].reason}"
-            text = f"{trial.system_at_point:{width}}  {result}  ({which}{clock(seconds)})"
+            text = f"{trial.system_at_point:{width}}  {result}  ({prefix}{clock(seconds)})"
             self.progress.say(text, "green" if figures else "yellow")
             if trial.round == 1:
                 self.measured.append(of_trial)
-                of_round = sum(each.round == 1 and not self.unavailable.get(each.system) for each in planned)
+                of_round = sum(member.round == 1 and not self.unavailable.get(member.system) for member in planned)
                 heading = f"after {len(self.measured)} of {counted(of_round, 'trial')}"
                 heading += " of round 1" if trial.scenario.most_rounds > 1 else ""
                 self.progress.grow(partial(screen.ranking, joined(self.measured)), heading)
@@ -534,9 +534,9 @@ class _Measurement:
 
     def _write_variables(self, trial: PlannedTrial, keep: bool, start: Sequence[PlannedTrial] = ()) -> dict[str, Any]:
         """Stores Ansible's variables. The file is only evidence; it is never passed to Ansible."""
-        asked = self._variables(trial, keep, start)
-        write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
-        return asked
+        variables = self._variables(trial, keep, start)
+        write_json(self.experiment.trial_folder(trial) / "trial.json", variables)
+        return variables
 
     def _variables(self, trial: PlannedTrial, keep: bool, start: Sequence[PlannedTrial] = ()) -> dict[str, Any]:
         return self.experiment.variables(trial, keep, self.loads.get(trial.name, ""), start)
@@ -564,9 +564,9 @@ class _Measurement:
         self._write(partial(folders.write, log, "".join(traceback.format_exception(error))))
         return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
 
-    def _say(self, failure: Failure, what: str = "") -> None:
-        """Prints the text ``what``, the failure, and the path of its log."""
-        self.progress.say(f"{what}{failure}", "red")
+    def _say(self, failure: Failure, prefix: str = "") -> None:
+        """Prints the text ``prefix``, the failure, and the path of its log."""
+        self.progress.say(f"{prefix}{failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
     def _mark(self, trial: PlannedTrial, status: Status, reason: str | None) -> None:
@@ -592,7 +592,7 @@ class _Measurement:
         self,
         name: str,
         folder: Path,
-        asked: Mapping[str, Any],
+        variables: Mapping[str, Any],
         trial: PlannedTrial | None = None,
         following: PlannedTrial | None = None,
     ) -> Failure | None:
@@ -603,7 +603,7 @@ class _Measurement:
         """
         # Activity during each failed task: the playbook stops the servers before it reports the trial's failure.
         activities: dict[str, str] = {}
-        keep_reason = available.watcher(self.unavailable)
+        keep_reason = availability.watcher(self.unavailable)
 
         def watch(event: Event) -> None:
             self.progress.event(event, trial.name if trial else "")
@@ -613,25 +613,25 @@ class _Measurement:
             if following is not None and event["event"] == "phase" and event["phase"] == "stop":
                 self._begin(following)
 
-        if self.begun is not None and self.begun.variables != asked:
+        if self.next_playbook is not None and self.next_playbook.variables != variables:
             self._discard()
-        begun, self.begun = self.begun, None
+        playbook, self.next_playbook = self.next_playbook, None
         check, tick = self.signals.check, self.progress.tick
-        if begun is None:
+        if playbook is None:
             inventory = self.options.inventory
-            failure = play(name, inventory, folder, check=check, variables=asked, watch=watch, tick=tick)
+            failure = play(name, inventory, folder, check=check, variables=variables, watch=watch, tick=tick)
         else:
-            with begun:
-                failure = begun.finish(check=check, watch=watch, tick=tick)
+            with playbook:
+                failure = playbook.finish(check=check, watch=watch, tick=tick)
         self.failed_while = activities.get(failure.task if failure else "", self.progress.activity)
         return failure
 
-    def _stop(self, which: str = "", *, keep_loads: bool = False) -> None:
+    def _stop(self, systems: str = "", *, keep_loads: bool = False) -> None:
         """Stops all servers and clients that this checkout has started. Signals are ignored meanwhile.
 
         :param keep_loads: whether to keep loads that further trials may use
         """
-        self.progress.stopping(which)
+        self.progress.stopping(systems)
         folder = self.experiment.folder / "stop"
         failure = None
         with self.signals.held_back("already stopping the servers, please wait"):
@@ -653,11 +653,11 @@ class _Measurement:
             except Exception as error:
                 failure = self._unexpected(error)
         if failure is not None:
-            what = next(
-                (said for task, said in LEFT.items() if failure.task.startswith(task)),
+            problem = next(
+                (text for task, text in LEFT.items() if failure.task.startswith(task)),
                 "the servers could not be stopped",
             )
-            self.progress.say(f"{what}: {failure}", "red")
+            self.progress.say(f"{problem}: {failure}", "red")
             self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
 
     def _show_kept(self, trial: PlannedTrial) -> None:
@@ -674,7 +674,7 @@ class _Measurement:
 
     def _conclude(self, interrupted: bool) -> bool:
         """Writes and prints the summary. Returns whether all trials have valid numbers and all searches a rate."""
-        material = measured.read(self.experiment.folder)
+        material = chart_data.read(self.experiment.folder)
         summary = material.summary
         # The summary reports that other folders in raw/ belong to another experiment.
         results = {result.name: result for result in summary.trials}
@@ -682,7 +682,7 @@ class _Measurement:
             # Contradictory logs are only found now. --resume must also repeat trials with such logs.
             if self.experiment.state(trial) == "done" and results[trial.name].status != "ok":
                 self._mark(trial, "invalid", results[trial.name].reason)
-        valid = summary.has_numbers(skipped=not self.options.named)
+        valid = summary.has_numbers(skipped=not self.options.names_systems)
         self.experiment.release()
         self._write(partial(write, summary, self.experiment.folder))
         valid = valid and not self.unwritten

@@ -40,13 +40,13 @@ _LONG = 2**62 - 1
 
 # Constructors of the properties in a group, with common defaults that an entry can override.
 _trial = partial(Property, fixed="it applies to all phases of a trial")
-_host = partial(Property, by=DOHYO, matrix=False, fixed="it describes the hosts")
-_condition = partial(Property, by=DOHYO, fixed="servers start and tables are created with this value")
-_search = partial(Property, by=DOHYO, fixed="a search needs a trial with a single phase")
+_host = partial(Property, reader=DOHYO, matrix=False, fixed="it describes the hosts")
+_condition = partial(Property, reader=DOHYO, fixed="servers start and tables are created with this value")
+_search = partial(Property, reader=DOHYO, fixed="a search needs a trial with a single phase")
 _mix = partial(Property, load=False)
 _record = partial(Property, fixed="all phases use the records of the load")
 _output = partial(Property, output=True)
-_stock = partial(Property, by=STOCK, matrix=False, fixed="only the stock client reads it")
+_stock = partial(Property, reader=STOCK, matrix=False, fixed="only the stock client reads it")
 
 # The formatter would put each argument on a separate line.
 # fmt: off

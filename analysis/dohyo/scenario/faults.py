@@ -50,12 +50,12 @@ class Fault:
     :ivar kind: one of :data:`KINDS`
     :ivar target: hosts as given, joined with "+"; for a partition groups separated by "|"; for `slow` followed by a
         comma and the rate; empty for `heal`
-    :ivar at: time since the start of the measured window, in seconds
+    :ivar second: time since the start of the measured window, in seconds
     """
 
     kind: str
     target: str
-    at: float
+    second: float
 
     @property
     def groups(self) -> list[list[str]]:
@@ -71,8 +71,8 @@ class Fault:
     def __str__(self) -> str:
         """Returns the fault as written in a scenario."""
         # Fixed-point notation, since `parse` does not accept exponents.
-        at = f"{self.at:.9f}".rstrip("0").rstrip(".")
-        return f"{self.kind}({self.target})@{at}s" if self.target else f"{self.kind}@{at}s"
+        time = f"{self.second:.9f}".rstrip("0").rstrip(".")
+        return f"{self.kind}({self.target})@{time}s" if self.target else f"{self.kind}@{time}s"
 
 
 def parse(text: str) -> list[Fault]:
@@ -82,19 +82,19 @@ def parse(text: str) -> list[Fault]:
     """
     if text.strip() == NONE:
         return []
-    found, rest = [], text
+    faults, rest = [], text
     while rest.strip():
         match = _FAULT.match(rest.lstrip())
         behind = rest.lstrip()[match.end() :].lstrip() if match else ""
         if match is None or (behind and not behind.startswith(",")):
             raise BadInputError(f"faults={text}: '{rest.strip()}' must read KIND(TARGET)@TIME, as in {EXAMPLE}")
-        found.append(_fault(match[0], *match.groups(default="")))
+        faults.append(_fault(match[0], *match.groups(default="")))
         rest = behind.removeprefix(",")
-    if not found:
+    if not faults:
         raise BadInputError(f"faults={text}: must be faults such as {EXAMPLE}, or {NONE}")
-    found.sort(key=lambda fault: fault.at)
-    _check_ends(found)
-    return found
+    faults.sort(key=lambda fault: fault.second)
+    _check_ends(faults)
+    return faults
 
 
 def plain(text: str) -> str:
@@ -102,56 +102,56 @@ def plain(text: str) -> str:
     return ", ".join(map(str, parse(text))) or NONE
 
 
-def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
+def _fault(text: str, kind: str, inside: str, time: str) -> Fault:
     if kind not in KINDS:
-        raise unknown("fault", kind, KINDS, f"{said}: kinds are {', '.join(KINDS)}")
-    at = _TIME.fullmatch(time)
-    if at is None:
-        raise BadInputError(f"{said}: '{time}' must be a time in the measured window, such as 60s or 2m")
+        raise unknown("fault", kind, KINDS, f"{text}: kinds are {', '.join(KINDS)}")
+    moment = _TIME.fullmatch(time)
+    if moment is None:
+        raise BadInputError(f"{text}: '{time}' must be a time in the measured window, such as 60s or 2m")
     if kind == HEAL:
         if inside.strip():
-            raise BadInputError(f"{said}: {HEAL} ends all partitions and has no target: {HEAL}@{time}")
-        return Fault(kind, "", float(at[1]) * _UNITS[at[2]])
+            raise BadInputError(f"{text}: {HEAL} ends all partitions and has no target: {HEAL}@{time}")
+        return Fault(kind, "", float(moment[1]) * _UNITS[moment[2]])
     inside, comma, rate = map(str.strip, inside.partition(","))
     if comma and kind != SLOW:
-        raise BadInputError(f"{said}: only {SLOW} has a rate; join hosts with +")
+        raise BadInputError(f"{text}: only {SLOW} has a rate; join hosts with +")
     groups = [[name.strip() for name in group.split("+")] for group in inside.split("|")]
     names = _all(groups)
     if not all(_NAME.fullmatch(name) for name in names):
         raise BadInputError(
-            f"{said}: the target must be {ANY}, {SEED}, {LEADER}, nodeN or the name of a host; join several with +"
+            f"{text}: the target must be {ANY}, {SEED}, {LEADER}, nodeN or the name of a host; join several with +"
         )
     if kind != PARTITION and len(groups) > 1:
-        raise BadInputError(f"{said}: only a {PARTITION} has groups of hosts; join hosts with +")
+        raise BadInputError(f"{text}: only a {PARTITION} has groups of hosts; join hosts with +")
     if len(set(names)) < len(names):
-        raise BadInputError(f"{said}: a host is named twice")
+        raise BadInputError(f"{text}: a host is named twice")
     target = "|".join("+".join(group) for group in groups)
     if kind == SLOW:
         rate = rate if comma else SLOW_RATE
-        found = _RATE.fullmatch(rate)
-        if found is None or not int(found[1]):
-            raise BadInputError(f"{said}: '{rate}' is not a number of bytes per second, such as 500kB or {SLOW_RATE}")
+        match = _RATE.fullmatch(rate)
+        if match is None or not int(match[1]):
+            raise BadInputError(f"{text}: '{rate}' is not a number of bytes per second, such as 500kB or {SLOW_RATE}")
         target += f", {rate}"
-    return Fault(kind, target, float(at[1]) * _UNITS[at[2]])
+    return Fault(kind, target, float(moment[1]) * _UNITS[moment[2]])
 
 
 def _all(groups: Iterable[Iterable[str]]) -> list[str]:
     return [name for group in groups for name in group]
 
 
-def _check_ends(found: Sequence[Fault]) -> None:
+def _check_ends(faults: Sequence[Fault]) -> None:
     """Checks that every fault which ends another one comes after it.
 
     :raises BadInputError: naming the fault
     """
-    for number, fault in enumerate(found):
-        before = {each.kind for each in found[:number]}
+    for number, fault in enumerate(faults):
+        before = {earlier.kind for earlier in faults[:number]}
         if fault.kind not in ENDS and not any(ENDS.get(kind) == fault.kind for kind in before):
             kinds = " or ".join(kind for kind, end in ENDS.items() if end == fault.kind)
             raise BadInputError(f"{fault}: there is no earlier fault that it ends; add a {kinds} before it")
 
 
-def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool = False, local: bool = False) -> None:
+def check_place(faults: Sequence[Fault], role: str, hosts: int, *, attached: bool = False, local: bool = False) -> None:
     """Checks that the faults are possible on the hosts.
 
     :param role: role of the system
@@ -160,7 +160,7 @@ def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool
     :param local: whether the servers are on this machine, without an inventory
     :raises BadInputError: naming the fault and the way out
     """
-    for fault in found:
+    for fault in faults:
         if attached:
             raise BadInputError(f"{fault}: not possible on attached servers; leave faults out: --set faults={NONE}")
         if local and fault.kind not in OF_PROCESSES:
@@ -171,22 +171,22 @@ def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool
             number = _NODE.fullmatch(name)
             if number and not 1 <= int(number[1]) <= hosts:
                 raise BadInputError(f"{fault}: there is no {name}: {_count(hosts)}; node1 is the first of them")
-    names = dict.fromkeys(name for fault in found for name in _all(fault.groups))
-    own = [name for name in names if name not in (ANY, SEED, LEADER) and not _NODE.fullmatch(name)]
+    names = dict.fromkeys(name for fault in faults for name in _all(fault.groups))
+    host_names = [name for name in names if name not in (ANY, SEED, LEADER) and not _NODE.fullmatch(name)]
     # Host names mixed with nodeN, any or leader are checked later, when the trial knows the names of its hosts.
-    if len(own) in (0, len(names)):
-        alike = [*own, *(f"node{number + 1}" for number in range(hosts))][: max(hosts, len(own))]
-        _planned(found, alike, role)
+    if len(host_names) in (0, len(names)):
+        alike = [*host_names, *(f"node{number + 1}" for number in range(hosts))][: max(hosts, len(host_names))]
+        _planned(faults, alike, role)
 
 
-def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tuple[Fault, list[list[str]]]]:
+def _planned(faults: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tuple[Fault, list[list[str]]]]:
     """Returns each fault with its groups of hosts: two or more for a partition, otherwise one.
 
     :raises BadInputError: naming the fault that does not fit the hosts
     """
     planned = []
     parted: dict[str, None] = {}
-    for fault in found:
+    for fault in faults:
         try:
             groups = [[resolved(name, hosts, role) for name in group] for group in fault.groups]
         except BadInputError as error:
@@ -219,7 +219,7 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
         for host in hosts if fault.kind != START else []:
             if (off := hurt.get((START, host))) is not None and off.kind == POWER:
                 raise BadInputError(f"{fault}: {host} is off at that time ({off}); start it before, or leave it out")
-            still = next((each for (end, name), each in hurt.items() if name == host and end != START), None)
+            still = next((earlier for (end, name), earlier in hurt.items() if name == host and end != START), None)
             if fault.kind == POWER and still is not None:
                 raise BadInputError(
                     f"{fault}: switching {host} off would end {still}; end that fault before ({ENDS[still.kind]})"
@@ -230,7 +230,7 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
         for host in hosts:
             if hurt.pop((fault.kind, host), None) is None:
                 before = ", ".join(
-                    str(each) for each, _ in planned[:number] if fault.kind in (each.kind, ENDS.get(each.kind))
+                    str(past) for past, _ in planned[:number] if fault.kind in (past.kind, ENDS.get(past.kind))
                 )
                 raise BadInputError(
                     f"{fault}: {host} has no fault to end (earlier: {before}); name the same hosts in both, each once"
@@ -280,7 +280,7 @@ def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, objec
             "rooted": fault.kind in ROOTED,
             "target": fault.target,
             "rate": fault.rate,
-            "at": fault.at,
+            "at": fault.second,
             "groups": groups,
             "hosts": _all(groups),
         }

@@ -37,14 +37,14 @@ class Hosts:
             return self
         memory, disk = (int(values[key]) if key in values else None for key in ("host_memory", "host_disk"))
         # The memory of this machine says nothing about other hosts.
-        known = Hosts(self.count, clients=self.clients) if self.where == THIS_MACHINE else self
+        hosts = Hosts(self.count, clients=self.clients) if self.where == THIS_MACHINE else self
         return Hosts(
-            int(values.get("host_count", known.count)),
-            memory or known.memory,
-            disk or known.disk,
-            known.clients,
+            int(values.get("host_count", hosts.count)),
+            memory or hosts.memory,
+            disk or hosts.disk,
+            hosts.clients,
             "the stated hosts",
-            known.client_count,
+            hosts.client_count,
         )
 
 
@@ -71,16 +71,16 @@ def of_inventory(name: Path, groups: Mapping[str, Any], database: list[str], cli
     variables = groups.get("_meta", {}).get("hostvars", {})
 
     def least(key: str) -> int | None:
-        found = []
-        for each in database:
-            if (value := variables.get(each, {}).get(key)) is None:
+        sizes = []
+        for node in database:
+            if (value := variables.get(node, {}).get(key)) is None:
                 return None
             try:
-                found.append(int(properties.known()[key].check(str(value))))
+                sizes.append(int(properties.known()[key].check(str(value))))
             except BadInputError as error:
-                raise BadInputError(f"the inventory {name}, {each}: {error}") from error
-        return min(found)
+                raise BadInputError(f"the inventory {name}, {node}: {error}") from error
+        return min(sizes)
 
     shared = bool(set(database) & set(client))
-    where = f"the hosts of {name}"
-    return Hosts(len(set(database)), least("host_memory"), least("host_disk"), shared, where, len(set(client)))
+    description = f"the hosts of {name}"
+    return Hosts(len(set(database)), least("host_memory"), least("host_disk"), shared, description, len(set(client)))

@@ -71,24 +71,24 @@ def _parts(text: str) -> tuple[list[str], int]:
 
 
 def _column(part: str, *, last: bool) -> KeyColumn:
-    found = _COLUMN.fullmatch(part)
-    if found is None or last != (found[4] is None):
+    match = _COLUMN.fullmatch(part)
+    if match is None or last != (match[4] is None):
         raise ValueError(
             f"'{part}' must be a name of letters a-z, digits and _, a type (int, bigint, text(N) or timestamp) and "
             + ("nothing else, since it is the last column" if last else "the number of its values")
         )
-    room = _ROOM.get(found[2]) or min(10 ** int(found[3]), 2**63 - 1)
-    values = room if last else int(found[4])
+    room = _ROOM.get(match[2]) or min(10 ** int(match[3]), 2**63 - 1)
+    values = room if last else int(match[4])
     if values > room:
         raise ValueError(f"'{part}': the type has room for {room} values")
-    return KeyColumn(found[1], found[2], _BYTES.get(found[2]) or int(found[3]), values)
+    return KeyColumn(match[1], match[2], _BYTES.get(match[2]) or int(match[3]), values)
 
 
 def plain(text: str) -> str:
     """Returns valid columns in the form that the systems' classes parse, such as host int 10, when timestamp."""
     *first, last = parse(text)
     _, grouped = _parts(text)
-    parts = [*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"]
+    parts = [*(f"{column.name} {column.type} {column.values}" for column in first), f"{last.name} {last.type}"]
     return ", ".join([f"({', '.join(parts[:grouped])})", *parts[grouped:]] if grouped else parts)
 
 

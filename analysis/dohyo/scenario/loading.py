@@ -15,7 +15,7 @@ from dohyo import plain_text
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import point_name
 from dohyo.places import WORKLOADS, shown
-from dohyo.scenario import key_columns, phases, properties, published, together
+from dohyo.scenario import contradictions, key_columns, phases, properties, published
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import MATRIX, VARIANT, Caches, Scenario, share_of
 from dohyo.sizes import size_bytes
@@ -43,9 +43,9 @@ def description(path: Path) -> str:
 
 def _title(path: Path, changes: Mapping[str, str]) -> str:
     """Returns a file's description without parts in brackets, plus operations and faults that the user changed."""
-    said = re.sub(r" *\([^)]*\)", "", description(path))
-    other = [f"{key}={value}" for key, value in changes.items() if key.endswith(_IN_TITLE)]
-    return f"{said}, with {', '.join(other)}" if said and other else said
+    title = re.sub(r" *\([^)]*\)", "", description(path))
+    changed = [f"{key}={value}" for key, value in changes.items() if key.endswith(_IN_TITLE)]
+    return f"{title}, with {', '.join(changed)}" if title and changed else title
 
 
 def find(name: str) -> Path:
@@ -69,31 +69,31 @@ def find(name: str) -> Path:
     else:
         if stat.S_ISREG(mode):
             return Path(name)
-        what = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
-        raise BadInputError(f"{name} is {what}, not a property file; {way_out}")
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        raise BadInputError(f"{name} is {kind}, not a property file; {way_out}")
     raise unknown("scenario", name, files, "--list shows all; or name a file")
 
 
-def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> dict[str, str]:
+def overrides(assignments: Sequence[str], options: Mapping[str, str | None]) -> dict[str, str]:
     """Returns the properties that the command line sets, by key.
 
     :param assignments: values of the option --set, as ``key=value``
-    :param named: values of options such as --records, by property key; None if the option was not given
+    :param options: values of options such as --records, by property key; None if the option was not given
     :raises BadInputError: if an assignment is malformed or two values contradict each other
     """
-    given: dict[str, str] = {}
+    requested: dict[str, str] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip():
             raise BadInputError(f"--set {assignment}: must read --set key=value")
-        given[key.strip()] = value.strip()
-    for key, named_value in named.items():
+        requested[key.strip()] = value.strip()
+    for key, named_value in options.items():
         if named_value is None:
             continue
-        if given.get(key, named_value) != named_value:
-            raise BadInputError(f"{key} is given twice: as {given[key]} and as {named_value}; leave one out")
-        given[key] = named_value
-    return given
+        if requested.get(key, named_value) != named_value:
+            raise BadInputError(f"{key} is given twice: as {requested[key]} and as {named_value}; leave one out")
+        requested[key] = named_value
+    return requested
 
 
 def load(
@@ -118,24 +118,24 @@ def load(
     name = name or path.stem
     plain_text.check(name, f"the scenario's name {name}")
     sources, decided = _sources(path, dict(changes or {}), full=full)
-    named = phases.split(next((given["phases"] for given in sources.values() if "phases" in given), phases.RUN))
+    names = phases.split(next((entry["phases"] for entry in sources.values() if "phases" in entry), phases.RUN))
     assignments: dict[str, str] = {}
     matrix: dict[str, tuple[str, ...]] = {}
     variants: dict[str, dict[str, str]] = {}
     replaced: dict[str, dict[str, str]] = {}
-    for source, given in sources.items():
-        for key, value in given.items():
+    for source, entries in sources.items():
+        for key, value in entries.items():
             try:
                 if key.startswith(f"{VARIANT}."):
-                    name_of_variant, _, own = key.removeprefix(f"{VARIANT}.").partition(".")
+                    name_of_variant, _, subkey = key.removeprefix(f"{VARIANT}.").partition(".")
                     of_variant = variants.setdefault(name_of_variant, {})
-                    if source != _COMMAND_LINE and _about(own) in decided:
+                    if source != _COMMAND_LINE and _about(subkey) in decided:
                         of_variant = replaced.setdefault(name_of_variant, {})
-                    of_variant[own] = _of_variant(key, own, value, named)
+                    of_variant[subkey] = _of_variant(key, subkey, value, names)
                 elif key.startswith(MATRIX):
-                    matrix[key.removeprefix(MATRIX)] = _dimension(key.removeprefix(MATRIX), value, named)
+                    matrix[key.removeprefix(MATRIX)] = _dimension(key.removeprefix(MATRIX), value, names)
                 else:
-                    assignments[key] = _checked(key, value, named)
+                    assignments[key] = _checked(key, value, names)
             except BadInputError as error:
                 raise BadInputError(f"{source}: {error}") from error
     whole = replace(_sorted_out(name, assignments), title=_title(path, changes or {}))
@@ -146,15 +146,15 @@ def load(
         published.load(published_file)  # an invalid file must be rejected before the experiment starts
     for variant, values in replaced.items():
         # With fewer keys, the variant could also apply to other systems.
-        given = {**values, **variants[variant]}
-        variants[variant].setdefault("systems", ",".join(name for name in catalogue.all_systems() if _has(name, given)))
+        union = {**values, **variants[variant]}
+        variants[variant].setdefault("systems", ",".join(name for name in catalogue.all_systems() if _has(name, union)))
     _check_variants(variants, matrix)
     if matrix:
         variants = {name: variants[name] for name in matrix.get(VARIANT, ())}
         whole = replace(whole, matrix=matrix, variants=variants)
         return replace(whole, points=_points(whole, assignments, hosts, caches))
     scenario = _resolved(whole, hosts, caches)
-    together.check(scenario)
+    contradictions.check(scenario)
     return scenario
 
 
@@ -174,15 +174,15 @@ def _about(key: str) -> str:
     return phase + dot + _SYNONYMS.get(last, last)
 
 
-def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
+def _sized(values: dict[str, str], full: bool, file: str) -> dict[str, str]:
     """Returns the properties of a file for its small or its full size.
 
     :raises BadInputError: if the full size is requested and the file has none
     """
-    small = {key: value for key, value in given.items() if not key.startswith(FULL)}
+    small = {key: value for key, value in values.items() if not key.startswith(FULL)}
     if not full:
         return small
-    large = {key.removeprefix(FULL): value for key, value in given.items() if key.startswith(FULL)}
+    large = {key.removeprefix(FULL): value for key, value in values.items() if key.startswith(FULL)}
     if not large:
         raise BadInputError(f"--full: {file} has only one size; {FULL}key=value in it would define the full size")
     replaced = {_about(key) for key in large}
@@ -190,20 +190,20 @@ def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
     return {key: value for key, value in small.items() if key in large or _about(key) not in replaced} | large
 
 
-def _one_by_one(given: Mapping[str, str], source: str) -> dict[str, str]:
+def _one_by_one(values: Mapping[str, str], source: str) -> dict[str, str]:
     """Returns the properties with ``variant.NAME,NAME.key`` split into one key per variant.
 
     :raises BadInputError: if a variant has a key twice
     """
-    found: dict[str, str] = {}
-    for key, value in given.items():
+    split: dict[str, str] = {}
+    for key, value in values.items():
         several = re.fullmatch(rf"((?:{FULL})?{VARIANT}\.)([^.]*,[^.]*)(\..*)", key)
         names = [name.strip() for name in several[2].split(",")] if several else []
-        for each in [f"{several[1]}{name}{several[3]}" for name in names] if several else [key]:
-            if each in found:
-                raise BadInputError(f"{source}: {each} is set twice: to {found[each]} and {value}; leave one out")
-            found[each] = value
-    return found
+        for single in [f"{several[1]}{name}{several[3]}" for name in names] if several else [key]:
+            if single in split:
+                raise BadInputError(f"{source}: {single} is set twice: to {split[single]} and {value}; leave one out")
+            split[single] = value
+    return split
 
 
 def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[str, dict[str, str]], set[str]]:
@@ -233,35 +233,35 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
         changes.setdefault("precision", "none")
     sources = {shown(path): _sized(read, full, shown(path)), _COMMAND_LINE: changes}
     for source, assignments in sources.items():
-        seen: dict[str, str] = {}
+        keys: dict[str, str] = {}
         for key in assignments:
             about = _about(key)
-            if (other := seen.setdefault(about, key)) != key:
-                one, two = (f"{name}={assignments[name]}" for name in sorted((key, other), key=about.__ne__))
-                what = _DECIDES.get(about, f"what {about} is")
-                raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
+            if (earlier := keys.setdefault(about, key)) != key:
+                one, two = (f"{name}={assignments[name]}" for name in sorted((key, earlier), key=about.__ne__))
+                subject = _DECIDES.get(about, f"what {about} is")
+                raise BadInputError(f"{source}: {one} and {two} both say {subject}; leave one out")
         # A file may set both: stock YCSB ignores duration and uses operationcount, and duration takes precedence here.
         ends = ("maxexecutiontime",) if assignments is not changes else ("maxexecutiontime", "duration")
         for key in assignments:
-            of, dot, name = key.rpartition(".")
-            count = f"{of}{dot}operationcount"
-            if name in ends and all(re.search("[1-9]", assignments.get(each, "")) for each in (key, count)):
+            prefix, dot, name = key.rpartition(".")
+            count = f"{prefix}{dot}operationcount"
+            if name in ends and all(re.search("[1-9]", assignments.get(limit, "")) for limit in (key, count)):
                 raise BadInputError(
                     f"{source}: {count}={assignments[count]} and {key}={assignments[key]} both say what ends a run;"
                     " leave one out"
                 )
-    given = sources[shown(path)]
+    file_values = sources[shown(path)]
     decided = {_about(key) for key in changes}
     # The property systems on the command line does not replace a variant's own systems.
     in_variants = decided - {"systems"}
     # Removing a phase on the command line also removes its properties.
-    named = phases.split(changes.get("phases", ""))
-    left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
+    phase_names = phases.split(changes.get("phases", ""))
+    left_out = {f"{name}." for name in phases.split(file_values.get("phases", phases.RUN)) if name not in phase_names}
     if "phases" in changes:
-        decided |= {_about(key) for key in given if _is_of_phase(key.removeprefix(MATRIX), tuple(left_out))}
+        decided |= {_about(key) for key in file_values if _is_of_phase(key.removeprefix(MATRIX), tuple(left_out))}
     return {
-        source: {key: value for key, value in each.items() if each is changes or _about(key) not in decided}
-        for source, each in sources.items()
+        source: {key: value for key, value in entries.items() if entries is changes or _about(key) not in decided}
+        for source, entries in sources.items()
     }, in_variants
 
 
@@ -281,17 +281,17 @@ def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
         elif properties.find(key) is not None:
             values["duration" if key == "maxexecutiontime" else key] = value
         else:
-            phase, _, own = key.partition(".")
-            phase_values.setdefault(phase, {})["duration" if own == "maxexecutiontime" else own] = value
+            phase, _, subkey = key.partition(".")
+            phase_values.setdefault(phase, {})["duration" if subkey == "maxexecutiontime" else subkey] = value
     return Scenario(name, values, role_variables, phase_values=phase_values)
 
 
 def _is_of_the_experiment(key: str) -> bool:
-    known = properties.find(key)
-    return known is not None and not known.matrix
+    entry = properties.find(key)
+    return entry is not None and not entry.matrix
 
 
-def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
+def _dimension(key: str, text: str, phase_names: Sequence[str]) -> tuple[str, ...]:
     """Returns the checked values of a dimension of the matrix.
 
     :raises BadInputError: naming the dimension and what is wrong with it
@@ -299,11 +299,11 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
     if _is_of_the_experiment(key):
         raise BadInputError(f"{MATRIX}{key}={text}: {key} applies to the whole experiment; set {key} without matrix")
     # Commas in brackets belong to a value, such as a list.
-    given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
-    if not all(given):
+    texts = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
+    if not all(texts):
         raise BadInputError(f"{MATRIX}{key}={text}: must be values separated by commas")
     try:
-        values = tuple(given if key == VARIANT else (_checked(key, value, named) for value in given))
+        values = tuple(texts if key == VARIANT else (_checked(key, value, phase_names) for value in texts))
     except BadInputError as error:
         raise BadInputError(f"{MATRIX}{key}={text}: {error}") from error
     if len(set(values)) < len(values):
@@ -311,21 +311,21 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
     return values
 
 
-def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
+def _of_variant(key: str, subkey: str, value: str, phase_names: Sequence[str]) -> str:
     """Returns the checked value of a variant's property.
 
     :raises BadInputError: naming what is wrong with it
     """
-    if own == "systems":
+    if subkey == "systems":
         names = [name.strip() for name in value.split(",")]
         _check_systems(names)
         return ",".join(names)
-    if not own or _is_of_the_experiment(own):
+    if not subkey or _is_of_the_experiment(subkey):
         raise BadInputError(
             f"{key}={value}: must read variant.NAME.key=value, with a key that may differ from point to point"
         )
     try:
-        return _checked(own, value, named)
+        return _checked(subkey, value, phase_names)
     except BadInputError as error:
         raise BadInputError(f"{key}={value}: {error}") from error
 
@@ -340,29 +340,29 @@ def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[s
             raise unknown("variant", name, variants, f"define it with {VARIANT}.{name}.key=value")
     if variants and VARIANT not in matrix:
         raise BadInputError(f"no variant is measured; set {MATRIX}{VARIANT}={','.join(variants)}")
-    for name, own in variants.items():
-        for key in own:
+    for name, entries in variants.items():
+        for key in entries:
             if key in matrix:
                 raise BadInputError(
                     f"{VARIANT}.{name}.{key} and {MATRIX}{key} both say what {key} is at a point; leave one out"
                 )
 
 
-def _has(system: str, own: Mapping[str, str]) -> bool:
+def _has(system: str, entries: Mapping[str, str]) -> bool:
     """Returns whether a variant applies to a system: it lists the system, or all of its keys concern the system."""
-    if "systems" in own:
-        return system in own["systems"].split(",")
-    return all(concerns(system, key) for key in own)
+    if "systems" in entries:
+        return system in entries["systems"].split(",")
+    return all(concerns(system, key) for key in entries)
 
 
 def concerns(system: str, key: str) -> bool:
     """Returns whether a key concerns a system: a variable or property of another system or binding does not."""
-    of = catalogue.all_systems()[system]
+    owner = catalogue.all_systems()[system]
     if key in catalogue.all_options():
-        return key.startswith(f"{of.role}_")
+        return key.startswith(f"{owner.role}_")
     # For PHASE.KEY the key decides.
-    known = properties.find(key) or properties.find(key.partition(".")[2])
-    return known is None or known.by in (*of.bindings, *properties.READERS)
+    entry = properties.find(key) or properties.find(key.partition(".")[2])
+    return entry is None or entry.reader in (*owner.bindings, *properties.READERS)
 
 
 def _points(
@@ -383,21 +383,21 @@ def _points(
         assignments = {**assignments, "duration": "0"}
     used = [key for key in matrix if any(key in of_system for of_system in dimensions.values())]
     scenarios: dict[str, Scenario] = {}
-    found: dict[tuple[str, str], Scenario] = {}
+    points: dict[tuple[str, str], Scenario] = {}
     for values in itertools.product(*(matrix[key] for key in used)):
-        at = dict(zip(used, values, strict=True))
+        combination = dict(zip(used, values, strict=True))
         for name, of_system in dimensions.items():
-            point = {key: at[key] for key in of_system}
+            point = {key: combination[key] for key in of_system}
             if any(value not in of_system[key] for key, value in point.items()):
                 continue  # The variant belongs to other systems.
-            place = point_name(point)
-            if place not in scenarios:
+            label = point_name(point)
+            if label not in scenarios:
                 of_variant = whole.variants.get(point.get(VARIANT, ""), {})
                 of_point = {**{key: _added(key, assignments, value) for key, value in of_variant.items()}, **point}
-                own = {key: value for key, value in of_point.items() if key not in (VARIANT, "systems")}
-                scenarios[place] = _at(whole.name, {**assignments, **own}, point, hosts, caches)
-            found.setdefault((name, place), scenarios[place])
-    return tuple((name, scenario) for (name, _), scenario in found.items())
+                changes = {key: value for key, value in of_point.items() if key not in (VARIANT, "systems")}
+                scenarios[label] = _at(whole.name, {**assignments, **changes}, point, hosts, caches)
+            points.setdefault((name, label), scenarios[label])
+    return tuple((name, scenario) for (name, _), scenario in points.items())
 
 
 def _added(key: str, assignments: Mapping[str, str], value: str) -> str:
@@ -410,12 +410,12 @@ def _added(key: str, assignments: Mapping[str, str], value: str) -> str:
 
 def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
     """Returns the dimensions that concern a system, with the values that apply to it."""
-    found: dict[str, Sequence[str]] = {}
+    dimensions: dict[str, Sequence[str]] = {}
     for key, values in whole.matrix.items():
-        own = [value for value in values if key != VARIANT or _has(system, whole.variants[value])]
-        if own and concerns(system, key):
-            found[key] = own
-    return found
+        applicable = [value for value in values if key != VARIANT or _has(system, whole.variants[value])]
+        if applicable and concerns(system, key):
+            dimensions[key] = applicable
+    return dimensions
 
 
 def _at(
@@ -423,7 +423,7 @@ def _at(
 ) -> Scenario:
     try:
         scenario = replace(_resolved(_sorted_out(name, assignments), hosts, caches), point=point)
-        together.check(scenario)
+        contradictions.check(scenario)
     except BadInputError as error:
         raise BadInputError(f"at {point_name(point)}: {error}" if point else str(error)) from error
     return scenario
@@ -445,10 +445,10 @@ def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) ->
     datasize = values.pop("datasize", "")
     sized = replace(scenario, values=values, datasize=datasize)
     if datasize:
-        known = hosts or here()
+        effective = hosts or here()
         if datasize.endswith("*cache") and caches is not None:
-            sized = replace(sized, caches=caches(sized, known.stated(values)))
-        values["recordcount"] = _records(sized, datasize, known)
+            sized = replace(sized, caches=caches(sized, effective.stated(values)))
+        values["recordcount"] = _records(sized, datasize, effective)
     return _scaled(sized)
 
 
@@ -499,10 +499,10 @@ def _scaled(scenario: Scenario) -> Scenario:
     return replace(scenario, values={**scenario.values, **counts}, full=full)
 
 
-def _checked(key: str, value: str, named: Sequence[str]) -> str:
+def _checked(key: str, value: str, phase_names: Sequence[str]) -> str:
     """Returns the value of an assignment in canonical form.
 
-    :param named: names of the trial's runs
+    :param phase_names: names of the trial's runs
     :raises BadInputError: naming key, value and what is allowed
     """
     if apart := [system.name for system in catalogue.all_systems().values() if key in system.variables]:
@@ -510,21 +510,21 @@ def _checked(key: str, value: str, named: Sequence[str]) -> str:
     if (variable := catalogue.all_options().get(key)) is not None:
         variable.parse(value)
         return value
-    if (found := properties.find(key)) is not None:
-        checked = replace(found, key=key).check(value)
+    if (entry := properties.find(key)) is not None:
+        checked = replace(entry, key=key).check(value)
         if key == "phases":
             phases.check(checked)
         return checked
     phase, _, of_phase = key.partition(".")
-    if phase in (phases.INSERT, *named) or properties.find(of_phase) or of_phase in catalogue.all_options():
-        known = phases.property_of(phase, of_phase, named)
+    if phase in (phases.INSERT, *phase_names) or properties.find(of_phase) or of_phase in catalogue.all_options():
+        phase_entry = phases.property_of(phase, of_phase, phase_names)
         # The error message must contain the phase.
-        return replace(known, key=key).check(value)
+        return replace(phase_entry, key=key).check(value)
     raise unknown("property", key, [*properties.known(), *catalogue.all_options()], "docs/properties.md lists all")
 
 
 def _check_systems(names: Sequence[str]) -> None:
-    there = catalogue.all_systems()
+    systems = catalogue.all_systems()
     for name in names:
-        if name not in there:
-            raise unknown("system", name, there, "there are: " + ", ".join(there))
+        if name not in systems:
+            raise unknown("system", name, systems, "there are: " + ", ".join(systems))

@@ -64,8 +64,8 @@ _STEPS = (
 
 def split(text: str) -> list[str]:
     """Returns the runs in a value of the property ``phases``, in order, without the load."""
-    named = [name.strip() for name in text.split(",")]
-    return named[1:] if names_load(text) else named
+    names = [name.strip() for name in text.split(",")]
+    return names[1:] if names_load(text) else names
 
 
 def names_load(text: str) -> bool:
@@ -78,8 +78,8 @@ def check(text: str) -> None:
 
     :raises BadInputError: naming the wrong phase and the reason
     """
-    named = split(text)
-    for name in named:
+    names = split(text)
+    for name in names:
         if name == INSERT:
             raise BadInputError(f"phases={text}: insert is the load, which comes first; for inserts in a run, set"
                                 " NAME.insertproportion=1")  # fmt: skip
@@ -87,38 +87,38 @@ def check(text: str) -> None:
             raise BadInputError(
                 f"phases={text}: '{name}' must have at most 40 characters a-z, 0-9 and -, and begin with a letter"
             )
-        taken = name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known())
-        if taken and name not in (MAX, *AT_RATE):
+        is_reserved = name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known())
+        if is_reserved and name not in (MAX, *AT_RATE):
             raise BadInputError(f"phases={text}: '{name}' is reserved; choose another name")
-        if named.count(name) > 1:
+        if names.count(name) > 1:
             raise BadInputError(
                 f"phases={text}: '{name}' is named twice; use {name}-again, with the scenario's mix, or repeats=N"
             )
     for name in AT_RATE:
-        if name in named and named != [MAX, name]:
+        if name in names and names != [MAX, name]:
             raise BadInputError(f"phases={text}: {name} needs {MAX} and no other phase; set phases={MAX},{name}")
 
 
-def property_of(phase: str, key: str, named: Sequence[str]) -> Property:
+def property_of(phase: str, key: str, phase_names: Sequence[str]) -> Property:
     """Returns the property that PHASE.KEY sets.
 
-    :param named: names of the trial's runs
+    :param phase_names: names of the trial's runs
     :raises BadInputError: if the phase or the property does not exist, or the property must be the same in all phases
     """
-    known = properties.find(key)
-    if known is None and key not in catalogue.all_options():
+    entry = properties.find(key)
+    if entry is None and key not in catalogue.all_options():
         raise unknown("property", f"{phase}.{key}", properties.known(), "docs/properties.md lists all")
-    if phase not in (INSERT, *named):
-        there = [INSERT, *named]
-        raise unknown("phase", phase, there, f"in {phase}.{key}; the phases are {','.join(there)}")
-    if known is None:
+    if phase not in (INSERT, *phase_names):
+        allowed = [INSERT, *phase_names]
+        raise unknown("phase", phase, allowed, f"in {phase}.{key}; the phases are {','.join(allowed)}")
+    if entry is None:
         reason = "the servers are started with a system's variables"
     else:
-        reason = known.fixed
-        if phase == INSERT and not known.load:
+        reason = entry.fixed
+        if phase == INSERT and not entry.load:
             reason = "the load ends when it has inserted every record once"
-    if known is None or reason:
+    if entry is None or reason:
         raise BadInputError(
             f"{phase}.{key}: cannot differ from phase to phase, because {reason}; set {key} without a phase"
         )
-    return known
+    return entry

@@ -40,7 +40,7 @@ def _groups() -> dict[str, list[Property]]:
     groups = dict(common_properties.GROUPS)
     for file in sorted(BINDINGS.glob("*/properties.py")):
         binding = file.parent.name
-        groups[f"Binding {binding}"] = [replace(each, by=binding) for each in run_path(str(file))["PROPERTIES"]]
+        groups[f"Binding {binding}"] = [replace(entry, reader=binding) for entry in run_path(str(file))["PROPERTIES"]]
     return groups
 
 
@@ -163,8 +163,8 @@ def reference() -> str:
             default = f"`{entry.default}`" if entry.default is not None else ""
             lines.append(
                 f"| `{entry.key}` | {entry.about} | {entry.type.allowed}"
-                f" | {entry.type.why if isinstance(entry.type, Refused) else default}"
-                f" | {READERS.get(entry.by, f'{entry.by} binding')} |"
+                f" | {entry.type.reason if isinstance(entry.type, Refused) else default}"
+                f" | {READERS.get(entry.reader, f'{entry.reader} binding')} |"
             )
     lines += ["", "## Variables of the systems", "", "An inventory may also set them."]
     lines += ["", "| Variable | Meaning | Allowed | Default |", "|---|---|---|---|"]

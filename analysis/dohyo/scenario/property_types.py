@@ -17,7 +17,7 @@ class Text:
     # Text that follows "must be" in a message.
     allowed = "some text"
     # Words that are allowed: all values of a choice, or further values besides numbers.
-    words: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     def plain(self, value: str) -> str | None:
         """Returns the value in canonical form ("100k" becomes "100000", "5m" becomes "300").
@@ -33,21 +33,21 @@ class Refused(Text):
 
     allowed = "nothing"
 
-    def __init__(self, why: str) -> None:
-        self.why = why
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
 
     def plain(self, value: str) -> str | None:  # noqa: ARG002
-        raise ValueError(f"a scenario cannot set it, because {self.why}")
+        raise ValueError(f"a scenario cannot set it, because {self.reason}")
 
 
 class Choice(Text):
-    def __init__(self, *words: str) -> None:
-        self.words = words
-        self.allowed = f"one of {', '.join(words)}"
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+        self.allowed = f"one of {', '.join(choices)}"
 
     def plain(self, value: str) -> str | None:
         value = re.sub(r"^com\.yahoo\.ycsb\.", "site.ycsb.", value)  # package names before YCSB 0.16
-        return value if value in self.words else None
+        return value if value in self.choices else None
 
 
 class Boolean(Text):
@@ -62,13 +62,13 @@ class Number(Text):
 
     form = "a number {}"
 
-    def __init__(self, lowest: float, highest: float, *words: str) -> None:
-        self.lowest, self.highest, self.words = lowest, highest, words
+    def __init__(self, lowest: float, highest: float, *choices: str) -> None:
+        self.lowest, self.highest, self.choices = lowest, highest, choices
         limits = f"from {_shown(lowest)} to {_shown(highest)}"
-        self.allowed = ", or ".join([self.form.format(limits), *words])
+        self.allowed = ", or ".join([self.form.format(limits), *choices])
 
     def plain(self, value: str) -> str | None:
-        return value if value in self.words else self._number(value)
+        return value if value in self.choices else self._number(value)
 
     def _number(self, value: str) -> str | None:
         if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value):
@@ -118,8 +118,8 @@ class Size(Text):
     allowed = "a size such as 192g (GiB, as for a heap), 192GiB or 15TB"
 
     def plain(self, value: str) -> str | None:
-        found = size_bytes(value, SIZES | LETTERS)
-        return str(found) if found else None
+        size = size_bytes(value, SIZES | LETTERS)
+        return str(size) if size else None
 
 
 class DataSize(Text):
@@ -199,7 +199,7 @@ class Property:
     type: Text
     # Reader: DOHYO (planning), BOTH (our client and stock YCSB), CLIENT (only our client), STOCK (only stock YCSB), or
     # a binding's name. properties.py fills in the binding's name for the properties in its folder.
-    by: str = ""
+    reader: str = ""
     _: KW_ONLY
     # Description for docs/properties.md.
     about: str

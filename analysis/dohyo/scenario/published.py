@@ -22,7 +22,7 @@ from dohyo.scenario.setup import Setting
 
 FOLDER = WORKLOADS / "published"
 # Metrics in the table of our results, except errors.
-MEASURED = [each.name for each in METRICS.values() if each.part in ("rates", "latencies")]
+MEASURED = [metric.name for metric in METRICS.values() if metric.part in ("rates", "latencies")]
 _NUMBERS = (*MEASURED, "seconds")
 _RATIOS = ("l1_cache_hit_ratio",)
 _ASCENDING = [name for name in MEASURED if METRICS[name].unit == "ms" and name != "mean_ms"]
@@ -120,18 +120,18 @@ class Published:
         return [f"{self.title}: {self.conditions}" if self.conditions else self.title, *self.facts]
 
 
-def files(scenario: str, named: str = "") -> list[Path]:
+def files(scenario: str, names: str = "") -> list[Path]:
     """Returns the files for a scenario.
 
     :param scenario: name of the scenario; its own file, if it exists, has the same name
-    :param named: value of the property `published`: names of other files, separated by commas
+    :param names: value of the property `published`: names of other files, separated by commas
     :raises BadInputError: if a named file does not exist
     """
-    there = {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
-    for name in filter(None, named.split(",")):
-        if name not in there:
-            raise unknown("published figures", name, there, "there are: " + ", ".join(there))
-    return [there[name] for name in (named or scenario).split(",") if name in there]
+    by_name = {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
+    for name in filter(None, names.split(",")):
+        if name not in by_name:
+            raise unknown("published figures", name, by_name, "there are: " + ", ".join(by_name))
+    return [by_name[name] for name in (names or scenario).split(",") if name in by_name]
 
 
 # Exclusive maximum of numbers, because readers of summary.json may have only 64-bit integers.
@@ -147,7 +147,7 @@ def load(path: Path) -> Published:
         content = plain_yaml.load(path)
         _known(content, Published, optional=("conditions", "tables", "figures", "facts", "setup"), derived=("name",))
         lines = _list(content, "figures")
-        found = Published(
+        published = Published(
             name=path.stem,
             **{key: _text(content, key) for key in content.keys() - {"tables", "figures", "facts", "setup"}},
             tables=[_table(table, number) for number, table in enumerate(_list(content, "tables"), start=1)],
@@ -155,25 +155,25 @@ def load(path: Path) -> Published:
             facts=[_sentence(fact) for fact in _list(content, "facts")],
             setup=setup.parts(_list(content, "setup"), _at),
         )
-        for number, figure in enumerate(found.figures, start=1):
-            if figure.at and not found.table_of(figure):
+        for number, figure in enumerate(published.figures, start=1):
+            if figure.at and not published.table_of(figure):
                 raise BadInputError(f"line {number} of the figures: at: {', '.join(figure.at)}: no table has such rows")
-        if not found.figures and not found.facts:
+        if not published.figures and not published.facts:
             raise BadInputError("it contains neither figures nor facts")
     except BadInputError as error:
         raise BadInputError(f"the published figures {path}: {error}") from error
-    return found
+    return published
 
 
 def kept(folder: Path, warn: Callable[[str], None]) -> list[Published]:
     """Returns the published figures in a folder, sorted by file name; warns of broken files."""
-    found = []
+    published = []
     for path in sorted(folder.glob("*.yml")):
         try:
-            found.append(load(path))
+            published.append(load(path))
         except BadInputError as error:
             warn(str(error))
-    return found
+    return published
 
 
 def _figure(line: Any, number: int) -> PublishedFigure:
@@ -206,18 +206,18 @@ def _figure(line: Any, number: int) -> PublishedFigure:
 def _ratio(line: dict[str, Any], key: str) -> list[float] | None:
     if key not in line:
         return None
-    found = line[key] if isinstance(line[key], list) else [line[key]]
-    numbers = all(type(each) in (int, float) and 0 <= each <= 1 for each in found)
-    if not numbers or len(found) not in (1, 2) or found != sorted(found):
+    values = line[key] if isinstance(line[key], list) else [line[key]]
+    numbers = all(type(value) in (int, float) and 0 <= value <= 1 for value in values)
+    if not numbers or len(values) not in (1, 2) or values != sorted(values):
         raise BadInputError(f"{key}: {line[key]}: must be a number from 0 to 1, or a list of minimum and maximum")
-    return found
+    return values
 
 
 def _at(content: Any) -> dict[str, list[str]]:
     if not isinstance(content, dict):
         raise BadInputError(f"at: {content}: must be a mapping of dimensions to values")
     return {
-        str(key): [str(each) for each in (value if isinstance(value, list) else [value])]
+        str(key): [str(item) for item in (value if isinstance(value, list) else [value])]
         for key, value in content.items()
     }
 
@@ -225,30 +225,30 @@ def _at(content: Any) -> dict[str, list[str]]:
 def _table(content: Any, number: int) -> Table:
     try:
         _known(content, Table, optional=("operation", "phases", "highest", "at"))
-        found = Table(
-            rows=[str(each) for each in _list(content, "rows")],
-            columns=[str(each) for each in _list(content, "columns")],
+        table = Table(
+            rows=[str(item) for item in _list(content, "rows")],
+            columns=[str(item) for item in _list(content, "columns")],
             operation=_text(content, "operation") if "operation" in content else "",
-            phases=[str(each) for each in _list(content, "phases")],
+            phases=[str(item) for item in _list(content, "phases")],
             highest=_flag(content, "highest"),
             at=_at(content.get("at", {})),
         )
         for key in ("rows", "columns"):
-            if not getattr(found, key):
+            if not getattr(table, key):
                 raise BadInputError(f"{key}: must not be empty")
-        for column in found.columns:
+        for column in table.columns:
             if (name := column.rpartition(" ")[2]) not in (*_NUMBERS, *_RATIOS):
                 raise unknown("column", name, (*_NUMBERS, *_RATIOS), "there are: " + ", ".join((*_NUMBERS, *_RATIOS)))
     except BadInputError as error:
         raise BadInputError(f"table {number}: {error}") from error
-    return found
+    return table
 
 
-def _known(content: Any, of: type, optional: Sequence[str], derived: Sequence[str] = ()) -> None:
+def _known(content: Any, record: type, optional: Sequence[str], derived: Sequence[str] = ()) -> None:
     """Raises BadInputError if a mapping has unknown keys for a type, or lacks required ones."""
     if not isinstance(content, dict):
         raise BadInputError(f"{content!r}: must be a mapping of keys to values")
-    allowed = [each.name for each in fields(of) if each.name not in derived]
+    allowed = [entry.name for entry in fields(record) if entry.name not in derived]
     for key in content:
         if key not in allowed:
             raise unknown("key", str(key), allowed, "there are: " + ", ".join(allowed))
@@ -264,16 +264,16 @@ def _text(content: dict[str, Any], key: str) -> str:
 
 
 def _flag(content: dict[str, Any], key: str) -> bool:
-    if not isinstance(found := content.get(key, False), bool):
-        raise BadInputError(f"{key}: {found}: must be true or false")
-    return found
+    if not isinstance(value := content.get(key, False), bool):
+        raise BadInputError(f"{key}: {value}: must be true or false")
+    return value
 
 
 def _list(content: dict[str, Any], key: str) -> list[Any]:
-    found = content.get(key, [])
-    if not isinstance(found, list):
+    value = content.get(key, [])
+    if not isinstance(value, list):
         raise BadInputError(f"{key}: must be a list")
-    return found
+    return value
 
 
 def _sentence(fact: Any) -> str:

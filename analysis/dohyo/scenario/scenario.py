@@ -134,21 +134,21 @@ class Scenario:
             load = self.of(phases.INSERT)
             operations = math.ceil(self.preconditions / load.number("batchsize"))
             return replace(load, values={**load.values, **phases.ONLY_UPDATES, "operationcount": str(operations)})
-        own = dict(self.phase_values.get(phase, {}))
-        if "operationcount" in own:
+        overrides = dict(self.phase_values.get(phase, {}))
+        if "operationcount" in overrides:
             # The phase's operationcount ends it, even if the scenario sets a duration.
-            own.setdefault("duration", "0")
-            own["operationcount"] = share_of(own["operationcount"], self["scale"])
+            overrides.setdefault("duration", "0")
+            overrides["operationcount"] = share_of(overrides["operationcount"], self["scale"])
         implied = phases.IMPLIED.get(phase, {})
         if phase == phases.INSERT and not self.measures_load:
             # Drivers divide the timeout of an operation among its attempts.
-            tries = 1 + int(own.get("retries", phases.RETRIES_OF_A_LOAD))
+            tries = 1 + int(overrides.get("retries", phases.RETRIES_OF_A_LOAD))
             implied = {
                 **implied,
                 "retries": phases.RETRIES_OF_A_LOAD,
                 "operationtimeout": str(tries * self.number("operationtimeout")),
             }
-        values = {**self.values, **implied, **own}
+        values = {**self.values, **implied, **overrides}
         if passes := int(values.get("passes", "0")):
             values["operationcount"] = str(self.records * passes // int(values.get("batchsize", "1")))
         if values.get("faults", faults.NONE) != faults.NONE:
@@ -193,12 +193,12 @@ class Scenario:
 
         The trial adds those that differ between load and runs: warm-up, duration, folders.
         """
-        known = properties.known()
-        elsewhere = {key for key, entry in known.items() if entry.by in ("dohyo", "stock")} | {"warmuptime"}
+        declared = properties.known()
+        excluded = {key for key, entry in declared.items() if entry.reader in ("dohyo", "stock")} | {"warmuptime"}
         # Stock YCSB needs an operationcount even with a duration. Our client would stop at whichever comes first.
         if self.duration:
-            elsewhere.add("operationcount")
-        return {key: value for key, value in self.values.items() if key not in elsewhere}
+            excluded.add("operationcount")
+        return {key: value for key, value in self.values.items() if key not in excluded}
 
     @property
     def preconditions(self) -> int:
@@ -208,8 +208,8 @@ class Scenario:
     @property
     def ignored(self) -> list[str]:
         """Given properties that only the stock client reads."""
-        known = properties.known()
-        return [key for key in self.values if key in known and known[key].by == "stock"]
+        declared = properties.known()
+        return [key for key in self.values if key in declared and declared[key].reader == "stock"]
 
     @property
     def unused(self) -> list[str]:
@@ -245,10 +245,10 @@ class Scenario:
         # List the systems, so that --resume finds the same trials after a system was added to "all".
         # Counts are unscaled, since load() applies the scale again.
         values = {**self.values, **self.full, "systems": ",".join(self.systems)}
-        values |= {f"{phase}.{key}": value for phase, own in self.phase_values.items() for key, value in own.items()}
-        values |= {f"{MATRIX}{key}": ",".join(each) for key, each in self.matrix.items()}
+        values |= {f"{phase}.{key}": value for phase, part in self.phase_values.items() for key, value in part.items()}
+        values |= {f"{MATRIX}{key}": ",".join(choices) for key, choices in self.matrix.items()}
         values |= {
-            f"{VARIANT}.{name}.{key}": value for name, own in self.variants.items() for key, value in own.items()
+            f"{VARIANT}.{name}.{key}": value for name, part in self.variants.items() for key, value in part.items()
         }
         comment = f"scenario {self.name} as it was run" + (f", datasize={self.datasize}" if self.datasize else "")
         return properties.write({**values, **role_variables}, comment)

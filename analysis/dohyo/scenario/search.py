@@ -56,10 +56,10 @@ def check(scenario: Scenario) -> None:
     settings = asked(scenario)
     if settings is None:
         # search=none on the command line disables the search of a file.
-        given = [key for key in scenario.values if key == "slo" or key.startswith("search.")]
-        if given and "search" not in scenario.values:
+        keys = [key for key in scenario.values if key == "slo" or key.startswith("search.")]
+        if keys and "search" not in scenario.values:
             raise BadInputError(
-                f"{given[0]}={scenario[given[0]]}: needs search=max; add it, or leave out {', '.join(given)}"
+                f"{keys[0]}={scenario[keys[0]]}: needs search=max; add it, or leave out {', '.join(keys)}"
             )
         return
     if not settings.slo:

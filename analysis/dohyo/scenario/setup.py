@@ -52,13 +52,13 @@ class Setting:
     :ivar group: one of `GROUPS`
     :ivar key: key of `OTHERS`, a property, a variable of a system, or the name of a server's setting
     :ivar values: values in canonical form; several if the publication has several
-    :ivar at: where it applies: values by dimension, `phase` or `system`; empty for everywhere
+    :ivar point: where it applies: values by dimension, `phase` or `system`; empty for everywhere
     """
 
     group: str
     key: str
     values: list[str]
-    at: dict[str, list[str]] = field(default_factory=dict)
+    point: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def what(self) -> str:
@@ -72,61 +72,61 @@ class Setting:
 
     def says(self, values: Iterable[str | None]) -> str:
         """Returns sorted values as text, with commas in counts and units after durations."""
-        return ", ".join(sorted({_said(self.key, each) for each in values}, key=_order))
+        return ", ".join(sorted({_said(self.key, value) for value in values}, key=_order))
 
-    def equals(self, ours: Collection[str | None]) -> bool:
+    def equals(self, measured: Collection[str | None]) -> bool:
         """Returns whether our values are the same set; an unknown value differs from every value."""
         return (
-            None not in ours
-            and all(any(_same(self.key, each, own or "") for own in ours) for each in self.values)
-            and all(any(_same(self.key, each, own or "") for each in self.values) for own in ours)
+            None not in measured
+            and all(any(_same(self.key, published, value or "") for value in measured) for published in self.values)
+            and all(any(_same(self.key, published, value or "") for published in self.values) for value in measured)
         )
 
 
-def parts(content: list[Any], at: Callable[[Any], dict[str, list[str]]]) -> list[Setting]:
+def parts(content: list[Any], check_point: Callable[[Any], dict[str, list[str]]]) -> list[Setting]:
     """Returns the checked settings of a file's key `setup`.
 
     :param content: value of the key
-    :param at: function that checks where a part applies
+    :param check_point: function that checks where a part applies
     :raises BadInputError: naming the part, its key and what is wrong with it
     """
-    found = []
+    settings = []
     for number, part in enumerate(content, start=1):
         try:
             if not isinstance(part, dict):
                 raise BadInputError(f"{part!r}: must be a mapping of keys to values")
             if strange := [key for key in part if key not in ("at", *GROUPS)]:
                 raise unknown("key", str(strange[0]), ("at", *GROUPS), "there are: " + ", ".join(("at", *GROUPS)))
-            where = at(part.get("at", {}))
+            point = check_point(part.get("at", {}))
             for group in (group for group in GROUPS if group in part):
                 if not isinstance(part[group], dict):
                     raise BadInputError(f"{group}: {part[group]}: must be a mapping of keys to values")
-                found += [Setting(group, str(key), _checked(str(key), value, where), where)
+                settings += [Setting(group, str(key), _checked(str(key), value, point), point)
                           for key, value in part[group].items()]  # fmt: skip
         except BadInputError as error:
             raise BadInputError(f"part {number} of the setup: {error}") from error
-    return found
+    return settings
 
 
-def _checked(key: str, value: Any, at: Mapping[str, list[str]]) -> list[str]:
+def _checked(key: str, value: Any, point: Mapping[str, list[str]]) -> list[str]:
     """Returns the values of a key in the canonical form of Dohyo's properties and variables.
 
     :raises BadInputError: if the key does not exist, or a value is not allowed
     """
     values = value if isinstance(value, list) else [value]
-    if not values or not all(isinstance(each, str | int | float) for each in values):
+    if not values or not all(isinstance(item, str | int | float) for item in values):
         raise BadInputError(f"{key}: {value}: must be a text or a number, or a list of them")
-    texts = [properties.plain(each) for each in values]
-    known, variable = properties.known().get(key), catalogue.all_options().get(key)
-    if not (key in OTHERS or known or variable or _may_be_set(key, at)):
+    texts = [properties.plain(item) for item in values]
+    entry, variable = properties.known().get(key), catalogue.all_options().get(key)
+    if not (key in OTHERS or entry or variable or _may_be_set(key, point)):
         names = [*OTHERS, *properties.known(), *catalogue.all_options()]
         raise unknown(
             "key", key, names, "a setting of a server needs at: {system: …}, for a system with a variable NAME_settings"
         )
     if key in OTHERS or texts == [NOT_PUBLISHED] or is_flags(key):
         return texts
-    if known:
-        return [known.check(text) for text in texts]
+    if entry:
+        return [entry.check(text) for text in texts]
     return [properties.plain(variable.parse(text)) for text in texts] if variable else texts
 
 
@@ -135,29 +135,29 @@ def is_flags(key: str) -> bool:
     return key.endswith("_java_options") and key in catalogue.all_options()
 
 
-def _may_be_set(key: str, at: Mapping[str, list[str]]) -> bool:
-    """Returns whether a key may be a server setting of all systems in ``at``."""
-    roles = {catalogue.all_systems()[name].role for name in at.get(SYSTEM, ()) if name in catalogue.all_systems()}
+def _may_be_set(key: str, point: Mapping[str, list[str]]) -> bool:
+    """Returns whether a key may be a server setting of all systems in ``point``."""
+    roles = {catalogue.all_systems()[name].role for name in point.get(SYSTEM, ()) if name in catalogue.all_systems()}
     settings = [catalogue.all_options().get(f"{role}_settings") for role in roles]
-    return bool(settings) and all(each is not None and re.fullmatch(each.pattern, key) for each in settings)
+    return bool(settings) and all(setting is not None and re.fullmatch(setting.pattern, key) for setting in settings)
 
 
-def _same(key: str, published: str, ours: str) -> bool:
+def _same(key: str, published: str, measured: str) -> bool:
     if key in ("server", "jdk"):  # our value also contains the build
-        return re.match(re.escape(published) + r"(?![0-9A-Za-z._])", ours) is not None
+        return re.match(re.escape(published) + r"(?![0-9A-Za-z._])", measured) is not None
     if key == "memory":  # the kernel reserves a part, and vendors write GB for GiB
-        one, other = (size_bytes(text, SIZES | LETTERS) or 0 for text in (published, ours))
+        one, other = (size_bytes(text, SIZES | LETTERS) or 0 for text in (published, measured))
         return abs(one - other) < _MEMORY_WITHIN * one
-    return published == ours
+    return published == measured
 
 
 def _said(key: str, value: str | None) -> str:
-    known = properties.known().get(key)
+    entry = properties.known().get(key)
     if value is None:
         return NOT_KNOWN
-    if known is not None and isinstance(known.type, Count) and value.isdecimal():
+    if entry is not None and isinstance(entry.type, Count) and value.isdecimal():
         return f"{int(value):,}"
-    return f"{value} s" if known is not None and isinstance(known.type, Duration) and value.isdecimal() else value
+    return f"{value} s" if entry is not None and isinstance(entry.type, Duration) and value.isdecimal() else value
 
 
 def _order(text: str) -> tuple[int, str]:

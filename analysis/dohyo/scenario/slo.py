@@ -45,13 +45,13 @@ def bounds(text: str) -> list[Bound]:
 
     :raises ValueError: if a part is not a bound
     """
-    found = []
+    parsed = []
     for part in plain(text).split(","):
         match = _BOUND.fullmatch(part)
         if match is None or float(match[3]) == 0:
             raise ValueError(f"'{part}' is not a bound on a percentile")
-        found.append(Bound(OPERATIONS.get(match[1]), match[2], float(match[3]) * _UNITS_MS[match[4]]))
-    return found
+        parsed.append(Bound(OPERATIONS.get(match[1]), match[2], float(match[3]) * _UNITS_MS[match[4]]))
+    return parsed
 
 
 def plain(text: str) -> str:

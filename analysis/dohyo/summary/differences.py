@@ -79,7 +79,7 @@ class TrialSetup:
 
     def is_at(self, setting: Setting) -> bool:
         """Returns whether the published setting applies to the trial's point, system and phases."""
-        matches = all(self.at.get(name) in values for name, values in setting.at.items() if name != PHASE)
+        matches = all(self.at.get(name) in values for name, values in setting.point.items() if name != PHASE)
         has = setting.key in setup.OTHERS or concerns(self.system, setting.key)
         return matches and has and bool(self._phases(setting))
 
@@ -98,7 +98,7 @@ class TrialSetup:
 
     def _phases(self, setting: Setting) -> list[str]:
         """Returns the phases that the setting names; if it names none, the measured phases to which it can apply."""
-        named = setting.at.get(PHASE, self._measured)
+        named = setting.point.get(PHASE, self._measured)
         declared = properties.known().get(setting.key)
         without = {"", *([LOAD] if declared and not declared.load and named is self._measured else [])}
         return [phase for phase in self.workload if phase in named and phase not in without]
@@ -288,7 +288,7 @@ def _each(values: Iterable[object]) -> str | None:
 def _difference(setting: Setting, setups: Sequence[TrialSetup]) -> list[SetupDifference]:
     """Returns a list with the difference; empty if our values are equal. If `setups` is empty, nothing was measured."""
     values = {value for trial in setups for value in trial.values(setting)}
-    where = ", ".join(f"{name}={'|'.join(allowed)}" for name, allowed in setting.at.items())
+    where = ", ".join(f"{name}={'|'.join(allowed)}" for name, allowed in setting.point.items())
     theirs, text = setting.says(setting.values), NOT_MEASURED
     if setup.is_flags(setting.key) and setups:
         lacking = [flag for flag in setting.values if not all(flag in trial.values(setting) for trial in setups)]
@@ -305,7 +305,7 @@ def _difference(setting: Setting, setups: Sequence[TrialSetup]) -> list[SetupDif
 def compare(published: Published, setups: Sequence[TrialSetup]) -> SetupDifferences:
     """Returns the differences by group. A published point that we did not measure appears only as not measured."""
     points = dict.fromkeys(
-        (name, value) for setting in published.setup for name, values in setting.at.items() for value in values
+        (name, value) for setting in published.setup for name, values in setting.point.items() for value in values
     )
     missing = [point for point in points if not any(trial.has(*point) for trial in setups)]
     names = {name for name, _ in points}
@@ -320,7 +320,7 @@ def compare(published: Published, setups: Sequence[TrialSetup]) -> SetupDifferen
     stated = [setting for setting in published.setup if not setting.is_silent]
     for setting in stated:
         matching = [trial for trial in setups if trial.is_at(setting)]
-        somewhere_missing = any((name, value) in missing for name, values in setting.at.items() for value in values)
+        somewhere_missing = any((name, value) in missing for name, values in setting.point.items() for value in values)
         if matching or not somewhere_missing:
             result += _difference(setting, matching)
     result.sort(key=lambda difference: setup.GROUPS.index(difference.group))

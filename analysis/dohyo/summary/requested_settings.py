@@ -63,7 +63,7 @@ def _phase(of_trial: Mapping[str, Any], phase: Mapping[str, Any]) -> dict[str, s
     """Returns the clients' settings in a phase: the phase's own settings override the trial's."""
     of_phase = {name: of_trial.get(name) for name in ("properties", "threads", "warmup", "duration")} | dict(phase)
     requested = mapping(of_phase.pop("properties"))
-    entries = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}
+    entries = {key: entry for key, entry in properties.known().items() if entry.reader not in ("dohyo", "stock")}
     values = {key: entry.default for key, entry in entries.items()} | requested | of_phase
     aside = {key for key, entry in entries.items() if entry.output} | _TOLD_TWICE
     return {key: plain(value) for key, value in values.items() if value is not None and key not in aside}

@@ -32,12 +32,12 @@ def all_systems() -> dict[str, System]:
 
     :raises BadInputError: if a file cannot be loaded, or two systems have the same name
     """
-    found: dict[str, System] = {}
+    systems: dict[str, System] = {}
     for file in sorted((ANSIBLE / "systems").glob("*/system.py")):
         for system in load(file):
-            if found.setdefault(system.name, system) is not system:
+            if systems.setdefault(system.name, system) is not system:
                 raise BadInputError(f"{shown(file)}: the name {system.name} is already used; choose another name")
-    return {system.name: system for system in sorted(found.values(), key=lambda each: each.order)}
+    return {system.name: system for system in sorted(systems.values(), key=lambda entry: entry.order)}
 
 
 def load(file: Path) -> Sequence[System]:
@@ -51,14 +51,14 @@ def load(file: Path) -> Sequence[System]:
             raise TypeError(f"SYSTEMS contains {system!r}, which is not a system")
         if system.role != file.parent.name:
             raise ValueError(f"role={system.role} must be {file.parent.name}, the name of the folder")
-        if not all(isinstance(each, str) for each in (system.binding, system.admin, system.name, system.title)):
+        if not all(isinstance(text, str) for text in (system.binding, system.admin, system.name, system.title)):
             raise TypeError(f"{system.name}: binding, admin, name and title must be strings")
         if not isinstance(system.order, int):
             raise TypeError(f"order={system.order} must be a number")
-        if left := [name for name, each in vars(type(system)).items() if isinstance(each, Field)]:
-            raise TypeError(f"the class of {', '.join(left)} must be a dataclass")
+        if undeclared := [name for name, member in vars(type(system)).items() if isinstance(member, Field)]:
+            raise TypeError(f"the class of {', '.join(undeclared)} must be a dataclass")
         for name, option in system.all_options().items():
-            if hasattr(System, name) and name not in {each.name for each in fields(System)}:
+            if hasattr(System, name) and name not in {field.name for field in fields(System)}:
                 raise TypeError(f"{option.name}: every system has a member {name}; choose another name")
             if option.default is not None:
                 option.check(option.default)
@@ -93,14 +93,14 @@ def ask(name: str, context: Context, question: Callable[[System], T]) -> T:
     except BadInputError:
         raise
     except Exception as error:
-        why = "; ".join(system.misfits) or f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise BadInputError(f"{name}: {why}") from error
+        reason = "; ".join(system.misfits) or f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise BadInputError(f"{name}: {reason}") from error
 
 
 @cache
 def all_options() -> dict[str, Option]:
     """Returns the variables of all systems by name, and the variables of attached systems."""
-    of_systems = {option.name: option for each in all_systems().values() for option in each.all_options().values()}
+    of_systems = {option.name: option for system in all_systems().values() for option in system.all_options().values()}
     return ATTACHED | of_systems
 
 
@@ -122,17 +122,17 @@ def defaults(role: str) -> Mapping[str, object]:
 def profiles() -> str:
     """Returns Markdown tables of the values that differ between the profiles; docs/conditions.md includes them."""
     lines = []
-    for system in map(of_role, dict.fromkeys(each.role for each in all_systems().values())):
+    for system in map(of_role, dict.fromkeys(entry.role for entry in all_systems().values())):
         rows = system.on(Context()).tuned()
         if not rows:
             continue
         title = system.title if len(system.variant) == 0 else system.title.partition(" (")[0]
         lines += [f"**{title}**", "", "| name | `vanilla` | `tuned` | source |", "|---|---|---|---|"]
-        for each in rows:
-            option = system.all_options().get(each.name)
-            name = option.name if option else each.name
-            cells = (f"`{name}`", each.vanilla or (option.default if option else ""), each.shown or each.value)
-            texts = [json.dumps(cell) if isinstance(cell, bool) else str(cell) for cell in (*cells, each.source)]
+        for row in rows:
+            option = system.all_options().get(row.name)
+            name = option.name if option else row.name
+            cells = (f"`{name}`", row.vanilla or (option.default if option else ""), row.shown or row.value)
+            texts = [json.dumps(cell) if isinstance(cell, bool) else str(cell) for cell in (*cells, row.source)]
             lines.append(f"| {' | '.join(' '.join(text.split()) for text in texts)} |")
         lines.append("")
     return "\n".join(lines)
@@ -145,22 +145,22 @@ def fetching(names: str) -> list[str]:
     :raises BadInputError: if a system has no archive to download
     """
     can = [name for name, system in all_systems().items() if system.licence]
-    for name in (found := [each.strip() for each in names.split(",")]):
+    for name in (systems := [part.strip() for part in names.split(",")]):
         if name not in can:
             raise BadInputError(f"--fetch {names}: {name!r} has no download; systems with a download: {', '.join(can)}")
-    return [f"{name}_fetch=true" for name in found]
+    return [f"{name}_fetch=true" for name in systems]
 
 
-def check_fetching(names: str, chosen: Sequence[str]) -> None:
+def check_fetching(names: str, systems: Sequence[str]) -> None:
     """Checks that every system to fetch will be measured.
 
     :param names: value of --fetch, as for :func:`fetching`
-    :param chosen: names of the experiment's systems
+    :param systems: names of the experiment's systems
     :raises BadInputError: naming the systems that will not be measured
     """
-    if idle := [each.strip() for each in names.split(",") if each.strip() not in chosen]:
+    if idle := [part.strip() for part in names.split(",") if part.strip() not in systems]:
         raise BadInputError(
-            f"--fetch {names}: {', '.join(idle)} is not among the systems {', '.join(chosen)}; add it with"
+            f"--fetch {names}: {', '.join(idle)} is not among the systems {', '.join(systems)}; add it with"
             " --systems, or leave it out"
         )
 

@@ -39,13 +39,13 @@ def options_of(jvm: Jvm, cores: int, *, huge_pages: bool) -> list[str]:
     if name == "default":
         return [*jvm.gc_default, *log]
     threads = jvm.gc_threads or min(cores, 8)
-    found = _choice(jdk, name)
-    found.append(f"-XX:ParallelGCThreads={threads}")
+    options = _choice(jdk, name)
+    options.append(f"-XX:ParallelGCThreads={threads}")
     if name != "Parallel":
-        found.append(f"-XX:ConcGCThreads={threads}")
+        options.append(f"-XX:ConcGCThreads={threads}")
     if name in ("ZGC", "Shenandoah") and huge_pages:
-        found.append("-XX:+UseTransparentHugePages")
-    return [*found, *log]
+        options.append("-XX:+UseTransparentHugePages")
+    return [*options, *log]
 
 
 def _choice(jdk: int, name: str) -> list[str]:
@@ -57,7 +57,7 @@ def _choice(jdk: int, name: str) -> list[str]:
     if name == "Parallel":
         return ["-XX:+UseParallelGC"]
     # ZGC and Shenandoah are experimental before JDK 15.
-    found = ["-XX:+UnlockExperimentalVMOptions"] if jdk < 15 else []
-    found.append(f"-XX:+Use{name if name == 'ZGC' else 'ShenandoahGC'}")
+    options = ["-XX:+UnlockExperimentalVMOptions"] if jdk < 15 else []
+    options.append(f"-XX:+Use{name if name == 'ZGC' else 'ShenandoahGC'}")
     # Since JDK 23 ZGC is generational by default.
-    return [*found, *(["-XX:+ZGenerational"] if name == "ZGC" and 21 <= jdk < 23 else [])]
+    return [*options, *(["-XX:+ZGenerational"] if name == "ZGC" and 21 <= jdk < 23 else [])]

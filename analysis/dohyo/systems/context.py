@@ -170,14 +170,14 @@ class Context:
     def shortages(self) -> list[str]:
         """Reasons why the host cannot divide its memory and processors as requested; see :func:`shortages`."""
         is_database, is_client = self.host in self.databases, self.host in self.clients
-        given = {
+        limits = {
             "budget": self.budget,
             "budget_mb": self.budget_mb if is_database else 0,
             "client_mb": self.client_mb if is_client else 0,
             "server_cpus": self.get("host_cpus_server", "") if is_database else "",
             "client_cpus": self.get("host_cpus_client", "") if is_client else "",
         }
-        return shortages(dict(self.get("host_has", {})), dict(self.get("host_memory_mb", {})), given)
+        return shortages(dict(self.get("host_has", {})), dict(self.get("host_memory_mb", {})), limits)
 
     @Once
     def cores(self) -> int:
@@ -188,8 +188,8 @@ class Context:
     @Once
     def drives(self) -> int:
         """Number of disks with data: devices or folders. A pattern counts as one device until the host is examined."""
-        found = len(self.disks.get("devices") or []) if self.devices else 0
-        return max(found, len(self.devices), len(self.data))
+        count = len(self.disks.get("devices") or []) if self.devices else 0
+        return max(count, len(self.devices), len(self.data))
 
     @Once
     def disk_kind(self) -> str:
@@ -345,7 +345,7 @@ class Context:
         """Maximum number of requests in flight per thread in the load and all phases."""
         parts = [self.get("trial_load", {}), *self.get("trial_phases", [])]
         of_parts = [part["properties"] for part in parts if "properties" in part]
-        return max(int(each.get("inflight", 1)) for each in (self.properties, *of_parts))
+        return max(int(properties.get("inflight", 1)) for properties in (self.properties, *of_parts))
 
     def connections(self, binding: str) -> int:
         """Returns the number of connections that all clients together open.
@@ -419,7 +419,7 @@ def cpus(text: str) -> set[int]:
 
     :raises BadInputError: if the text is not such a list
     """
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in filter(None, str(text).split(",")):
         match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
@@ -427,8 +427,8 @@ def cpus(text: str) -> set[int]:
             raise BadInputError(
                 f"host_cpus_server or host_cpus_client: {text!r} must be numbers and ranges, as in 0-3,8-11"
             )
-        found |= set(range(first, last + 1))
-    return found
+        numbers |= set(range(first, last + 1))
+    return numbers
 
 
 def copies(acks: str, replication: int) -> int:
@@ -446,10 +446,10 @@ def mib(size: str, name: str = "") -> int:
     :param name: name of the setting for the message, if no option has checked the value
     :raises BadInputError: if the text is not a size
     """
-    found = size_bytes(str(size), SIZES_OF_OPTIONS)
-    if found is None:
+    count = size_bytes(str(size), SIZES_OF_OPTIONS)
+    if count is None:
         raise BadInputError(f"{name}={size}: must be a size, as in 1500m or 1g")
-    return found // MIB
+    return count // MIB
 
 
 def whole(value: Any, name: str) -> int:
@@ -472,8 +472,8 @@ def is_older(version: str, than: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    found: list[int] = [int(part) for part in re.findall("[0-9]+", version)]
-    return found + [0] * (6 - len(found))
+    numbers: list[int] = [int(part) for part in re.findall("[0-9]+", version)]
+    return numbers + [0] * (6 - len(numbers))
 
 
 def named(hosts: Sequence[str], most: int = 4) -> str:
@@ -488,45 +488,45 @@ def no_cpus(text: Any) -> str:
     return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
 
 
-def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
     """Returns why a host cannot divide its memory and processors as requested, with one sentence for each reason.
 
     :param has: answer of the agent's ``host_resources`` with ``memory_mb`` and ``cpus``; empty without an answer
     :param needs: minimum MiB of each system, by name
-    :param given: ``budget`` as the user set it, ``budget_mb``, ``client_mb`` of a client on the same host (0 without
+    :param limits: ``budget`` as the user set it, ``budget_mb``, ``client_mb`` of a client on the same host (0 without
         one), ``server_cpus``, ``client_cpus``
     """
-    budget, client, memory = int(given["budget_mb"]), int(given["client_mb"]), int(has.get("memory_mb", 0))
-    found = []
+    budget, client, memory = int(limits["budget_mb"]), int(limits["client_mb"]), int(has.get("memory_mb", 0))
+    problems = []
     if budget and memory and budget + client > memory:
         beside = f", and its client needs {client}" if client else ""
-        found.append(
-            f"host_memory_budget={given['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
+        problems.append(
+            f"host_memory_budget={limits['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
             " budget" + (", a smaller client_heap, or give the clients separate hosts" if client else "")
         )
-    found += [
-        f"{name} needs {mb} MiB, and host_memory_budget={given['budget']} leaves it {budget}; set a larger budget, or"
+    problems += [
+        f"{name} needs {mb} MiB, and host_memory_budget={limits['budget']} leaves it {budget}; set a larger budget, or"
         " leave out the sizes that an inventory or the scenario sets"
         for name, mb in sorted(needs.items())
         if budget and int(mb) > budget
     ]
-    asked: dict[str, set[int]] = {}
-    for who in ("server", "client"):
-        text = given[f"{who}_cpus"]
+    processors: dict[str, set[int]] = {}
+    for role in ("server", "client"):
+        text = limits[f"{role}_cpus"]
         try:
-            asked[who] = cpus(str(text))
+            processors[role] = cpus(str(text))
         except BadInputError:
             # Do not raise an exception, because it would hide the other problems.
-            found.append(f"host_cpus_{who}: {no_cpus(text)}")
-            asked[who] = set()
-        if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
-            found.append(
-                f"host_cpus_{who}={text}: the host has no processors"
+            problems.append(f"host_cpus_{role}: {no_cpus(text)}")
+            processors[role] = set()
+        if has.get("cpus") and (missing := processors[role] - set(has["cpus"])):
+            problems.append(
+                f"host_cpus_{role}={text}: the host has no processors"
                 f" {', '.join(map(str, sorted(missing)))}; lscpu lists its processors"
             )
-    if both := asked["server"] & asked["client"]:
-        found.append(
-            f"host_cpus_server={given['server_cpus']} and host_cpus_client={given['client_cpus']} share processors"
-            f" {', '.join(map(str, sorted(both)))}; give each its own"
+    if shared := processors["server"] & processors["client"]:
+        problems.append(
+            f"host_cpus_server={limits['server_cpus']} and host_cpus_client={limits['client_cpus']} share processors"
+            f" {', '.join(map(str, sorted(shared)))}; give each its own"
         )
-    return found
+    return problems

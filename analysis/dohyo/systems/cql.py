@@ -59,12 +59,12 @@ class Cql(System):
     @property
     def access(self) -> dict[str, str]:
         """Properties for authentication and TLS; empty if neither is on."""
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         if self.asks_for_password:
-            found |= {"cassandra.username": self.user, "cassandra.password": self.passwords["client"]}
+            properties |= {"cassandra.username": self.user, "cassandra.password": self.passwords["client"]}
         if self.tls:
-            found |= {"cassandra.useSSL": "true", "cassandra.ca": self.authority}
-        return found
+            properties |= {"cassandra.useSSL": "true", "cassandra.ca": self.authority}
+        return properties
 
     @property
     def connection(self) -> str:
@@ -108,8 +108,8 @@ class Cql(System):
         port = servers.port or 9042
         return Attach(
             admin="dohyo.cassandra.admin.AttachedCql",
-            words=[f"host={servers.hosts}", f"port={port}"],
-            client_properties=self._connect(servers.hosts, port, servers.place),
+            arguments=[f"host={servers.hosts}", f"port={port}"],
+            client_properties=self._connect(servers.hosts, port, servers.namespace),
             schema_words=self.attached_schema_words,
         )
 

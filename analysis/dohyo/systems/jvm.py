@@ -20,7 +20,7 @@ class OnJvm(System):
 
     keeps_versions = True
     # Supported JDKs of each series, the best first. docs/versions.md lists the combinations that were tested.
-    known: ClassVar[Mapping[str, Sequence[int]]]
+    jdks_by_series: ClassVar[Mapping[str, Sequence[int]]]
     # Folders in the archive with the server's classpath, and a pattern for the jar whose name contains the version.
     jar_folders: ClassVar[Sequence[str]]
     main_jar: ClassVar[str]
@@ -53,15 +53,15 @@ class OnJvm(System):
     @property
     def jdks(self) -> Sequence[int]:
         """JDKs that the version supports, the best first."""
-        return self.known.get(self.series, [17])
+        return self.jdks_by_series.get(self.series, [17])
 
     @property
     def impossible(self) -> str:
         """Reason why this version cannot run; empty if it can run."""
-        if self.series not in self.known:
+        if self.series not in self.jdks_by_series:
             return (
                 f"{self.role}_version={self.version} is not a version known to run; choose"
-                f" {', '.join(map(self.name_of, self.known))}"
+                f" {', '.join(map(self.name_of, self.jdks_by_series))}"
             )
         if self.jdk not in self.jdks:
             product = self.title.removeprefix("Apache ")
@@ -86,11 +86,11 @@ class OnJvm(System):
     def server_archive(self) -> Archive:
         return Archive(
             variable=f"{self.role}_archive",
-            given=self.archive,
+            user_source=self.archive,
             checksum=f"{self.role}_archive_checksum",
             sha256=self.archive_checksum.lower(),
             jars=self.jar_folders,
-            wanted=f"^{self.main_jar}-{re.escape(self.version)}[.]jar$",
+            required_jar=f"^{self.main_jar}-{re.escape(self.version)}[.]jar$",
         )
 
     @property
@@ -106,7 +106,7 @@ class OnJvm(System):
             gc=self.gc,
             gc_threads=self.gc_threads,
             gc_default=self.collector,
-            given=context.named_jdk(self.jdk),
+            home=context.named_jdk(self.jdk),
             installed=f"{context.home}/install/jdk/{self.jdk}",
         )
 

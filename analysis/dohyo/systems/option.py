@@ -59,23 +59,23 @@ def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
 
     :raises BadInputError: naming the option whose type or pattern is not valid
     """
-    found = {}
-    for each in fields:
-        if (declared := each.metadata.get(_FIELD)) is not None:
+    options = {}
+    for entry in fields:
+        if (declared := entry.metadata.get(_FIELD)) is not None:
             # The type is a string if the module has ``from __future__ import annotations``, otherwise a class.
-            kind = str(getattr(each.type, "__name__", each.type)).partition("[")[0]
+            kind = str(getattr(entry.type, "__name__", entry.type)).partition("[")[0]
             if kind not in _TYPES:
-                raise BadInputError(f"{role}_{each.name}: its type is {kind}; it must be one of {', '.join(_TYPES)}")
-            default = each.default if each.default_factory is MISSING else each.default_factory()
+                raise BadInputError(f"{role}_{entry.name}: its type is {kind}; it must be one of {', '.join(_TYPES)}")
+            default = entry.default if entry.default_factory is MISSING else entry.default_factory()
             pattern = declared.pattern or (WHOLE if kind == "int" else ".*")
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise BadInputError(f"{role}_{each.name}: {pattern} is not a regular expression: {error}") from error
-            found[each.name] = replace(
-                declared, name=f"{role}_{each.name}", type=kind, default=default, pattern=pattern
+                raise BadInputError(f"{role}_{entry.name}: {pattern} is not a regular expression: {error}") from error
+            options[entry.name] = replace(
+                declared, name=f"{role}_{entry.name}", type=kind, default=default, pattern=pattern
             )
-    return found
+    return options
 
 
 @dataclass(frozen=True)
@@ -114,21 +114,21 @@ class Option:
         """
         shown = "(not shown)" if self.secret else value if text is None else text
         typed = self._typed(value, shown)
-        for each in _texts(typed):
-            plain_text.check(each, f"{self.name}={shown}")
+        for scalar in _texts(typed):
+            plain_text.check(scalar, f"{self.name}={shown}")
         parts = typed.values() if isinstance(typed, dict) else typed if isinstance(typed, list) else [typed]
         if not all(isinstance(part, str | int | float) for part in parts):
-            which = "each value" if self.type == "dict" else "each element" if self.type == "list" else "it"
-            raise BadInputError(f"{self.name}={shown}: {which} must be a text or a number")
+            subject = "each value" if self.type == "dict" else "each element" if self.type == "list" else "it"
+            raise BadInputError(f"{self.name}={shown}: {subject} must be a text or a number")
         if self.type == "int" and self.name.endswith("_port") and not 1 <= typed <= 65535:
             raise BadInputError(f"{self.name}={shown}: must be a port, 1 to 65535")
         if self.choices and typed not in self.choices:
             raise BadInputError(f"{self.name}={shown}: must be one of {', '.join(map(str, self.choices))}")
-        for each in _texts([*typed] if self.type == "dict" else typed):
-            if not re.fullmatch(self.pattern, each):
-                which = {"list": "each element", "dict": "each name"}.get(self.type, "it")
-                wrong = "" if which == "it" else f", which {each!r} does not"
-                raise BadInputError(f"{self.name}={shown}: {which} must match {self.pattern}{wrong}")
+        for scalar in _texts([*typed] if self.type == "dict" else typed):
+            if not re.fullmatch(self.pattern, scalar):
+                subject = {"list": "each element", "dict": "each name"}.get(self.type, "it")
+                wrong = "" if subject == "it" else f", which {scalar!r} does not"
+                raise BadInputError(f"{self.name}={shown}: {subject} must match {self.pattern}{wrong}")
         return list(map(str, typed)) if self.type == "list" else typed
 
     def _typed(self, value: Any, shown: Any) -> Any:
@@ -166,9 +166,9 @@ def _loaded(text: str) -> Any:
 def plain(value: Any) -> Any:
     """Returns a value with Python's own types instead of Ansible's subclasses, which PyYAML cannot write."""
     if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     for kind in (str, float, int):
         if isinstance(value, kind) and not isinstance(value, bool):
             return kind(value)
@@ -180,7 +180,7 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         yield from _texts([*value.keys(), *value.values()])
     elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+        for item in value:
+            yield from _texts(item)
     else:
         yield str(value)

@@ -74,14 +74,14 @@ def as_yaml(text: str, settings: dict[str, Any]) -> str:
     content = yaml.safe_load(text)
     for path, value in settings.items():
         *above, last = path.split(".")
-        place = content
+        mapping = content
         for key in above:
-            place = place.setdefault(key, {})
-            if not isinstance(place, dict):
-                raise BadInputError(f"setting {path}: {key} is {place!r} and has no keys")
-        if isinstance(place.get(last), dict | list):
+            mapping = mapping.setdefault(key, {})
+            if not isinstance(mapping, dict):
+                raise BadInputError(f"setting {path}: {key} is {mapping!r} and has no keys")
+        if isinstance(mapping.get(last), dict | list):
             raise BadInputError(f"setting {path}: it is a mapping or a list; set one of its values")
-        place[last] = value
+        mapping[last] = value
     return yaml.safe_dump(content, sort_keys=False, width=math.inf, allow_unicode=True)
 
 
@@ -95,26 +95,26 @@ def as_sections(text: str, settings: dict[str, Any]) -> str:
     """
     if unfit := [f"{name}={value}" for name, value in settings.items() if re.search(r"[{}#]", str(value))]:
         raise BadInputError(f"setting {', '.join(unfit)}: a value cannot contain braces or #")
-    left = dict(settings)
+    remaining = dict(settings)
     lines: list[str] = []
     section: list[str] = []
 
     def line(path: str, depth: int) -> str:
-        value = left.pop(path)
+        value = remaining.pop(path)
         return "\t" * depth + f"{path.rpartition('.')[2]} {str(value).lower() if isinstance(value, bool) else value}"
 
-    for each in text.splitlines():
-        words = each.split() or [""]
-        path = ".".join([*section, words[0]])
-        if words[-1] == "{":
-            section.append(words[0])
-        elif words[0] == "}":
+    for row in text.splitlines():
+        tokens = row.split() or [""]
+        path = ".".join([*section, tokens[0]])
+        if tokens[-1] == "{":
+            section.append(tokens[0])
+        elif tokens[0] == "}":
             inside = ".".join(section)
             lines += [
-                line(name, len(section)) for name in settings if name in left and name.rpartition(".")[0] == inside
+                line(name, len(section)) for name in settings if name in remaining and name.rpartition(".")[0] == inside
             ]
             section.pop()
-        lines.append(line(path, len(section)) if path in left else each)
-    if left:
-        raise BadInputError(f"setting {', '.join(left)}: the configuration has no such section")
+        lines.append(line(path, len(section)) if path in remaining else row)
+    if remaining:
+        raise BadInputError(f"setting {', '.join(remaining)}: the configuration has no such section")
     return "\n".join(lines) + "\n"

@@ -45,10 +45,10 @@ class Steps(Protocol):
         :param ready: whether success means that the process is ready; such a program runs again after a fault
         """
 
-    def admin(self, host: str, verb: str, *words: str) -> str:
+    def admin(self, host: str, verb: str, *arguments: str) -> str:
         """Runs a command of the system's administration class, and returns its output."""
 
-    def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
+    def until_admin(self, host: str, verb: str, *arguments: str, ready: bool = False) -> None:
         """Repeats an administration command, like :meth:`until`."""
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:

@@ -101,11 +101,11 @@ class Archive:
     """An archive with the server, from the user or from the vendor.
 
     :ivar variable: variable that names the archive
-    :ivar given: value of this variable: a URL or a file on the control machine; empty if it is not set
+    :ivar user_source: value of this variable: a URL or a file on the control machine; empty if it is not set
     :ivar checksum: variable that contains the SHA-256
     :ivar sha256: value of this variable; empty if it is not set
     :ivar jars: folders in the archive that contain the server's jars
-    :ivar wanted: regular expression of a jar that must be among them
+    :ivar required_jar: regular expression of a jar that must be among them
     :ivar unchecked: whether a file on the control machine is accepted without a checksum
     :ivar url: URL of the vendor's archive; empty if it is not to be downloaded
     :ivar sums: URL of the vendor's file of checksums
@@ -113,11 +113,11 @@ class Archive:
     """
 
     variable: str
-    given: str
+    user_source: str
     checksum: str
     sha256: str
     jars: Sequence[str] = ()
-    wanted: str = ""
+    required_jar: str = ""
     unchecked: bool = False
     url: str = ""
     sums: str = ""
@@ -126,7 +126,7 @@ class Archive:
     @property
     def source(self) -> str:
         """URL or path of the archive; empty if there is none."""
-        return self.given or self.url
+        return self.user_source or self.url
 
     @property
     def is_remote(self) -> bool:
@@ -138,8 +138,8 @@ class Archive:
         """Sentence for the conditions about the archive; empty if there is no archive."""
         if not self.source or not (self.sha256 or self.url):
             return []
-        by = f"SHA-256 {self.sha256}" if self.sha256 else f"verified with its vendor's {self.sums.rpartition('/')[2]}"
-        return [f"the server is from {self.source}, {by}"]
+        text = f"SHA-256 {self.sha256}" if self.sha256 else f"verified with its vendor's {self.sums.rpartition('/')[2]}"
+        return [f"the server is from {self.source}, {text}"]
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Jvm:
     :ivar gc: name of the garbage collector
     :ivar gc_threads: threads of the collector; 0 for one per processor, at most 8
     :ivar gc_default: JVM options of the collector named ``default``
-    :ivar given: folder of the JDK that the user named; empty to look for one
+    :ivar home: folder of the JDK that the user named; empty to look for one
     :ivar installed: folder in which deploy.yml installs a JDK
     """
 
@@ -158,7 +158,7 @@ class Jvm:
     gc: str
     gc_threads: int
     gc_default: Sequence[str]
-    given: str = ""
+    home: str = ""
     installed: str = ""
 
 
@@ -166,14 +166,14 @@ class Jvm:
 class Binaries:
     """A server whose programs are in an artifact of Maven Central.
 
-    :ivar wanted: false if the user named an installed server
+    :ivar is_needed: false if the user named an installed server
     :ivar artifact: group and name, as in ``GROUP:NAME``
     :ivar includes: patterns of the files to extract
     :ivar unpack: shell command that turns the folder ``jar`` into the folder ``server``
     :ivar programs: paths of the programs, relative to ``server``
     """
 
-    wanted: bool
+    is_needed: bool
     artifact: str
     includes: str
     unpack: str
@@ -222,13 +222,13 @@ class Attach:
     """How to access attached servers (docs/attach.md).
 
     :ivar admin: class of the administration
-    :ivar words: arguments of all its commands
+    :ivar arguments: arguments of all its commands
     :ivar client_properties: properties of clients
     :ivar schema_words: arguments of the command that creates the tables
     """
 
     admin: str
-    words: Sequence[str]
+    arguments: Sequence[str]
     client_properties: Mapping[str, Any]
     schema_words: Sequence[str] = ()
 
@@ -238,12 +238,12 @@ class Attached:
     """Attached servers.
 
     :ivar servers: their addresses as the user entered them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
-    :ivar place: name of the keyspace, database or the like that Dohyo creates there
+    :ivar namespace: name of the keyspace, database or the like that Dohyo creates there
     :ivar folder: folder on the host for the connection's files
     """
 
     servers: str
-    place: str
+    namespace: str
     folder: str
 
     @property
@@ -316,7 +316,7 @@ class System(ABC):
     # Whether the system is measured only if it is named explicitly.
     by_name: bool = False
     context: Context = field(default=NO_CONTEXT, repr=False, compare=False)
-    given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    user_values: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     # The system without a context.
     declared: System | None = field(default=None, repr=False, compare=False)
     misfits: Sequence[str] = field(default=(), repr=False, compare=False)
@@ -331,48 +331,48 @@ class System(ABC):
 
     def on(self, context: Context) -> Self:
         """Returns the system with the variables of a context, and with the defaults that depend on them."""
-        given, misfits = {}, []
+        values, misfits = {}, []
         environment = context.get("environment", {})
-        for name, each in self.all_options().items():
+        for name, variable in self.all_options().items():
             try:
-                if (value := context.get(each.name, _UNSET)) is not _UNSET:
-                    given[name] = each.check(value)
-                elif (value := environment.get(each.environment, _UNSET)) is not _UNSET:
-                    given[name] = replace(each, name=each.environment).check(value)
+                if (value := context.get(variable.name, _UNSET)) is not _UNSET:
+                    values[name] = variable.check(value)
+                elif (value := environment.get(variable.environment, _UNSET)) is not _UNSET:
+                    values[name] = replace(variable, name=variable.environment).check(value)
             except BadInputError as error:
                 misfits.append(str(error))
             except Exception as error:  # Ansible raises other exceptions if it cannot resolve a template
-                misfits.append(f"{each.name} has no value: {' '.join(str(error).split())}")
-        found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
-        found = found._with_defaults(given)
+                misfits.append(f"{variable.name} has no value: {' '.join(str(error).split())}")
+        system = replace(self, **values, context=context, user_values=values, declared=self, misfits=misfits)
+        system = system._with_defaults(values)
         if context.tuned:
-            tuned = {each.name: each.value for each in found._tuned_options() if each.name not in given}
+            tuned = {entry.name: entry.value for entry in system._tuned_options() if entry.name not in values}
             # Defaults of further options may depend on the profile's values.
-            found = replace(found, **tuned)._with_defaults({**given, **tuned})
-        return found
+            system = replace(system, **tuned)._with_defaults({**values, **tuned})
+        return system
 
-    def _with_defaults(self, known: Mapping[str, Any]) -> Self:
+    def _with_defaults(self, values: Mapping[str, Any]) -> Self:
         """Returns the system with computed defaults for all options that are not set, in the order of declaration.
 
         Computed defaults are also checked: they may come from a wrong variable of the host, such as its address.
 
-        :param known: values of the options that are set
+        :param values: values of the options that are set
         """
-        found = self
-        for name, each in self.all_options().items():
-            if each.default is None and name not in (*known, *self.variant):
+        system = self
+        for name, variable in self.all_options().items():
+            if variable.default is None and name not in (*values, *self.variant):
                 value: Any = None
-                misfits = list(found.misfits)
+                misfits = list(system.misfits)
                 try:
-                    value = getattr(found, f"default_{name}")()
-                    value = each.check(value)
+                    value = getattr(system, f"default_{name}")()
+                    value = variable.check(value)
                 except BadInputError as error:
                     misfits.append(str(error))
-                found = replace(found, **{name: value}, misfits=list(dict.fromkeys(misfits)))
-        return found
+                system = replace(system, **{name: value}, misfits=list(dict.fromkeys(misfits)))
+        return system
 
     def _tuned_options(self) -> list[Tuned]:
-        return [each for each in self.tuned() if each.name in self.all_options()]
+        return [entry for entry in self.tuned() if entry.name in self.all_options()]
 
     # ---- where the server comes from -------------------------------------------------------------------------------
 
@@ -399,7 +399,7 @@ class System(ABC):
     @property
     def downloads(self) -> bool:
         """Whether the vendor's archive is to be downloaded."""
-        return self.server_archive is not None and bool(self.server_archive.url) and not self.server_archive.given
+        return self.server_archive is not None and bool(self.server_archive.url) and not self.server_archive.user_source
 
     @property
     def archive_problem(self) -> str:
@@ -420,21 +420,21 @@ class System(ABC):
             )
         vouched = archive.sha256 or (self.downloads and archive.sums)
         if not vouched and (archive.is_remote or not archive.unchecked):
-            why = f"{archive.unsigned}; " if archive.unsigned and self.downloads else ""
-            how = f"curl -fsSL {source} | sha256sum" if archive.is_remote else "sha256sum"
-            return f"{why}{archive.checksum} has no value; set it to the SHA-256 of {source}, which {how} prints"
+            reason = f"{archive.unsigned}; " if archive.unsigned and self.downloads else ""
+            command = f"curl -fsSL {source} | sha256sum" if archive.is_remote else "sha256sum"
+            return f"{reason}{archive.checksum} has no value; set it to the SHA-256 of {source}, which {command} prints"
         return ""
 
     def _platforms(self) -> list[str]:
         looked = [self.context.of_host(host, "system_platform", {}) for host in self.hosts]
-        return list(dict.fromkeys(str(each["stdout"]) for each in looked if "stdout" in each))
+        return list(dict.fromkeys(str(platform["stdout"]) for platform in looked if "stdout" in platform))
 
     @property
     def platform(self) -> list[str]:
         """Distribution, its version, and the CPU architecture of the host."""
-        words = str(self.context.get("system_platform", {}).get("stdout", "")).split()
+        parts = str(self.context.get("system_platform", {}).get("stdout", "")).split()
         # Rolling distributions have no version.
-        return words if len(words) == 3 else ["unknown", "0", words[-1] if words else "unknown"]
+        return parts if len(parts) == 3 else ["unknown", "0", parts[-1] if parts else "unknown"]
 
     @property
     def archive_path(self) -> str:
@@ -515,10 +515,10 @@ class System(ABC):
     def _other_variant(self) -> list[str]:
         """Returns a sentence for each variable that would turn this variant into a different system."""
         return [
-            f"{self.role}_{name}={self.given[name]}: the system {self.name} has {own};"
+            f"{self.role}_{name}={self.user_values[name]}: the system {self.name} has {value};"
             f" leave {self.role}_{name} out, and choose the system with that {name}"
             for name in self.variant
-            if name in self.given and self.given[name] != (own := self.own_variant[name])
+            if name in self.user_values and self.user_values[name] != (value := self.own_variant[name])
         ]
 
     @property
@@ -527,11 +527,11 @@ class System(ABC):
         return {name: getattr(self.declared or self, name) for name in self.variant}
 
     def _too_few_hosts(self) -> list[str]:
-        there = len(self.context.databases)
-        if self.replication <= there:
+        count = len(self.context.databases)
+        if self.replication <= count:
             return []
         return [
-            f"replication={self.replication}: needs as many database hosts, but the inventory has {there};"
+            f"replication={self.replication}: needs as many database hosts, but the inventory has {count};"
             " lower it, or add hosts to the group database"
         ]
 
@@ -579,8 +579,8 @@ class System(ABC):
     @property
     def effective_compression(self) -> str:
         """Compression of the data on disk: the system's own option if it is set, otherwise the scenario's."""
-        own = str(getattr(self, "compression", "scenario"))
-        return str(self.context.conditions.get("compression", "none")) if own == "scenario" else own
+        compression = str(getattr(self, "compression", "scenario"))
+        return str(self.context.conditions.get("compression", "none")) if compression == "scenario" else compression
 
     # ---- hosts, folders and ports -----------------------------------------------------------------------------------
 
@@ -646,7 +646,7 @@ class System(ABC):
     def installed_jar(self, pattern: str) -> str:
         """Returns the name of the first installed jar that matches a pattern, or the pattern if none is installed."""
         return min(
-            (each.name for each in Path(self.context.control, self.install, "lib").glob(pattern)), default=pattern
+            (file.name for file in Path(self.context.control, self.install, "lib").glob(pattern)), default=pattern
         )
 
     @property
@@ -792,7 +792,7 @@ class System(ABC):
         if not self.context.tuned:
             return {}
         options = self.all_options()
-        return {each.name: each.value for each in self.tuned() if each.name not in options and each.value is not None}
+        return {item.name: item.value for item in self.tuned() if item.name not in options and item.value is not None}
 
     @property
     def files(self) -> list[ConfigFile]:
@@ -861,14 +861,14 @@ class System(ABC):
         """All arguments for an administration command on attached servers."""
         attached = self.attached
         return [
-            f"place={attached.place}",
+            f"place={attached.namespace}",
             f"made={attached.folder}/made",
             f"connection={attached.folder}/connection.properties",
             f"trial={self.context.trial_id}",
             f"write_acks={self.context.write_acks}",
             f"read_acks={self.context.read_acks}",
             *self._words_of_tables(True),
-            *self.attachment.words,
+            *self.attachment.arguments,
         ]
 
     def _words_of_tables(self, counts: bool) -> list[str]:
@@ -925,11 +925,11 @@ class System(ABC):
     @property
     def idle(self) -> list[str]:
         """Sentence for the conditions if some database hosts have no server."""
-        serving, there = len(self.hosts), len(self.context.databases)
-        if serving == there:
+        serving, total = len(self.hosts), len(self.context.databases)
+        if serving == total:
             return []
         return [
-            f"{serving} of {there} database hosts serve, the others are idle: every server has all data, and the"
+            f"{serving} of {total} database hosts serve, the others are idle: every server has all data, and the"
             " primary does all the work"
         ]
 
@@ -950,7 +950,7 @@ class System(ABC):
         context = self.context
         if self.raw_devices:
             return f"raw devices, {len(self.raw_devices)}"
-        mounted = [each["mount_point"] for each in context.disks.get("volumes", []) if each["mounted"]]
+        mounted = [volume["mount_point"] for volume in context.disks.get("volumes", []) if volume["mounted"]]
         on_devices = bool(context.devices) and not set(context.data) - set(mounted)
         count = len(context.disks["devices"]) if on_devices else len(context.data)
         kind = "disk" if on_devices else "folder"
@@ -1012,8 +1012,8 @@ class System(ABC):
         """Options that the conditions show: all except settings, secrets, addresses and ports."""
         return [
             name
-            for name, each in self.all_options().items()
-            if name not in ("settings", "address", "port") and not each.secret and not name.endswith("_port")
+            for name, variable in self.all_options().items()
+            if name not in ("settings", "address", "port") and not variable.secret and not name.endswith("_port")
         ]
 
     @property
@@ -1034,17 +1034,17 @@ class System(ABC):
         vanilla = {f"{self.role}_{name}": self._vanilla(name) for name in self.shown_options}
         missing = object()
         values = self.values
-        own = {name: value for name, value in values.items() if str(value) != str(of_profile.get(name, missing))}
+        changed = {name: value for name, value in values.items() if str(value) != str(of_profile.get(name, missing))}
         tuned = {
             name: value
             for name, value in values.items()
-            if name not in own and str(value) != str(vanilla.get(name, missing))
+            if name not in changed and str(value) != str(vanilla.get(name, missing))
         }
         return {
             "profile": "tuned" if self.context.tuned and self.tuned() else "vanilla",
             "values": values,
             "tuned": tuned,
-            "settings": own,
+            "settings": changed,
         }
 
     def _vanilla(self, name: str) -> Any:
@@ -1057,9 +1057,9 @@ class System(ABC):
     def _not_given(self, name: str) -> Any:
         """Returns the default of an option in the current profile."""
         if self.context.tuned:
-            for each in self._tuned_options():
-                if each.name == name:
-                    return each.value
+            for entry in self._tuned_options():
+                if entry.name == name:
+                    return entry.value
         return self._vanilla(name)
 
     # ---- for the analysis -------------------------------------------------------------------------------------------

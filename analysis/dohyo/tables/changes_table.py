@@ -40,63 +40,63 @@ def render(changes: Changes, console: Console) -> None:
     say(console, Text(_legend(changes), style="dim"))
 
 
-def _write(columns: Columns[Figures], of: Sequence[Figures], console: Console, keys: int = 2) -> None:
-    styles = {at: _STYLES[each.verdict] for at, each in enumerate(of) if each.verdict}
-    if of:
-        grid.write(grid.of("", columns, of, keys=keys, texts=1, gap=2, styles=styles), console, console.width)
+def _write(columns: Columns[Figures], rows: Sequence[Figures], console: Console, keys: int = 2) -> None:
+    styles = {index: _STYLES[row.verdict] for index, row in enumerate(rows) if row.verdict}
+    if rows:
+        grid.write(grid.of("", columns, rows, keys=keys, texts=1, gap=2, styles=styles), console, console.width)
 
 
-def _where(of: Change | Finding | Caution) -> str:
-    return system_at(of.system, of.point)
+def _where(change: Change | Finding | Caution) -> str:
+    return system_at(change.system, change.point)
 
 
-def _verdict(of: Change | Finding) -> str:
-    verdict = "within the margin" if of.verdict == "within" else of.verdict or ""
-    return f"{verdict}: {of.reason}" if of.reason else verdict
+def _verdict(change: Change | Finding) -> str:
+    verdict = "within the margin" if change.verdict == "within" else change.verdict or ""
+    return f"{verdict}: {change.reason}" if change.reason else verdict
 
 
-def _number(of: Change, value: float) -> str:
-    metric = METRICS[of.pair.figure]
+def _number(change: Change, value: float) -> str:
+    metric = METRICS[change.pair.figure]
     return f"{metric.write(value)} ms" if metric.unit == "ms" else metric.write(value)
 
 
-def _with_rates(of: Change) -> str:
-    if of.at_rates is None:
-        return _verdict(of)
-    before, after = map(rate, of.at_rates)
-    return f"{_verdict(of)} (at {before} op/s before, {after} after)"
+def _with_rates(change: Change) -> str:
+    if change.at_rates is None:
+        return _verdict(change)
+    before, after = map(rate, change.at_rates)
+    return f"{_verdict(change)} (at {before} op/s before, {after} after)"
 
 
 _CHANGES: Columns[Change] = {
     "system": _where,
-    "figure": lambda of: comparison_table.figure(of.pair),
-    "before": lambda of: _number(of, of.before),
-    "after": lambda of: _number(of, of.after),
-    "ratio [95 % interval]": lambda of: comparison_table.times(of.pair),
+    "figure": lambda change: comparison_table.figure(change.pair),
+    "before": lambda change: _number(change, change.before),
+    "after": lambda change: _number(change, change.after),
+    "ratio [95 % interval]": lambda change: comparison_table.times(change.pair),
     "": _with_rates,
 }
-_BOTH: Columns[Finding] = {"before": lambda of: of.words[0], "after": lambda of: of.words[1], "": _verdict}
+_BOTH: Columns[Finding] = {"before": lambda row: row.words[0], "after": lambda row: row.words[1], "": _verdict}
 _FAULTS: Columns[Finding] = {
     "system": _where,
-    "fault": lambda of: of.fault or "",
-    "figure": lambda of: of.figure,
+    "fault": lambda row: row.fault or "",
+    "figure": lambda row: row.figure,
     **_BOTH,
 }
 _FINDINGS: Columns[Finding] = {
     "system": _where,
-    "figure": lambda of: f"{comparison_table.phase(of.phase or RUN)}{of.figure}",
+    "figure": lambda row: f"{comparison_table.phase(row.phase or RUN)}{row.figure}",
     **_BOTH,
 }
 
 
-def _caution(of: Caution) -> str:
-    holds = {"both": ", before and after", "between": ""}.get(of.holds, f", only {of.holds}")
-    return f"{_where(of)}{holds}: {of.text}{' (inconclusive)' if of.verdict else ''}"
+def _caution(caution: Caution) -> str:
+    holds = {"both": ", before and after", "between": ""}.get(caution.holds, f", only {caution.holds}")
+    return f"{_where(caution)}{holds}: {caution.text}{' (inconclusive)' if caution.verdict else ''}"
 
 
-def _different(of: Difference) -> str:
-    where = " ".join(filter(None, (system_at(of.system, of.point), of.phase)))
-    return f"{where}: {of.condition.replace('_', ' ')}: {of.before} before, {of.after} after"
+def _different(difference: Difference) -> str:
+    subject = " ".join(filter(None, (system_at(difference.system, difference.point), difference.phase)))
+    return f"{subject}: {difference.condition.replace('_', ' ')}: {difference.before} before, {difference.after} after"
 
 
 def _legend(changes: Changes) -> str:

@@ -50,7 +50,7 @@ def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
     # The order matters, because a narrow terminal drops columns from right to left, except for the last one.
     heads = ["system", "rows", "last/first", *(f"{10 * tenth} %" for tenth in range(1, TENTHS + 1))]
     lines = [
-        [label(trial), whole(load.rows), formatted(load.slowdown, ".2f"), *(f"{at:,.1f}" for at in load.tenths)]
+        [label(trial), whole(load.rows), formatted(load.slowdown, ".2f"), *(f"{time:,.1f}" for time in load.tenths)]
         for trial in trials
         if trial.load_is_measured and (load := trial.load)
     ]
@@ -62,11 +62,11 @@ def _rounds(trials: Sequence[Trial]) -> Grid:
     phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
     # Records have a separate column only if they differ from operations.
     rates = [_rates_of(trial, phases) for trial in rounds]
-    differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
+    differ = any(records not in (operations, UNKNOWN) for pairs in rates for operations, records in pairs)
     units = ("op/s", "rec/s") if differ else ("op/s",)
     lines = [
-        [trial.name, str(trial.round), *(cell for pair in of for cell in pair[: len(units)])]
-        for trial, of in zip(rounds, rates, strict=True)
+        [trial.name, str(trial.round), *(cell for pair in pairs for cell in pair[: len(units)])]
+        for trial, pairs in zip(rounds, rates, strict=True)
     ]
     return Grid("Rounds", ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in units)], lines)
 
@@ -89,7 +89,7 @@ def _operations(trials: Sequence[Trial]) -> list[_Operation]:
     names = dict.fromkeys((row.phase, row.operation) for trial in trials for row in trial.measured_rows)
     phases = _phases(names)
     plain = [(phase, name) for phase, name in names if is_success(name)]
-    return sorted(plain, key=lambda each: (phases.index(each[0]), order(each[1])))
+    return sorted(plain, key=lambda operation: (phases.index(operation[0]), order(operation[1])))
 
 
 def _phases(operations: Iterable[_Operation]) -> list[str]:
@@ -104,7 +104,7 @@ def _clients(trials: Sequence[Trial], label: Label) -> Grid:
     several = [trial for trial in trials if len(trial.clients) > 1]
     operations = _operations(several)
     rates = (f"{_head(phase)}rec/s" for phase in _phases(operations))
-    latencies = (f"{_head(phase)}{name} {at}" for phase, name in operations for at in _LATENCIES)
+    latencies = (f"{_head(phase)}{name} {latency}" for phase, name in operations for latency in _LATENCIES)
     heads = ["system", "client", "start ms", "offset ms", *rates, *latencies, "errors"]
     return Grid("Clients", heads, [line for trial in several for line in _of_clients(trial, label(trial), operations)])
 
@@ -141,7 +141,7 @@ def _numbers(rows: Sequence[Row], operations: Sequence[_Operation]) -> list[str]
     phases = _phases(operations)
     cells = [rate(_rate(rows, phase)) for phase in phases]
     shown = [HEADS[head] for head in _LATENCIES]
-    cells += [each.write(_of(rows, phase, name, each.name)) for phase, name in operations for each in shown]
+    cells += [metric.write(_of(rows, phase, name, metric.name)) for phase, name in operations for metric in shown]
     errors = total([_of(rows, phase, OVERALL, "errors") for phase in phases])
     return [*cells, whole(None if errors is None else int(errors))]
 
@@ -151,10 +151,10 @@ def _rate(rows: Sequence[Row], phase: str) -> float | None:
 
 
 def _of(rows: Sequence[Row], phase: str, operation: str, name: str) -> float | None:
-    found = [
+    values = [
         getattr(row, name) for row in rows if (row.phase, row.operation) == (phase, operation) and not row.discarded
     ]
-    return found[0] if found else None
+    return values[0] if values else None
 
 
 def _offset(client: Client) -> str:
@@ -178,8 +178,8 @@ def _of_nodes(trial: Trial, label: str) -> list[list[str]]:
     # A system may use only some of the hosts; the others have no figures.
     nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
 
-    def cells(*of: Node) -> list[str]:
-        return [formatted(total([getattr(node, name) for node in of]), form) for name, form in _NODE.values()]
+    def cells(*members: Node) -> list[str]:
+        return [formatted(total([getattr(node, name) for node in members]), form) for name, form in _NODE.values()]
 
     lines = [[label, node.host, node.state or UNKNOWN, *cells(node)] for node in nodes]
     return [*lines, [label, TOTAL, "", *cells(*nodes)]]
@@ -190,8 +190,8 @@ def _of_nodes(trial: Trial, label: str) -> list[list[str]]:
 
 def _mean(use: HostUse, *names: str) -> float | None:
     """Returns the sum of the means of these figures; None if a mean is missing."""
-    known = [use.figures[name].mean for name in names if name in use.figures]
-    return sum(known) if len(known) == len(names) else None
+    means = [use.figures[name].mean for name in names if name in use.figures]
+    return sum(means) if len(means) == len(names) else None
 
 
 def _percent(name: str) -> Callable[[HostUse], str]:
@@ -199,7 +199,7 @@ def _percent(name: str) -> Callable[[HostUse], str]:
 
 
 def _megabytes(*names: str) -> Callable[[HostUse], str]:
-    return lambda use: formatted(None if (found := _mean(use, *names)) is None else found / 1e6, ",.1f")
+    return lambda use: formatted(None if (mean := _mean(use, *names)) is None else mean / 1e6, ",.1f")
 
 
 def _memory(use: HostUse) -> str:
@@ -242,8 +242,8 @@ def _costs(trials: Sequence[Trial], label: Label) -> Grid:
     for trial in trials:
         for row in (row for row in trial.measured_rows if row.operation == OVERALL):
             costs = [row.server_cpu_us_per_record, row.client_cpu_us_per_record]
-            known = [cost for cost in costs if cost is not None]
-            together = sum(known) if len(known) == len(costs) else None
-            if known:
+            present = [cost for cost in costs if cost is not None]
+            together = sum(present) if len(present) == len(costs) else None
+            if present:
                 lines.append([label(trial), row.phase, *(formatted(cost, ",.1f") for cost in (*costs, together))])
     return Grid("Processor time per record, in µs", ["system", "phase", "servers", "clients", "together"], lines)

@@ -28,14 +28,14 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
     """Returns a table that compares neighbours in the rankings; empty if the other table already has these pairs."""
-    ranked = [each for each in summary.neighbours if each.pair.low is not None]
+    ranked = [entry for entry in summary.neighbours if entry.pair.low is not None]
     firsts = {(pair.key, pair.of, pair.to) for pair in summary.comparisons}
-    if all((each.pair.key, each.pair.of, each.pair.to) in firsts for each in ranked):
+    if all((entry.pair.key, entry.pair.of, entry.pair.to) in firsts for entry in ranked):
         return []
     lines = [
-        [figure(pair), names[pair.of], ratio_of(pair), interval(pair), names[pair.to], each.outcome, whole(each.more)]
-        for each in ranked
-        for pair in [each.pair]
+        [figure(pair), names[pair.of], ratio_of(pair), interval(pair), names[pair.to], entry.outcome, whole(entry.more)]
+        for entry in ranked
+        for pair in [entry.pair]
     ]
     title = f"Neighbours in the ranking: faster, alike within {percent(summary.alike)}, or open"
     return [Grid(title, ["figure", "ahead", "ratio", "95 % interval", "behind", "decided", "more rounds"], lines)]
@@ -78,17 +78,17 @@ def interval(pair: Pair) -> str:
 
 def over(pairs: Sequence[Pair]) -> str:
     """Returns text that says from how many rounds or runs the intervals were computed."""
-    if known := samples_words(pairs):
+    if samples := samples_words(pairs):
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
-        return f"intervals over {known}; tie: the interval includes 1{unclear}"
+        return f"intervals over {samples}; tie: the interval includes 1{unclear}"
     return f"no intervals, because {without_interval(pairs)} provides none; no ratio counts as a tie or a difference"
 
 
-def samples_words(of: Iterable[Pair | Rate]) -> str:
+def samples_words(figures: Iterable[Pair | Rate]) -> str:
     """Returns the samples behind the intervals of ratios or rates, such as "3 rounds"; empty if none has one."""
-    known = {(each.sampled, each.samples) for each in of if each.low is not None}
+    samples = {(item.sampled, item.samples) for item in figures if item.low is not None}
     kinds: tuple[Samples, ...] = ("rounds", "runs")
-    counts = {kind: {n for each, n in known if each == kind} for kind in kinds}
+    counts = {kind: {n for sampled, n in samples if sampled == kind} for kind in kinds}
     return " or ".join(f"{' or '.join(map(str, sorted(counts[kind])))} {kind}" for kind in kinds if counts[kind])
 
 

@@ -35,13 +35,13 @@ def readable(trials: Sequence[Trial]) -> list[ConditionText]:
 
     :param trials: the system's trials, one at each point of the matrix
     """
-    found: dict[str, list[ConditionText]] = {}
+    texts: dict[str, list[ConditionText]] = {}
     # Add up the accounts: with many points, only the first and the last value appear, which could hide a loss.
     accounts = together(trial.accounting for trial in trials)
     for trial in trials:
         for condition in _of_trial(trial, accounts):
-            found.setdefault(condition.label, []).append(condition)
-    return [ConditionText(label, _values(each), each[0].fields) for label, each in found.items()]
+            texts.setdefault(condition.label, []).append(condition)
+    return [ConditionText(label, _values(group), group[0].fields) for label, group in texts.items()]
 
 
 def _values(conditions: Sequence[ConditionText]) -> str:
@@ -60,20 +60,20 @@ def _phases(trial: Trial) -> Iterator[ConditionText]:
     nothing = Conditions()
     for phase, differing in trial.by_phase.items():
         # A condition's text may combine several fields, and some of them may be equal.
-        groups = [each.group for each in CONDITIONS.values() if each.label and set(each.group) & differing.keys()]
+        groups = [entry.group for entry in CONDITIONS.values() if entry.label and set(entry.group) & differing.keys()]
         beside = {name: getattr(trial.conditions, name) for group in groups for name in group}
-        words = _known(replace(nothing, **{**beside, **differing}))
-        yield ConditionText(f"phase {phase}", ", ".join(map(str, words)), tuple(differing))
+        texts = _known(replace(nothing, **{**beside, **differing}))
+        yield ConditionText(f"phase {phase}", ", ".join(map(str, texts)), tuple(differing))
 
 
-def _known(of: Conditions) -> list[ConditionText]:
-    return [ConditionText(each.label, text, each.group) for each, text in shown(of)]
+def _known(conditions: Conditions) -> list[ConditionText]:
+    return [ConditionText(condition.label, text, condition.group) for condition, text in shown(conditions)]
 
 
 def common(systems: Sequence[Sequence[Trial]]) -> list[ConditionText]:
     """Returns the conditions that all systems share. Each item of `systems` contains the trials of one system."""
-    first, *others = map(readable, systems)
-    return [condition for condition in first if all(condition in other for other in others)]
+    first, *rest = map(readable, systems)
+    return [condition for condition in first if all(condition in texts for texts in rest)]
 
 
 def different(systems: Sequence[Sequence[Trial]]) -> list[list[ConditionText]]:

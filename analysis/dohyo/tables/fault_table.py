@@ -36,25 +36,25 @@ _HEALING = "Faults: how the servers healed, according to their logs; seconds aft
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     """Returns the tables, with a line for each fault or system; empty if there were no faults."""
-    found = same_faults(trials)
-    if not found:
+    faults = same_faults(trials)
+    if not faults:
         return []
-    most = max(len(each.cases) for each in found)
+    most = max(len(group.cases) for group in faults)
     over = f", median [minimum, maximum] of {most} runs" if most > 1 else ""
     of_faults = (BEFORE, *OF_FAULTS)
     lines = [
         [
-            label(each.trial),
-            _in_phase(each.name, each),
-            f"{statistics.median(fault.at for _, fault in each.cases):,.0f}",
-            *each.words(of_faults),
+            label(group.trial),
+            _in_phase(group.name, group),
+            f"{statistics.median(fault.at for _, fault in group.cases):,.0f}",
+            *group.words(of_faults),
         ]
-        for each in found
+        for group in faults
     ]
     records = [
-        [_in_phase(label(each.trial), each), *each.words(OF_RUNS), _by_kind([run for run, _ in each.cases])]
-        for each in found
-        if each.number == 1
+        [_in_phase(label(group.trial), group), *group.words(OF_RUNS), _by_kind([run for run, _ in group.cases])]
+        for group in faults
+        if group.number == 1
     ]
     heads = ["system", "fault", "second", *(figure.head for figure in of_faults)]
     return [
@@ -68,32 +68,32 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
             texts=1,
             strong=(),
         ),
-        _healing(found, label, over),
+        _healing(faults, label, over),
     ]
 
 
 def sentences(trials: Sequence[Trial]) -> list[str]:
     """Returns a line for each system at a point, with the most important costs of its faults."""
     every = same_faults(trials)
-    several = len({each.phase for each in every}) > 1
+    several = len({group.phase for group in every}) > 1
     of_systems: dict[tuple[str, str], list[SameFault]] = {}
-    for each in every:
-        of_systems.setdefault((each.trial.place, each.phase), []).append(each)
-    found = []
+    for group in every:
+        of_systems.setdefault((group.trial.place, group.phase), []).append(group)
+    lines = []
     for (name, _), faults in of_systems.items():
         # Errors and losses belong to a run, not to a fault; every run has the fault with number 1.
-        (whole_runs,) = (each for each in faults if each.number == 1)
+        (whole_runs,) = (group for group in faults if group.number == 1)
         errors, lost = whole_runs.words((ERRORS, LOST))
         end = f"{errors} errors, {'losses not known' if lost == UNKNOWN else f'{lost} lost'}"
         separator = ", " if len(faults) == 1 else "; "
-        said = [_cost(each, _in_phase(each.name, each) if several else each.name) for each in faults]
-        found.append(f"{name}, {'; '.join(said)}{separator}{end}")
-    return found
+        costs = [_cost(group, _in_phase(group.name, group) if several else group.name) for group in faults]
+        lines.append(f"{name}, {'; '.join(costs)}{separator}{end}")
+    return lines
 
 
 def _cost(fault: SameFault, name: str) -> str:
     """Returns the cost of a fault, such as "kill(any) for 60 s: 12 s without success, 31 s to 90 % of the rate"."""
-    lasted = [each.until - each.at for _, each in fault.cases if each.until is not None]
+    lasted = [event.until - event.at for _, event in fault.cases if event.until is not None]
     length = statistics.median(lasted) if lasted else None
     recovery = RECOVERY.values(fault.cases)
     parts = [f"{_seconds(NO_SUCCESS, fault)} without success"]
@@ -103,7 +103,7 @@ def _cost(fault: SameFault, name: str) -> str:
         parts.append(f"90 % of the rate {_seconds(RECOVERY, fault)}")
     else:
         parts.append(f"{_seconds(RECOVERY, fault)} to 90 % of the rate")
-    if any(_fell_again(*each) for each in fault.cases):
+    if any(_fell_again(*pair) for pair in fault.cases):
         parts.append(f"{_seconds(RESTORE, fault)} after the return")
     during = "" if length is None else f" for {length:,.0f} s"
     runs = f" in {len(fault.cases)} runs" if len(fault.cases) > 1 else ""
@@ -119,32 +119,32 @@ def _fell_again(run: FaultedRun, fault: FaultCost) -> bool:
 
 def _seconds(figure: FaultFigure, fault: SameFault) -> str:
     """Returns the figure for all runs; each number has its unit."""
-    (words,) = fault.words([replace(figure, write=lambda value: f"{figure.write(value)} s")])
-    return words
+    (text,) = fault.words([replace(figure, write=lambda value: f"{figure.write(value)} s")])
+    return text
 
 
-def _healing(found: Sequence[SameFault], label: Callable[[Trial], str], over: str) -> Grid:
+def _healing(faults: Sequence[SameFault], label: Callable[[Trial], str], over: str) -> Grid:
     lines = []
-    for each in found:
-        for what, did in each.healing.items() or [(UNKNOWN, [])]:
-            units = [of.unit for of in did if of.unit]
-            times, *others = of_healing(what)
+    for group in faults:
+        for work, records in group.healing.items() or [(UNKNOWN, [])]:
+            units = [record.unit for record in records if record.unit]
+            times, *figures = of_healing(work)
             # A run in which the servers did nothing has a count (0) but no other figures.
-            some = sum(of.count != 0 or bool(of.unfinished) for of in did)
-            cells = [*each.words([times], len(did)), *each.words(others, some)]
-            named = f"{what} ({units[0]})" if units else what
-            lines.append([label(each.trial), _in_phase(each.name, each), named, *cells])
+            some = sum(record.count != 0 or bool(record.unfinished) for record in records)
+            cells = [*group.words([times], len(records)), *group.words(figures, some)]
+            head = f"{work} ({units[0]})" if units else work
+            lines.append([label(group.trial), _in_phase(group.name, group), head, *cells])
     heads = ["system", "fault", "what", *(figure.head for figure in of_healing(""))]
     return Grid(_HEALING.format(over=over), heads, lines, groups=(1,) * (len(heads) - 3), keys=3)
 
 
-def _in_phase(name: str, of: SameFault) -> str:
-    return name + (f" [{of.phase}]" if of.phase != RUN else "")
+def _in_phase(name: str, fault: SameFault) -> str:
+    return name + (f" [{fault.phase}]" if fault.phase != RUN else "")
 
 
 def _by_kind(runs: Sequence[FaultedRun]) -> str:
     """Returns the number of failed records for each status, the largest first; for several runs, the medians."""
     kinds = {status for run in runs for status in run.errors}
     medians = {kind: statistics.median(run.errors.get(kind, 0) for run in runs) for kind in sorted(kinds)}
-    ordered = sorted(medians.items(), key=lambda each: -each[1])
+    ordered = sorted(medians.items(), key=lambda item: -item[1])
     return ", ".join(f"{kind} {whole(round(count))}" for kind, count in ordered) or UNKNOWN

@@ -120,10 +120,10 @@ def write(grid: Grid, console: Console, width: int) -> None:
         _write_part(grid, console, width, part)
 
 
-def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequence[Sequence[int]]]) -> None:
+def write_whole(grid: Grid, console: Console, width: int, breaks: Sequence[Sequence[Sequence[int]]]) -> None:
     """Prints all columns, without a title. Heads have two lines.
 
-    :param ways: ways to break the table into parts, as lists of columns without the keys; the first that fits is used
+    :param breaks: ways to break the table into parts, as lists of columns without the keys; the first that fits is used
     """
     keys = range(grid.keys)
     every = range(len(grid.lines))
@@ -133,9 +133,9 @@ def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequenc
         needed: int = sum(most[i] + grid.gap for i in (*keys, *part))
         return needed <= width + grid.gap
 
-    for number, part in enumerate(next((way for way in ways if all(map(fits, way))), ways[-1])):
+    for number, part in enumerate(next((layout for layout in breaks if all(map(fits, layout))), breaks[-1])):
         # In later parts, leave out reasons and lines that have no known value.
-        lines = [at for at in every if not number or any(grid.lines[at][i] not in (UNKNOWN, "") for i in part)]
+        lines = [index for index in every if not number or any(grid.lines[index][i] not in (UNKNOWN, "") for i in part)]
         _write_part(grid, console, width, [*keys, *part], lines, two_lines=True)
 
 
@@ -160,26 +160,26 @@ def _write_part(
     for heads in zip(*(_head_lines(head) if two_lines else [head] for head in grid.heads), strict=True):
         if any(heads[i] for i in shown):
             say(console, Text(joined(heads, shown), style="bold"))
-    for at in lines:
-        line = grid.lines[at]
-        if at in grid.reasons:
+    for index in lines:
+        line = grid.lines[index]
+        if index in grid.reasons:
             keys = range(grid.keys)
             start = joined(line, keys).ljust(sum(widths[i] + grid.gap for i in keys))
             wrapped = textwrap.wrap(line[grid.keys], max(20, min(width, 120) - len(start))) or [line[grid.keys]]
             reason = f"\n{' ' * len(start)}".join(wrapped)
             say(console, Text(start + reason, style="yellow" if "incomplete:" in reason else "red"))
         else:
-            style = grid.styles.get(at, "bold" if grid.is_strong(at) else "")
+            style = grid.styles.get(index, "bold" if grid.is_strong(index) else "")
             say(console, Text(joined(line, shown), style=style))
     say(console)
 
 
 def _widths(grid: Grid, lines: Iterable[int] | None = None, *, two_lines: bool = False) -> list[int]:
     """Returns the width of each column in the given lines (default: all). Reasons extend over several columns."""
-    cells = [line if at not in grid.reasons else line[: grid.keys] for at, line in enumerate(grid.lines)]
-    chosen = cells if lines is None else [cells[at] for at in lines]
+    cells = [line if index not in grid.reasons else line[: grid.keys] for index, line in enumerate(grid.lines)]
+    rows = cells if lines is None else [cells[index] for index in lines]
     heads = [_head_lines(head) if two_lines else [head] for head in grid.heads]
-    return [max(map(len, [*head, *(line[i] for line in chosen if i < len(line))])) for i, head in enumerate(heads)]
+    return [max(map(len, [*head, *(line[i] for line in rows if i < len(line))])) for i, head in enumerate(heads)]
 
 
 def _head_lines(column: str) -> list[str]:
@@ -191,7 +191,7 @@ def _head_lines(column: str) -> list[str]:
 def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
     """Returns the columns of each part of a table with groups: the keys, and as many groups as fit (at least one)."""
     columns = iter(range(grid.keys, len(widths)))
-    room = width + grid.gap - sum(each + grid.gap for each in widths[: grid.keys])
+    room = width + grid.gap - sum(key_width + grid.gap for key_width in widths[: grid.keys])
     parts: list[list[int]] = []
     used = room
     for size in grid.groups:

@@ -28,8 +28,8 @@ from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
-from dohyo.tables.again import Again
 from dohyo.tables.comparison_table import interval, ratio
+from dohyo.tables.remedies import Again
 from dohyo.tables.verdict import verdict
 
 # File with the page of charts, which `dohyo.report` writes to the folder of an experiment.
@@ -47,7 +47,7 @@ _DROPPED = ("zeros", "costs", "p99.9", "closed loop", "intervals", "p50", "ratio
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Entry:
     """A line of the ranking: a trial in a phase at a point."""
 
     trial: Trial
@@ -69,14 +69,14 @@ class _Section:
     """
 
     title: str
-    places: list[_Place]
+    entries: list[_Entry]
     ranked: bool = True
     paced: bool = False
 
     @property
     def lead(self) -> float:
         """Returns the ratio of the best rate to the second-best rate; 1 if there is no second."""
-        return next((1 / place.pair.ratio for place in self.places if place.pair), 1.0)
+        return next((1 / entry.pair.ratio for entry in self.entries if entry.pair), 1.0)
 
 
 @dataclass(frozen=True)
@@ -106,23 +106,23 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
         console.width = MOST_COLUMNS
     width = min(console.width, MOST_COLUMNS)
     again = Again(folder)
-    found = verdict(summary)
-    reasons, mark = found.trust.reasons, found.trust.mark
-    why = f": {reasons[0].short}" if reasons else ""
-    _print(console, Text.assemble((f"{found.brief}.", "bold"), " ", (f"{mark}{why}.", _STYLES[mark])), width)
+    outcome = verdict(summary)
+    reasons, mark = outcome.trust.reasons, outcome.trust.mark
+    cause = f": {reasons[0].short}" if reasons else ""
+    _print(console, Text.assemble((f"{outcome.brief}.", "bold"), " ", (f"{mark}{cause}.", _STYLES[mark])), width)
     console.print()
     _print_table(summary, console, width, again)
     console.print()
-    for text in found.costs[:MOST_COSTS]:
+    for text in outcome.costs[:MOST_COSTS]:
         _print(console, Text(text), width)
-    if (left := len(found.costs) - MOST_COSTS) > 0:
-        _print(console, Text(f"{left} more in summary.md"), width)
+    if (hidden := len(outcome.costs) - MOST_COSTS) > 0:
+        _print(console, Text(f"{hidden} more in summary.md"), width)
     shown = reasons[:MOST_REASONS] if folder else reasons
     lines = {again.line(reason, summary, MOST_COLUMNS - 2) if folder else reason.text: reason.fatal for reason in shown}
     for line, fatal in lines.items():
         _print(console, Text(f"- {line}", style="red" if fatal else "yellow"), width)
-    if left := len(reasons) - len(shown):
-        _print(console, Text(f"- {left} more in summary.md", style="yellow"), width)
+    if hidden := len(reasons) - len(shown):
+        _print(console, Text(f"- {hidden} more in summary.md", style="yellow"), width)
     for text in _elsewhere(folder, again.show, more) if folder else more:
         _print(console, Text(text), width)
 
@@ -145,16 +145,16 @@ def figures(summary: Summary) -> str:
     parts = []
     sections = _sections(summary)
     for section in sections:
-        for place in section.places:
-            row = place.rate.row
-            both = _records_differ([place])
-            rates = f"{rate(row.ops_per_second if both else place.rate.mean)} op/s"
-            rates += f"  {rate(row.records_per_second)} rec/s" if both else ""
-            known = {name: of["p99"] for name, of in place.latencies.items() if of.get("p99") is not None}
+        for entry in section.entries:
+            row = entry.rate.row
+            differ = _records_differ([entry])
+            rates = f"{rate(row.ops_per_second if differ else entry.rate.mean)} op/s"
+            rates += f"  {rate(row.records_per_second)} rec/s" if differ else ""
+            p99s = {name: values["p99"] for name, values in entry.latencies.items() if values.get("p99") is not None}
             p99 = ", ".join(
-                f"{_two_digits(value)} ms{f' {_word(name)}' if len(known) > 1 else ''}" for name, value in known.items()
+                f"{_two_digits(value)} ms{f' {_word(name)}' if len(p99s) > 1 else ''}" for name, value in p99s.items()
             )
-            errors = f"  {counted(place.of_all.errors, 'error')}" if place.of_all.errors else ""
+            errors = f"  {counted(entry.of_all.errors, 'error')}" if entry.of_all.errors else ""
             phase = f"{row.phase} " if len(sections) > 1 else ""
             parts.append(f"{phase}{rates}{p99 and f'  p99 {p99}'}{errors}")
     return "; ".join(parts)
@@ -206,8 +206,8 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
     skipped = [*_few(sections), *_skipped(summary, again, width)]
     # Leave room for the other lines: facts, three lines of heads, and a line that counts omitted places.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
-    places = [place for section in sections for place in section.places]
-    columns = _columns(summary, sections) if places else []
+    entries = [entry for section in sections for entry in section.entries]
+    columns = _columns(summary, sections) if entries else []
     table, left_out = _fitted(sections, columns, console, width)
     facts = what_and_where(summary)
     if "zeros" in left_out:
@@ -217,11 +217,11 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
         longer = f"{heading} \N{MIDDLE DOT} {fact}" if heading else _cut(fact, width)
         heading = longer if len(longer) <= width else heading
     console.print(Text(heading), soft_wrap=True, markup=False, highlight=False)
-    if places:
+    if entries:
         console.print(table, width=width, crop=False, markup=False, highlight=False)
     if hidden:
-        said = f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md"
-        console.print(Text(said, style="dim"), soft_wrap=True)
+        text = f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md"
+        console.print(Text(text, style="dim"), soft_wrap=True)
     for line in bad:
         console.print(Text(line, style="red"), soft_wrap=True)
     for line in skipped:
@@ -232,7 +232,7 @@ def _fitted(
     sections: Sequence[_Section], columns: Sequence[_Group], console: Console, width: int
 ) -> tuple[Table, set[str]]:
     """Returns the table with the columns that fit, and the names of the groups that were dropped."""
-    there = {column.dropped for column in columns} - {""}
+    groups = {column.dropped for column in columns} - {""}
     left_out: set[str] = set()
 
     def table() -> Table:
@@ -242,7 +242,7 @@ def _fitted(
         return console.measure(table(), options=console.options.update(width=1000)).maximum <= width
 
     for name in _DROPPED:
-        if name in there and not fits():
+        if name in groups and not fits():
             left_out.add(name)
     # A group may fit again after a wider one was dropped.
     for name in reversed(_DROPPED):
@@ -261,20 +261,20 @@ def _table(sections: Sequence[_Section], columns: Sequence[_Group]) -> Table:
     for column, lines in zip(merged, cells, strict=True):
         width = len(lines[0])
         under = next((form for form in column.under if len(form) <= width), column.under[-1] if column.under else "")
-        lower = [""] if any(each.under for each in merged) else []
+        lower = [""] if any(group.under for group in merged) else []
         heads = [column.head, under] if under else [*lower, column.head]
-        table.add_column(Text("\n".join([*(each.center(width).rstrip() for each in heads), lines[0]])), no_wrap=True)
-    at = 0
+        table.add_column(Text("\n".join([*(head.center(width).rstrip() for head in heads), lines[0]])), no_wrap=True)
+    index = 0
     for section in sections:
         if section.title:
             table.add_row(Text(_cut(section.title, _LONGEST_NAME), style="bold"))
-        for number, place in enumerate(section.places, start=1):
-            at += 1
+        for number, entry in enumerate(section.entries, start=1):
+            index += 1
             rank = UNKNOWN if section.paced else str(number)
-            ranked = f"{rank:>{len(str(len(section.places)))}} {_cut(place.name, _LONGEST_NAME)}"
-            name = ranked if section.ranked else _cut(place.name, _LONGEST_POINT)
+            ranked = f"{rank:>{len(str(len(section.entries)))}} {_cut(entry.name, _LONGEST_NAME)}"
+            name = ranked if section.ranked else _cut(entry.name, _LONGEST_POINT)
             best = section.ranked and not section.paced and number == 1
-            table.add_row(Text(name), *(Text(lines[at]) for lines in cells), style="bold" if best else "")
+            table.add_row(Text(name), *(Text(lines[index]) for lines in cells), style="bold" if best else "")
     return table
 
 
@@ -294,87 +294,87 @@ def _merged(columns: Sequence[_Group]) -> list[_Group]:
 def _lined(column: _Group) -> list[str]:
     """Returns the texts of a column, aligned: first the heads of its figures, then each line's cells."""
     lines = [column.heads, *column.cells]
-    widths = [max(map(len, each)) for each in zip(*lines, strict=True)]
+    widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
     return [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
 
 
 def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
     """Returns the columns that have at least one value."""
-    places = [place for section in sections for place in section.places]
+    entries = [entry for section in sections for entry in section.entries]
     against = "of the first" if sections[0].ranked else "of the second"
-    searched = places[0].rate.row.phase == PROBE
+    searched = entries[0].rate.row.phase == PROBE
     bounds = {trial.search.slo for trial in summary.trials if trial.search}
     head = ("under its bound" if len(bounds) > 1 else f"under {min(bounds)}") if searched and bounds else ""
-    found = [_Group(head, *_rates(places))]
-    if any(place.closed_loop for place in places):
-        found.append(_Group("closed loop", ["ops/s"], [[rate(place.closed_loop)] for place in places], "closed loop"))
-    if any(place.slowdown for place in places):
-        slowdowns = [[formatted(place.slowdown, ".2f")] for place in places]
-        found.append(_Group("last/first", ["tenth"], slowdowns))
-    if any(place.pair for place in places):
-        ratios = [[ratio(place.pair) if place.pair else ""] for place in places]
-        known = any(place.pair and place.pair.low is not None for place in places)
-        found.append(_Group(against, [""], ratios, "ratios", () if known else ("no interval",)))
-        if known:
-            intervals = [[interval(place.pair) if place.pair else ""] for place in places]
-            found.append(_Group(against, [""], intervals, "intervals"))
-    phases = list(dict.fromkeys(place.rate.row.phase for place in places))
-    found += _latencies(places, latencies_at(summary.compared, phases))
-    costs = [(place.of_all.server_cpu_us_per_record, place.of_all.client_cpu_us_per_record) for place in places]
-    if any(each is not None for pair in costs for each in pair):
-        unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(places) else "CPU \N{MICRO SIGN}s/op"
-        found.append(
-            _Group(unit, ["server", "client"], [[_two_digits(each) for each in pair] for pair in costs], "costs")
+    groups = [_Group(head, *_rates(entries))]
+    if any(entry.closed_loop for entry in entries):
+        groups.append(_Group("closed loop", ["ops/s"], [[rate(entry.closed_loop)] for entry in entries], "closed loop"))
+    if any(entry.slowdown for entry in entries):
+        slowdowns = [[formatted(entry.slowdown, ".2f")] for entry in entries]
+        groups.append(_Group("last/first", ["tenth"], slowdowns))
+    if any(entry.pair for entry in entries):
+        ratios = [[ratio(entry.pair) if entry.pair else ""] for entry in entries]
+        has_intervals = any(entry.pair and entry.pair.low is not None for entry in entries)
+        groups.append(_Group(against, [""], ratios, "ratios", () if has_intervals else ("no interval",)))
+        if has_intervals:
+            intervals = [[interval(entry.pair) if entry.pair else ""] for entry in entries]
+            groups.append(_Group(against, [""], intervals, "intervals"))
+    phases = list(dict.fromkeys(entry.rate.row.phase for entry in entries))
+    groups += _latencies(entries, latencies_at(summary.compared, phases))
+    costs = [(entry.of_all.server_cpu_us_per_record, entry.of_all.client_cpu_us_per_record) for entry in entries]
+    if any(cost is not None for pair in costs for cost in pair):
+        unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(entries) else "CPU \N{MICRO SIGN}s/op"
+        groups.append(
+            _Group(unit, ["server", "client"], [[_two_digits(cost) for cost in pair] for pair in costs], "costs")
         )
     for head, name in (("", "errors"), ("not", "found")):
-        counts = [getattr(place.of_all, "errors" if name == "errors" else "not_found") for place in places]
+        counts = [getattr(entry.of_all, "errors" if name == "errors" else "not_found") for entry in entries]
         if any(counts) or (name == "errors" and None not in counts):
-            found.append(_Group(head, [name], [[whole(count)] for count in counts], "" if any(counts) else "zeros"))
-    return found
+            groups.append(_Group(head, [name], [[whole(count)] for count in counts], "" if any(counts) else "zeros"))
+    return groups
 
 
 def _two_digits(number: float | None) -> str:
     """Returns the number with two or three significant digits; `--details` shows more."""
     if number is None:
         return UNKNOWN
-    places = next((places for places, least in enumerate((9.95, 0.995, 0.0995)) if number >= least), 3)
-    return f"{number:,.{places}f}"
+    entries = next((entries for entries, least in enumerate((9.95, 0.995, 0.0995)) if number >= least), 3)
+    return f"{number:,.{entries}f}"
 
 
-def _rates(places: Sequence[_Place]) -> tuple[list[str], list[list[str]]]:
+def _rates(entries: Sequence[_Entry]) -> tuple[list[str], list[list[str]]]:
     """Returns heads and cells of the rates: op/s, rec/s if it differs, and the interval of the deciding rate."""
-    both = _records_differ(places)
-    known = any(place.rate.low is not None for place in places)
+    differ = _records_differ(entries)
+    has_intervals = any(entry.rate.low is not None for entry in entries)
     lines = []
-    for place in places:
-        row = place.rate.row
-        cells = [rate(row.ops_per_second), rate(row.records_per_second)] if both else [rate(place.rate.mean)]
-        lines.append(cells + [place.rate.plus_minus] * known)
-    return ["ops/s", *(["rec/s"] if both else []), *([f"{_SIGN}95 %"] if known else [])], lines
+    for entry in entries:
+        row = entry.rate.row
+        cells = [rate(row.ops_per_second), rate(row.records_per_second)] if differ else [rate(entry.rate.mean)]
+        lines.append(cells + [entry.rate.plus_minus] * has_intervals)
+    return ["ops/s", *(["rec/s"] if differ else []), *([f"{_SIGN}95 %"] if has_intervals else [])], lines
 
 
-def _records_differ(places: Iterable[_Place]) -> bool:
-    rows = [place.rate.row for place in places]
+def _records_differ(entries: Iterable[_Entry]) -> bool:
+    rows = [entry.rate.row for entry in entries]
     return any(
         row.records_per_second is not None and rate(row.records_per_second) != rate(row.ops_per_second) for row in rows
     )
 
 
-def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Group]:
+def _latencies(entries: Sequence[_Entry], notes: tuple[str, ...]) -> list[_Group]:
     """Returns columns with the latencies of each operation type. If no place has several types, they share columns.
 
-    :param at: texts that say at which rate the latencies were measured
+    :param notes: texts that say at which rate the latencies were measured
     """
-    operations = sorted({name for place in places for name in place.latencies}, key=order)
-    if all(len(place.latencies) <= 1 for place in places) and len(operations) > 1:
-        groups = [("latency ms", [next(iter(place.latencies.values()), {}) for place in places])]
+    operations = sorted({name for entry in entries for name in entry.latencies}, key=order)
+    if all(len(entry.latencies) <= 1 for entry in entries) and len(operations) > 1:
+        groups = [("latency ms", [next(iter(entry.latencies.values()), {}) for entry in entries])]
     else:
-        groups = [(f"{_word(name)} ms", [place.latencies.get(name, {}) for place in places]) for name in operations]
+        groups = [(f"{_word(name)} ms", [entry.latencies.get(name, {}) for entry in entries]) for name in operations]
     return [
-        _Group(head, [percentile], [[_two_digits(of.get(percentile))] for of in group], percentile, at)
+        _Group(head, [percentile], [[_two_digits(values.get(percentile))] for values in group], percentile, notes)
         for head, group in groups
         for percentile in _PERCENTILES
-        if any(of.get(percentile) is not None for of in group)
+        if any(values.get(percentile) is not None for values in group)
     ]
 
 
@@ -388,36 +388,36 @@ def _sections(summary: Summary) -> list[_Section]:
     # Rates of the `AT_RATE` phases follow from those of other phases, so these phases have separate sections.
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
-    found = []
+    sections = []
     for phase in phases:
         for together in at_points(ranked):
             shared = [key for key in together[0].point if all(key in trial.point for trial in ranked)]
             point = point_name({key: together[0].point[key] for key in shared})
             of_phase = phase if len(phases) > 1 else ""
             title = " \N{MIDDLE DOT} ".join(filter(None, (of_phase, point)))
-            if places := _ranked(summary, together, phase, shared):
-                found.append(_Section(title, places, paced=is_paced(together, phase)))
-    return found
+            if entries := _ranked(summary, together, phase, shared):
+                sections.append(_Section(title, entries, paced=is_paced(together, phase)))
+    return sections
 
 
-def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Sequence[str]) -> list[_Place]:
-    places = []
+def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Sequence[str]) -> list[_Entry]:
+    entries = []
     systems = [trial.system for trial in trials]
     for trial in trials:
-        if found := _rate_in(summary, trial, phase):
-            own = {key: value for key, value in trial.point.items() if key not in shared}
+        if figure := _rate_in(summary, trial, phase):
+            varying = {key: value for key, value in trial.point.items() if key not in shared}
             alone = trial.name if systems.count(trial.system) > 1 else trial.system
-            name = f"{trial.system} {point_name(own)}" if own else alone
+            name = f"{trial.system} {point_name(varying)}" if varying else alone
             name += " (attached)" if trial.conditions.attached else ""
-            places.append(_place(summary, trial, phase, name, found))
-    places.sort(key=lambda place: -place.rate.mean)
-    best, *_ = [place.trial.name for place in places] or [""]
+            entries.append(_entry(summary, trial, phase, name, figure))
+    entries.sort(key=lambda entry: -entry.rate.mean)
+    best, *_ = [entry.trial.name for entry in entries] or [""]
     pairs = {
         pair.to: pair.inverse
         for pair in summary.comparisons
         if (pair.phase, pair.operation, pair.of) == (phase, OVERALL, best)
     }
-    return [replace(place, pair=pairs.get(place.trial.name)) for place in places]
+    return [replace(entry, pair=pairs.get(entry.trial.name)) for entry in entries]
 
 
 def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
@@ -429,7 +429,7 @@ def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
     return next((Rate(row, figure) for row in rows if getattr(row, figure) is not None), None)
 
 
-def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -> _Place:
+def _entry(summary: Summary, trial: Trial, phase: str, name: str, figure: Rate) -> _Entry:
     if phase == PROBE:
         searches = searches_of(trial, summary.trials)
         loops = [search.closed_loop for search in searches if search.closed_loop]
@@ -437,18 +437,18 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
         best = searches[0].best if len(searches) == 1 else None
         rows = best.rows if best else []
         of_all = next((row for row in rows if row.operation == OVERALL), Row(PROBE, OVERALL, 0))
-        latencies = {operation: dict(of) for operation, of in intended(rows).items()}
-        return _Place(trial, name, found, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
+        latencies = {operation: dict(values) for operation, values in intended(rows).items()}
+        return _Entry(trial, name, figure, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
     by_type = {row.operation: row for row in rows if has_latency(row.operation)}
     # With a target rate, show latencies from the intended start, because users begin to wait then.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
     latencies = {name: percentiles(row) for name, row in waited.items()}
-    slowdowns = [each.load.slowdown for each in rounds_of(trial, summary.trials) if each.load and each.load_is_measured]
-    known = [slowdown for slowdown in slowdowns if slowdown]
-    slowdown = statistics.geometric_mean(known) if known and phase == LOAD else None
-    return _Place(trial, name, found, of_all, latencies, slowdown=slowdown)
+    slowdowns = [peer.load.slowdown for peer in rounds_of(trial, summary.trials) if peer.load and peer.load_is_measured]
+    present = [slowdown for slowdown in slowdowns if slowdown]
+    slowdown = statistics.geometric_mean(present) if present and phase == LOAD else None
+    return _Entry(trial, name, figure, of_all, latencies, slowdown=slowdown)
 
 
 def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
@@ -458,28 +458,28 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
     points with a close result.
     """
 
-    def lines(of: Sequence[_Section]) -> int:
-        return sum(len(section.places) + bool(section.title) for section in of)
+    def lines(parts: Sequence[_Section]) -> int:
+        return sum(len(section.entries) + bool(section.title) for section in parts)
 
-    all_places = sum(len(section.places) for section in sections)
-    for most in range(max((len(section.places) for section in sections), default=0), 1, -1):
-        shown = [replace(section, places=section.places[:most]) for section in sections]
+    all_entries = sum(len(section.entries) for section in sections)
+    for most in range(max((len(section.entries) for section in sections), default=0), 1, -1):
+        shown = [replace(section, entries=section.entries[:most]) for section in sections]
         if lines(shown) <= room:
-            return shown, all_places - sum(len(section.places) for section in shown)
+            return shown, all_entries - sum(len(section.entries) for section in shown)
     if lines(sections) <= room:
         return sections, 0
     sections = [section for section in sections if not section.paced] or sections  # a paced section has no winner
-    winners = [section.places[0].trial.system for section in sections]
+    winners = [section.entries[0].trial.system for section in sections]
     usual = statistics.mode(winners)
-    ordered = sorted(range(len(sections)), key=lambda at: (winners[at] == usual, sections[at].lead, at))
-    best = [_alone(sections[at]) for at in sorted(ordered[:room])]
-    return [_Section("", best, ranked=False)], all_places - len(best)
+    ordered = sorted(range(len(sections)), key=lambda index: (winners[index] == usual, sections[index].lead, index))
+    best = [_alone(sections[index]) for index in sorted(ordered[:room])]
+    return [_Section("", best, ranked=False)], all_entries - len(best)
 
 
-def _alone(section: _Section) -> _Place:
+def _alone(section: _Section) -> _Entry:
     """Returns a section's best place, compared with the first place that ties with it or, failing that, the second."""
-    best, *others = section.places
-    pairs = [place.pair for place in others if place.pair]
+    best, *rest = section.entries
+    pairs = [entry.pair for entry in rest if entry.pair]
     pair = next((pair for pair in pairs if pair.tie), next(iter(pairs), None))
     return replace(best, name=f"{section.title}  {best.name}".strip(), pair=pair and pair.inverse)
 
@@ -491,30 +491,30 @@ def without_numbers(summary: Summary) -> list[str]:
 
 def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
     """Returns the measured systems that have no numbers, and names each reason once."""
-    ranked = {place.trial.name for section in sections for place in section.places}
-    said: dict[tuple[str, str], int] = {}
+    ranked = {entry.trial.name for section in sections for entry in section.entries}
+    counts: dict[tuple[str, str], int] = {}
     for trial in summary.compared:
         if trial.name not in ranked and trial.status != "skipped":
-            conclusions = [each.search.conclusion for each in rounds_of(trial, summary.trials) if each.search]
+            conclusions = [peer.search.conclusion for peer in rounds_of(trial, summary.trials) if peer.search]
             if trial.status == "ok":
-                why = next(filter(None, conclusions), "no results")
+                reason = next(filter(None, conclusions), "no results")
             else:
-                why = f"{trial.status}: {trial.reason or 'no results'}"
-            said[trial.system, why] = said.get((trial.system, why), 0) + 1
+                reason = f"{trial.status}: {trial.reason or 'no results'}"
+            counts[trial.system, reason] = counts.get((trial.system, reason), 0) + 1
     lines = [
-        f"{UNKNOWN} {system}{f' ({count} trials)' if count > 1 else ''}  {' '.join(why.split())}"
-        for (system, why), count in said.items()
+        f"{UNKNOWN} {system}{f' ({count} trials)' if count > 1 else ''}  {' '.join(cause.split())}"
+        for (system, cause), count in counts.items()
     ]
     more = len(lines) - _MOST_BAD
     return [*lines[:_MOST_BAD], *([f"{UNKNOWN} {more} more in summary.md"] if more > 0 else [])]
 
 
 def _few(sections: Sequence[_Section]) -> list[str]:
-    places = [place for section in sections for place in section.places]
-    rows = [row for place in places for row in place.trial.measured_rows if has_latency(row.operation)]
+    entries = [entry for section in sections for entry in section.entries]
+    rows = [row for entry in entries for row in entry.trial.measured_rows if has_latency(row.operation)]
     # Without a p99.9 there is no such column, so no dash needs an explanation; small runs seldom have one.
     last = _PERCENTILES[-1]
-    drawn = any(latencies.get(last) is not None for place in places for latencies in place.latencies.values())
+    drawn = any(latencies.get(last) is not None for entry in entries for latencies in entry.latencies.values())
     return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))
 
 
@@ -529,27 +529,29 @@ def what_and_where(summary: Summary) -> list[str]:
     ran = [trial for trial in summary.trials if trial.rows] or summary.trials
     conditions = [trial.conditions for trial in ran]
     facts = [name, _hosts(summary, ran)]
-    records, record_bytes = ({getattr(each, key) for each in conditions} for key in ("recordcount", "record_bytes"))
+    records, record_bytes = (
+        {getattr(condition, key) for condition in conditions} for key in ("recordcount", "record_bytes")
+    )
     if None not in records and records:
         many = f"{min(records):,}" if len(records) == 1 else f"{min(records):,} to {max(records):,}"
-        one = min(record_bytes) if len(record_bytes) == 1 else None
-        facts.append(f"{many} {_TIMES} {size(one)}" if one else f"{many} records")
-    clients, threads = ({getattr(each, key) for each in conditions} for key in ("clients", "threads"))
+        length = min(record_bytes) if len(record_bytes) == 1 else None
+        facts.append(f"{many} {_TIMES} {size(length)}" if length else f"{many} records")
+    clients, threads = ({getattr(condition, key) for condition in conditions} for key in ("clients", "threads"))
     if len(clients) == len(threads) == 1 and (count := min(threads, key=str)):
         many = f"{min(clients, key=str)} clients {_TIMES} " if (min(clients, key=str) or 1) > 1 else ""
         facts.append(f"{many}{count} thread{'' if count == 1 else 's'}")
     elif (added_up := sorted({count for count in clients if count})) and added_up[-1] > 1:
         facts.append(f"{' to '.join(dict.fromkeys(map(str, (added_up[0], added_up[-1]))))} clients")
-    profiles = sorted({each.profile for each in conditions if each.profile})
+    profiles = sorted({condition.profile for condition in conditions if condition.profile})
     if profiles and profiles != ["vanilla"]:
         facts.append(f"profile {' or '.join(profiles)}")
-    targets = {each.target for each in conditions if each.target}
+    targets = {condition.target for condition in conditions if condition.target}
     if targets:
         facts.append(f"target {' or '.join(f'{target:,.0f}' for target in sorted(targets))} ops/s per client")
     rounds = max((trial.round or 1 for trial in ran), default=1)
     repeats = max((row.repeats for trial in ran for row in trial.measured_rows), default=1)
     times = f"{rounds} round{'' if rounds == 1 else 's'}" + (f" of {repeats} runs" if repeats > 1 else "")
-    seconds = [each.measured_seconds for each in conditions if each.measured_seconds]
+    seconds = [condition.measured_seconds for condition in conditions if condition.measured_seconds]
     if seconds and not any(trial.load_is_measured for trial in ran):
         times += f", {statistics.median(seconds):,.0f} s each"
     return [*filter(None, facts), times]
@@ -568,8 +570,8 @@ def _hosts(summary: Summary, trials: Sequence[Trial]) -> str:
 def _wrapped(text: str, width: int) -> list[str]:
     """Wraps a reason, and cuts it after the last allowed line. All lines but the first are indented."""
     lines = wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
-    kept = lines[:_MOST_LINES_OF_A_REASON]
-    return [*kept[:-1], _cut(f"{kept[-1]} \N{HORIZONTAL ELLIPSIS}", width)] if len(kept) < len(lines) else kept
+    head = lines[:_MOST_LINES_OF_A_REASON]
+    return [*head[:-1], _cut(f"{head[-1]} \N{HORIZONTAL ELLIPSIS}", width)] if len(head) < len(lines) else head
 
 
 def _cut(text: str, width: int) -> str:

@@ -20,10 +20,10 @@ def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[
 
     Trials that are not valid are left out.
     """
-    found = [(label(trial), trial.search) for trial in trials if trial.search and trial.status == "ok"]
-    if not found:
+    searches = [(label(trial), trial.search) for trial in trials if trial.search and trial.status == "ok"]
+    if not searches:
         return [], []
-    columns = _columns([search for _, search in found])
+    columns = _columns([search for _, search in searches])
     heads = [f"{operation} {percentile}" for operation, percentile in columns]
     maxima = [
         [
@@ -35,11 +35,11 @@ def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[
             *_cells(search.best, columns),
             str(len(search.probes)),
         ]
-        for system, search in found
+        for system, search in searches
     ]
     probes = [
         [system, str(probe.number), rate(probe.target), rate(probe.achieved), *_cells(probe, columns), _verdict(probe)]
-        for system, search in found
+        for system, search in searches
         for probe in search.probes
     ]
     grids = [
@@ -50,17 +50,17 @@ def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[
         ),
         Grid("Probes", ["system", "probe", "target op/s", "achieved op/s", *heads, "held"], probes),
     ]
-    return grids, [f"{system}: {search.conclusion}" for system, search in found]
+    return grids, [f"{system}: {search.conclusion}" for system, search in searches]
 
 
 def _columns(searches: Sequence[Search]) -> list[_Column]:
     """Returns columns for the bounded percentiles, then for the medians: narrow terminals drop the last columns."""
-    asked = {bound.percentile for search in searches for bound in slo.bounds(search.slo)}
+    percentiles = {bound.percentile for search in searches for bound in slo.bounds(search.slo)}
     operations = {name for search in searches for probe in search.probes for name in intended(probe.rows)}
-    bounded = [percentile for percentile in slo.PERCENTILES if percentile in asked]
+    bounded = [percentile for percentile in slo.PERCENTILES if percentile in percentiles]
     return [
         (operation, percentile)
-        for shown in (bounded, [] if "p50" in asked else ["p50"])
+        for shown in (bounded, [] if "p50" in percentiles else ["p50"])
         for operation in sorted(operations, key=order)
         for percentile in shown
     ]

@@ -15,7 +15,7 @@ _UNITS = ("bytes", "ms", "seconds", "ratio")
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     """Returns tables of pauses and background work, and a table of figures for each group of similar systems."""
-    found = [
+    tables = [
         Grid(
             "Servers: garbage collection in the measured windows",
             ["system", "JVM", "pauses", "total", "longest", "of the time"],
@@ -35,12 +35,12 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         heads = [_head(name) for name in names]
         title = "Servers: figures that they report for a run of each phase, all hosts together"
         by_phase = [line for trial in of_these for line in _phases(trial, label(trial), names)]
-        found.append(Grid(title, ["system", "phase", *heads], by_phase))
+        tables.append(Grid(title, ["system", "phase", *heads], by_phase))
         # With a single host, the table by phase already contains everything.
         by_host = [trial for trial in of_these if len(trial.servers) > 1 or not trial.servers[-1].phases]
         lines = [line for trial in by_host for line in _figures(trial, label(trial), names)]
-        found.append(Grid("Servers: figures that they report since their start", ["system", "node", *heads], lines))
-    return found
+        tables.append(Grid("Servers: figures that they report since their start", ["system", "node", *heads], lines))
+    return tables
 
 
 _OF_WORK = ("all nodes", "written", "longest", "busiest node", "total", "of the time")
@@ -69,8 +69,8 @@ def _paused(trial: Trial, label: str) -> list[list[str]]:
 
 def _worked(trial: Trial, label: str) -> list[list[str]]:
     """Returns a line for each kind of background work in all runs; empty if the trial has no such data."""
-    known = any(server.background for server in trial.servers)
-    return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in PLURALS] if known else []
+    has_work = any(server.background for server in trial.servers)
+    return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in PLURALS] if has_work else []
 
 
 def _of_work(trial: Trial, kind: str) -> list[str]:
@@ -138,5 +138,5 @@ def _figures(trial: Trial, label: str, names: Sequence[str]) -> list[list[str]]:
 
 
 def _head(name: str) -> str:
-    words, _, unit = name.rpartition("_")
-    return (words if unit in _UNITS else name).replace("_", " ")
+    title, _, unit = name.rpartition("_")
+    return (title if unit in _UNITS else name).replace("_", " ")

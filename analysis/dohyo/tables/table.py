@@ -77,7 +77,7 @@ def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
 def _price(row: Row, trial: Trial) -> str | None:
     """Returns the price per million operations; None for one of several types, which uses only a part of the hosts."""
     alone = not any(
-        is_shown(each, trial) for each in trial.rows if (each.phase, each.operation) == (row.phase, OVERALL)
+        is_shown(sibling, trial) for sibling in trial.rows if (sibling.phase, sibling.operation) == (row.phase, OVERALL)
     )
     price = trial.usd_per_million(row.ops_per_second)
     counts = not row.operation.startswith(INTENDED) and (row.operation == OVERALL or alone)
@@ -95,10 +95,10 @@ _AFTER = {
 
 def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
     """Returns all columns in order; raises KeyError if a metric in `after` has no column."""
-    found = {each.name: [_of_metric(each, each.part)] for each in METRICS.values() if each.part}
+    groups = {metric.name: [_of_metric(metric, metric.part)] for metric in METRICS.values() if metric.part}
     for name, columns in after.items():
-        found[name] += columns
-    return list(chain.from_iterable(found.values()))
+        groups[name] += columns
+    return list(chain.from_iterable(groups.values()))
 
 
 _COLUMNS = _columns(_AFTER)
@@ -115,12 +115,15 @@ def render(summary: Summary, console: Console) -> None:
     width = console.width if console.is_terminal else 10_000
     columns, results = _results(summary)
     positions = list(enumerate(columns, results.keys))
-    ways = [[[at for kind in part for at, each in positions if each.part == kind] for part in way] for way in _WAYS]
-    grid.write_whole(results, console, width, ways)
+    layouts = [
+        [[index for kind in part for index, column in positions if column.part == kind] for part in layout]
+        for layout in _WAYS
+    ]
+    grid.write_whole(results, console, width, layouts)
     _print_searches(summary, console, width)
-    for each in [*comparison_grids(summary), *_grids(summary)]:
-        if not each.is_zero():
-            grid.write(each, console, width)
+    for table in [*comparison_grids(summary), *_grids(summary)]:
+        if not table.is_zero():
+            grid.write(table, console, width)
     _print_conditions(summary, console, width)
     for reason in judged(summary).reasons:  # the screen shows them shortened
         say(console, Text(reason.text, style="bold red" if reason.fatal else "yellow"), wrap=True)
@@ -139,8 +142,8 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
     out = [f"# {escape(summary.name)}", "", *(f"    {line}".rstrip() for line in screen.plain(summary)), ""]
     out += [*grid.markdown_table(results_grid(summary)), ""]
     out += _searches_markdown(summary)
-    for each in (*comparison_grids(summary), *more, *_grids(summary)):
-        out += grid.markdown(each)
+    for table in (*comparison_grids(summary), *more, *_grids(summary)):
+        out += grid.markdown(table)
     out += _conditions_markdown(summary)
     out += [
         f"- **{escape(strong)}**{escape(text)}" if strong else f"- {escape(text)}"
@@ -168,10 +171,10 @@ def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
 def results_grid(summary: Summary) -> Grid:
     """Returns the table of results. Its heads name the units, and the rate at which latencies were measured."""
     columns, results = _results(summary)
-    *_, at = _latencies_at(summary) or ("",)
+    *_, suffix = _latencies_at(summary) or ("",)
     titles = [
-        f"{each.metric.title} {at}".rstrip() if each.metric and each.metric.unit == "ms" else each.head
-        for each in columns
+        f"{column.metric.title} {suffix}".rstrip() if column.metric and column.metric.unit == "ms" else column.head
+        for column in columns
     ]
     return replace(results, heads=[*results.heads[: results.keys], *titles])
 
@@ -180,20 +183,20 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
     """Returns the columns with at least one value, and the table of results by phase, operation and system."""
     rows = list(_rows(summary))
     cells = {column.head: [column.cell(row, trial) for row, trial in rows] for column in _COLUMNS}
-    for repeated, of in _SAME.items():
-        if all(one in (other, UNKNOWN) for one, other in zip(cells[repeated], cells[of], strict=True)):
+    for repeated, original in _SAME.items():
+        if all(one in (other, UNKNOWN) for one, other in zip(cells[repeated], cells[original], strict=True)):
             del cells[repeated]
     columns = [column for column in _COLUMNS if column.head in cells and (column.metric or any(cells[column.head]))]
     lines = [
-        [*_keys(_operation(row), trial, summary), *(cells[column.head][at] or UNKNOWN for column in columns)]
-        for at, (row, trial) in enumerate(rows)
+        [*_keys(_operation(row), trial, summary), *(cells[column.head][index] or UNKNOWN for column in columns)]
+        for index, (row, trial) in enumerate(rows)
     ]
     for trial in summary.compared:
         if trial.reason is not None or not trial.rows:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
             lines.append([*_keys(UNKNOWN, trial, summary), reason, *[""] * (len(columns) - 1)])
     heads = _heads(summary)
-    aside = tuple(at for at, (row, trial) in enumerate(rows) if trial.is_aside(row))
+    aside = tuple(index for index, (row, trial) in enumerate(rows) if trial.is_aside(row))
     return columns, Grid(
         "Results",
         [*heads, *(column.head for column in columns)],
@@ -201,7 +204,7 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
         keys=len(heads),
         aside=aside,
         strong=(),  # the default would emphasise lines whose second key is "all"
-        styles={at: "bold" for at, line in enumerate(lines) if line[0].endswith(OVERALL)} | dict.fromkeys(aside, "dim"),
+        styles={i: "bold" for i, line in enumerate(lines) if line[0].endswith(OVERALL)} | dict.fromkeys(aside, "dim"),
         reasons=tuple(range(len(rows), len(lines))),
     )
 
@@ -249,28 +252,28 @@ def label(trial: Trial, summary: Summary) -> str:
     """Returns the system with its point and round. Without these, an ambiguous system appears as the trial's name."""
     mark = "(attached)" if trial.conditions.attached else ""
     if trial.point or trial.round:
-        which = f"round {trial.round}" if trial.round else ""
-        return " ".join(filter(None, (trial.system, mark, point_name(trial.point), which)))
-    systems = Counter(each.system for each in summary.compared)
+        part = f"round {trial.round}" if trial.round else ""
+        return " ".join(filter(None, (trial.system, mark, point_name(trial.point), part)))
+    systems = Counter(peer.system for peer in summary.compared)
     return " ".join(filter(None, (trial.system if systems[trial.system] == 1 else trial.name, mark)))
 
 
 def _said(summary: Summary, texts: Callable[[Trial], Sequence[str]]) -> list[str]:
     """Returns the remarks on the compared trials. A remark that applies to all points of a system appears once."""
-    said: dict[tuple[str, str], list[Trial]] = {}
+    remarks: dict[tuple[str, str], list[Trial]] = {}
     for trial in summary.compared:
         for text in texts(trial):
-            said.setdefault((trial.system, text), []).append(trial)
-    return [f"{_label_of(trials, summary)}: {text}" for (_, text), trials in said.items()]
+            remarks.setdefault((trial.system, text), []).append(trial)
+    return [f"{_label_of(trials, summary)}: {text}" for (_, text), trials in remarks.items()]
 
 
 def _unequal(values: Mapping[str, str], summary: Summary) -> str:
     """Returns the values of a condition with their trials, as text."""
-    said: dict[tuple[str, str], list[Trial]] = {}
+    groups: dict[tuple[str, str], list[Trial]] = {}
     for trial in summary.compared:
         if trial.name in values:
-            said.setdefault((trial.system, values[trial.name]), []).append(trial)
-    return ", ".join(f"{_label_of(trials, summary)} {value}" for (_, value), trials in said.items())
+            groups.setdefault((trial.system, values[trial.name]), []).append(trial)
+    return ", ".join(f"{_label_of(trials, summary)} {value}" for (_, value), trials in groups.items())
 
 
 def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
@@ -318,10 +321,10 @@ def is_shown(row: Row, trial: Trial) -> bool:
     if row.operation.startswith(INTENDED):
         return not trial.is_aside(row)
     beside = [
-        each.operation
-        for each in trial.rows
-        if (each.phase, each.discarded) == (row.phase, row.discarded)
-        and not each.operation.startswith((OVERALL, INTENDED))
+        sibling.operation
+        for sibling in trial.rows
+        if (sibling.phase, sibling.discarded) == (row.phase, row.discarded)
+        and not sibling.operation.startswith((OVERALL, INTENDED))
     ]
     # With a single operation type, OVERALL would repeat its line. Discarded rows are shown as one line.
     if row.operation == OVERALL:
@@ -332,8 +335,8 @@ def is_shown(row: Row, trial: Trial) -> bool:
 def _operation(row: Row) -> str:
     """Returns the operation, with its phase unless that is the nameless phase `run`."""
     phase = {LOAD: "LOAD", RUN: ""}.get(row.phase, row.phase)
-    which = ", ".join(filter(None, (phase, "discarded" if row.discarded else "")))
-    return f"[{which}] {row.operation}" if which else row.operation
+    prefix = ", ".join(filter(None, (phase, "discarded" if row.discarded else "")))
+    return f"[{prefix}] {row.operation}" if prefix else row.operation
 
 
 def _grids(summary: Summary) -> list[Grid]:
@@ -342,26 +345,26 @@ def _grids(summary: Summary) -> list[Grid]:
     def name(trial: Trial) -> str:
         return label(trial, summary)
 
-    found = [
+    tables = [
         *fault_table.grids(_rounds_together(summary), lambda trial: label(replace(trial, round=None), summary)),
         cluster_table.load_curve(_rounds_together(summary), name),
         _loads(summary),
         *cluster_table.grids(summary.trials, name),
         *server_table.grids(summary.trials, name),
     ]
-    return [each for each in found if each.lines]
+    return [table for table in tables if table.lines]
 
 
 def _loads(summary: Summary) -> Grid:
     """Returns a table with the rates of loads that were not measured. Latencies of a bulk load are left out."""
     shown = [HEADS[head] for head in ("records", "rec/s", "errors")]
     lines = [
-        [label(trial, summary), *(each.write(getattr(row, each.name)) for each in shown)]
+        [label(trial, summary), *(metric.write(getattr(row, metric.name)) for metric in shown)]
         for trial in summary.compared
         for row in trial.rows
         if row.phase == LOAD and not trial.load_is_measured and is_shown(row, trial)
     ]
-    return Grid("Loads before the runs", ["system", *(each.head for each in shown)], lines)
+    return Grid("Loads before the runs", ["system", *(metric.head for metric in shown)], lines)
 
 
 def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
@@ -373,55 +376,55 @@ def _rounds_together(summary: Summary) -> list[Trial]:
     """Returns the trials, sorted so that the rounds of a system at a point follow each other."""
     first: dict[tuple[str, str], int] = {}
     places = [first.setdefault((trial.system, point_name(trial.point)), len(first)) for trial in summary.trials]
-    return [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda each: each[0])]
+    return [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda item: item[0])]
 
 
 def _print_searches(summary: Summary, console: Console, width: int) -> None:
-    found, conclusions = _searches(summary)
-    for each in found:
-        grid.write(each, console, width)
+    tables, conclusions = _searches(summary)
+    for table in tables:
+        grid.write(table, console, width)
     for conclusion in conclusions:
         say(console, Text(conclusion, style="bold"), wrap=True)
-    if found:
+    if tables:
         say(console)
 
 
 def _searches_markdown(summary: Summary) -> list[str]:
-    found, conclusions = _searches(summary)
-    lines = [line for each in found for line in grid.markdown(each)]
-    return [*lines, *(f"- **{escape(conclusion)}**" for conclusion in conclusions), ""] if found else []
+    tables, conclusions = _searches(summary)
+    lines = [line for table in tables for line in grid.markdown(table)]
+    return [*lines, *(f"- **{escape(conclusion)}**" for conclusion in conclusions), ""] if tables else []
 
 
 def _print_published(summary: Summary, console: Console, width: int) -> None:
     """Prints the published figures, and the differences from the published setups."""
-    for each in summary.published:
+    for published in summary.published:
         say(console)
-        found = published_table.grids(each, summary)
-        for table in found:
+        tables = published_table.grids(published, summary)
+        for table in tables:
             grid.write(table, console, width)
-        if not found:
-            say(console, Text(each.heading, style="bold"), wrap=True)
-        for line in each.text:
+        if not tables:
+            say(console, Text(published.heading, style="bold"), wrap=True)
+        for line in published.text:
             say(console, Text(line, style="dim"), wrap=True)
-    for of in summary.differences:
-        print_differences(of, console)
+    for difference in summary.differences:
+        print_differences(difference, console)
 
 
-def print_differences(found: SetupDifferences, console: Console) -> None:
+def print_differences(differences: SetupDifferences, console: Console) -> None:
     """Prints the differences from the published setup."""
     say(console)
-    say(console, Text(published_table.differences(found).title, style="bold"), wrap=True)
-    for line in published_table.difference_lines(found):
+    say(console, Text(published_table.differences(differences).title, style="bold"), wrap=True)
+    for line in published_table.difference_lines(differences):
         say(console, Text(line), wrap=True)
 
 
 def _published_markdown(summary: Summary) -> list[str]:
     out = []
-    for each in summary.published:
-        found = published_table.grids(each, summary)
-        out += [line for table in found for line in grid.markdown(table)] or [f"## {escape(each.heading)}", ""]
-        out += [*(f"- {escape(line)}" for line in each.text), ""]
-    return [*out, *(line for each in summary.differences for line in grid.markdown(published_table.differences(each)))]
+    for published in summary.published:
+        tables = published_table.grids(published, summary)
+        out += [line for table in tables for line in grid.markdown(table)] or [f"## {escape(published.heading)}", ""]
+        out += [*(f"- {escape(line)}" for line in published.text), ""]
+    return [*out, *(line for item in summary.differences for line in grid.markdown(published_table.differences(item)))]
 
 
 # A system and its trials at all points of the matrix.
@@ -430,19 +433,19 @@ _System = tuple[str, list["Trial"]]
 
 def _measured(summary: Summary) -> list[_System]:
     """Returns the systems that have numbers, or whose servers started and reported their conditions."""
-    found: dict[str, _System] = {}
+    systems: dict[str, _System] = {}
     for position, trial in enumerate(summary.compared):
         if trial.rows or trial.conditions.version:
             key, name = (trial.system, trial.system) if trial.point else (str(position), label(trial, summary))
-            found.setdefault(key, (name, []))[1].append(trial)
-    return list(found.values())
+            systems.setdefault(key, (name, []))[1].append(trial)
+    return list(systems.values())
 
 
 def _common(measured: Sequence[_System]) -> str:
     """Returns the conditions that all systems share; for a single system, these are all its conditions."""
     head = measured[0][0] if len(measured) == 1 else "the same for all"
     same = conditions.common([trials for _, trials in measured])
-    return f"{head}: {' · '.join(str(each) if each.fields else each.value for each in same)}"
+    return f"{head}: {' · '.join(str(condition) if condition.fields else condition.value for condition in same)}"
 
 
 def _print_conditions(summary: Summary, console: Console, width: int) -> None:
@@ -457,7 +460,7 @@ def _print_conditions(summary: Summary, console: Console, width: int) -> None:
 def _conditions_grid(summary: Summary, measured: Sequence[_System]) -> Grid:
     """Returns the conditions that differ; unfair differences are emphasised."""
     rows = conditions.different([trials for _, trials in measured])
-    unequal = tuple(at for at, row in enumerate(rows) if summary.unequal.keys() & set(row[0].fields))
+    unequal = tuple(index for index, row in enumerate(rows) if summary.unequal.keys() & set(row[0].fields))
     return Grid(
         "",
         ["", *(name for name, _ in measured)],
@@ -489,23 +492,23 @@ def legend(summary: Summary) -> str:
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)
-    at, *_ = _latencies_at(summary) or ("",)
+    suffix, *_ = _latencies_at(summary) or ("",)
     mixed = any(MIXED in note for trial in summary.compared for note in trial.notes)
     but = " (except for types that a note names)" if mixed else ""
-    known = _LEGEND.format(at=f" {at}" if at else "", but=but) + (_PRICE_LEGEND if priced else "")
-    known += _FAULTS if any(trial.faults for trial in summary.trials) else ""
+    text = _LEGEND.format(at=f" {suffix}" if suffix else "", but=but) + (_PRICE_LEGEND if priced else "")
+    text += _FAULTS if any(trial.faults for trial in summary.trials) else ""
     discarded = " The first repeats are discarded and do not count." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     few = screen.few_operations(row for row, _ in rows)
     discarded += f" {few}." if few else ""
     if not repeats or repeats == [1]:
-        return known + discarded
+        return text + discarded
     over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str)]
     spread = f" \N{PLUS-MINUS SIGN} the upper part of their 95 % interval over {' or '.join(over)}" if over else ""
     if any(row.p99_ms_high is not None for row, _ in rows):
         spread += f"; {_P99_INTERVAL.head} is that of the p99"
     counts = " or ".join(map(str, repeats))
-    return f"{known} Rates are geometric means of {counts} repeats{spread}; counts are sums.{discarded}"
+    return f"{text} Rates are geometric means of {counts} repeats{spread}; counts are sums.{discarded}"
 
 
 def _words(name: str) -> str:

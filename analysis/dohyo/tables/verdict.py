@@ -33,16 +33,16 @@ class Verdict:
 
 def verdict(summary: Summary) -> Verdict:
     """Returns the verdict over all phases and points at which at least two systems have numbers."""
-    found = contests(summary)
-    pairs = [pair for contest in found for pair in contest.pairs]
-    if not found:
+    results = contests(summary)
+    pairs = [pair for contest in results for pair in contest.pairs]
+    if not results:
         brief = sentence = _nothing_to_compare(summary)
-    elif len(found) == 1:
-        words = _Words(summary, found[0])
-        brief, sentence = words.brief + words.behind, f"{words.full}{words.behind} ({words.numbers}{_over(pairs)})."
+    elif len(results) == 1:
+        texts = _Words(summary, results[0])
+        brief, sentence = texts.brief + texts.behind, f"{texts.full}{texts.behind} ({texts.numbers}{_over(pairs)})."
     else:
-        brief = _several(summary, found)
-        units = " or ".join(dict.fromkeys(_unit(summary, contest.nearest.key) for contest in found))
+        brief = _several(summary, results)
+        units = " or ".join(dict.fromkeys(_unit(summary, contest.nearest.key) for contest in results))
         sentence = f"{brief} ({units}{_over(pairs)})."
     if costs := fault_table.sentences(summary.trials):
         sentence = f"{sentence} Under faults: {'; '.join(costs)}."
@@ -74,11 +74,11 @@ class _Words:
     def behind(self) -> str:
         """Returns which systems behind the winner are alike or cannot be told apart; empty if none."""
         ranked = {pair.to for pair in self.contest.pairs} if self.contest.is_won else set()
-        said = {"alike": f"alike within {percent(self.summary.alike)}", "open": "not told apart"}
+        texts = {"alike": f"alike within {percent(self.summary.alike)}", "open": "not told apart"}
         return "".join(
-            f"; {self.systems[each.pair.of]} and {self.systems[each.pair.to]} are {said[each.outcome]}"
-            for each in deciding_neighbours(self.summary)
-            if each.outcome in said and {each.pair.of, each.pair.to} <= ranked and each.pair.key == self.key
+            f"; {self.systems[entry.pair.of]} and {self.systems[entry.pair.to]} are {texts[entry.outcome]}"
+            for entry in deciding_neighbours(self.summary)
+            if entry.outcome in texts and {entry.pair.of, entry.pair.to} <= ranked and entry.pair.key == self.key
         )
 
     @property
@@ -92,8 +92,8 @@ class _Words:
             values = [milliseconds(centre(row, self.key[2])) for row in rows]
         else:
             values = [str(decisive(self.summary, trials[name])[self.key]) for name in names]
-        said = ", ".join(f"{self.systems[name]} {each}" for name, each in zip(names, values, strict=True))
-        return f"{said} {_unit(self.summary, self.key)}"
+        text = ", ".join(f"{self.systems[name]} {value}" for name, value in zip(names, values, strict=True))
+        return f"{text} {_unit(self.summary, self.key)}"
 
     @property
     def _has_winner(self) -> bool:
@@ -110,7 +110,7 @@ class _Words:
     @property
     def _open(self) -> str:
         """Returns which systems cannot be told apart, followed by the ratios of the other systems to the best one."""
-        of = f" in {figure(self.contest.nearest)}" if self.is_latency else ""
+        end = f" in {figure(self.contest.nearest)}" if self.is_latency else ""
         unclear, alike = (
             [pair for pair in self.contest.pairs if pair.tie and pair.is_unclear == wide] for wide in (True, False)
         )
@@ -118,17 +118,17 @@ class _Words:
         if not self.contest.is_tied:
             parts.append(self._won([pair for pair in self.contest.pairs if pair.tie is False]))
         if unclear:
-            parts.append(f"Cannot tell {self.best} from {self._names(unclear)}{of}: {self._ratios(unclear)}")
+            parts.append(f"Cannot tell {self.best} from {self._names(unclear)}{end}: {self._ratios(unclear)}")
         if alike:
             names = _listed([self.best, *(self.systems[pair.to] for pair in alike)])
-            parts.append(f"{'No' if not parts else 'no'} difference between {names}{of}: {self._ratios(alike)}, a tie")
-        for tie, words in ((False, "higher" if self.is_latency else "slower"), (None, "preliminary")):
+            parts.append(f"{'No' if not parts else 'no'} difference between {names}{end}: {self._ratios(alike)}, a tie")
+        for tie, adjective in ((False, "higher" if self.is_latency else "slower"), (None, "preliminary")):
             pairs = [pair.inverse for pair in self.contest.pairs if pair.tie is tie]
             if pairs and (tie is None or self.contest.is_tied):
                 be = "was" if len(pairs) == 1 else "were"
                 systems, ratios = [self.systems[pair.of] for pair in pairs], [times(pair) for pair in pairs]
-                said = f"{_listed(systems)} {be} {words}: {_listed(ratios)}"
-                parts.append(f"{said}, as {without_interval(pairs)} has no interval" if tie is None else said)
+                text = f"{_listed(systems)} {be} {adjective}: {_listed(ratios)}"
+                parts.append(f"{text}, as {without_interval(pairs)} has no interval" if tie is None else text)
         return "; ".join(parts)
 
     def _names(self, pairs: Sequence[Pair]) -> str:
@@ -138,39 +138,39 @@ class _Words:
         return ", ".join(times(pair) for pair in pairs)
 
 
-def _several(summary: Summary, found: Sequence[Contest]) -> str:
+def _several(summary: Summary, results: Sequence[Contest]) -> str:
     system = {trial.name: trial.system for trial in summary.compared}
-    every = all(contest.is_preliminary for contest in found)
+    every = all(contest.is_preliminary for contest in results)
     won: dict[str, list[Pair]] = {}
-    for contest in found:
+    for contest in results:
         if contest.is_won or every:
             won.setdefault(system[contest.nearest.of], []).append(contest.nearest)
-    latencies = any(METRICS[contest.nearest.figure].less_is_better for contest in found)
+    latencies = any(METRICS[contest.nearest.figure].less_is_better for contest in results)
     best = "had the lowest latency" if latencies else "was the fastest"
     parts = []
     for name, pairs in sorted(won.items(), key=lambda item: -len(item[1])):
         ends = (min(pairs, key=distance), max(pairs, key=distance))
         ratios = " to ".join(dict.fromkeys(times(pair) for pair in ends))
-        parts.append(f"{name} {best} in {len(pairs)} of {len(found)} comparisons, {ratios} the second")
-    unclear = sum(contest.is_unclear for contest in found)
-    ties = sum(contest.is_tied and not contest.is_unclear for contest in found)
+        parts.append(f"{name} {best} in {len(pairs)} of {len(results)} comparisons, {ratios} the second")
+    unclear = sum(contest.is_unclear for contest in results)
+    ties = sum(contest.is_tied and not contest.is_unclear for contest in results)
     if ties:
-        parts.append(f"no difference in {ties} of {len(found)} (ties)")
+        parts.append(f"no difference in {ties} of {len(results)} (ties)")
     if unclear:
-        parts.append(f"{unclear} of {len(found)} too noisy to tell")
+        parts.append(f"{unclear} of {len(results)} too noisy to tell")
     if every:
-        return f"Preliminary: {'; '.join(parts)}{_noise([contest.nearest for contest in found])}"
-    if preliminary := [contest for contest in found if not contest.is_won and not contest.is_tied]:
-        why = without_interval([pair for contest in preliminary for pair in contest.pairs if pair.tie is None])
-        parts.append(f"{len(preliminary)} of {len(found)} preliminary, as {why} has no interval")
+        return f"Preliminary: {'; '.join(parts)}{_noise([contest.nearest for contest in results])}"
+    if preliminary := [contest for contest in results if not contest.is_won and not contest.is_tied]:
+        reason = without_interval([pair for contest in preliminary for pair in contest.pairs if pair.tie is None])
+        parts.append(f"{len(preliminary)} of {len(results)} preliminary, as {reason} has no interval")
     return "; ".join(parts)
 
 
 def _noise(pairs: Sequence[Pair]) -> str:
     """Returns a clause on comparisons without an interval; empty if all have one."""
     unknown = [pair for pair in pairs if pair.tie is None]
-    which = "" if len(unknown) == len(pairs) else f" ({len(unknown)} of {len(pairs)})"
-    return f"; {without_interval(unknown)} has no interval{which}" if unknown else ""
+    count = "" if len(unknown) == len(pairs) else f" ({len(unknown)} of {len(pairs)})"
+    return f"; {without_interval(unknown)} has no interval{count}" if unknown else ""
 
 
 def _unit(summary: Summary, key: Key) -> str:
@@ -179,9 +179,9 @@ def _unit(summary: Summary, key: Key) -> str:
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 
 
-def _over(of: Iterable[Pair | Rate]) -> str:
+def _over(rates: Iterable[Pair | Rate]) -> str:
     """Returns the kind and number of samples behind the intervals; empty if there are no intervals."""
-    over = samples_words(of)
+    over = samples_words(rates)
     return f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
 
 
@@ -191,27 +191,27 @@ def _listed(texts: Sequence[str]) -> str:
 
 def _nothing_to_compare(summary: Summary) -> str:
     measured = [
-        (trial.system, each, _unit(summary, key))
+        (trial.system, result, _unit(summary, key))
         for trial in summary.compared
-        for key, each in decisive(summary, trial).items()
+        for key, result in decisive(summary, trial).items()
     ]
-    what = "a highest rate" if any(trial.search for trial in summary.trials) else "valid numbers"
+    missing = "a highest rate" if any(trial.search for trial in summary.trials) else "valid numbers"
     if not measured:
-        return f"No system has {what}: there is no winner."
+        return f"No system has {missing}: there is no winner."
     systems = list(dict.fromkeys(system for system, _, _ in measured))
     targets = [phase for phase in phases_of(summary) if is_paced(summary.compared, phase)]
-    empty = {system for system, each, _ in measured if not each.mean}
+    empty = {system for system, result, _ in measured if not result.mean}
     if len(systems) > 1 and len(empty) + 1 >= len(systems):
         return f"{_listed(sorted(empty))} found and wrote no records: there is nothing to compare."
     if len(systems) > 1 and targets:
-        said = ", ".join(f"{system} {rate(each.mean)} {unit}" for system, each, unit in measured)
+        rates = ", ".join(f"{system} {rate(result.mean)} {unit}" for system, result, unit in measured)
         if is_equal(summary.compared, targets):
-            return f"All reached the target rate, and no latency has an interval: nothing is ranked ({said})."
-        return f"A target rate was set, and not all systems reached the same one: nothing is ranked ({said})."
+            return f"All reached the target rate, and no latency has an interval: nothing is ranked ({rates})."
+        return f"A target rate was set, and not all systems reached the same one: nothing is ranked ({rates})."
     if len(systems) > 1:
         return f"{', '.join(systems)} were not measured at the same point: there is nothing to compare."
-    ordered = sorted((each for _, each, _ in measured), key=lambda each: each.mean)
+    ordered = sorted((result for _, result, _ in measured), key=lambda result: result.mean)
     units = " or ".join(dict.fromkeys(unit for _, _, unit in measured))
     ends = " to ".join(dict.fromkeys(map(str, (ordered[0], ordered[-1]))))
     reached = f"{ends} {units}{_over(ordered)}"
-    return f"Only {systems[0]} has {what}, so there is no comparison of systems; it reached {reached}."
+    return f"Only {systems[0]} has {missing}, so there is no comparison of systems; it reached {reached}."

@@ -19,15 +19,15 @@ def measure(world: World, *, attached: bool) -> dict[str, Any]:
     world.phase("canary")
     names = [name for name in world.hosts if name in world.clients or not attached]
 
-    def host(each: Host) -> dict[str, Any]:
-        serves = each.name in world.databases and not attached
-        folders = each.values["dohyo_data"] if serves else [each.values["dohyo_home"]]
-        return dict(each.do("canary", state="host", folders=folders)["measured"])
+    def measure_host(host: Host) -> dict[str, Any]:
+        serves = host.name in world.databases and not attached
+        folders = host.values["dohyo_data"] if serves else [host.values["dohyo_home"]]
+        return dict(host.do("canary", state="host", folders=folders)["measured"])
 
-    found = world.on(names, "Measure processors, memory and disks", host)
+    measured = world.on(names, "Measure processors, memory and disks", measure_host)
     network = {} if attached or len(world.hosts) == 1 else _network(world)
     world.phase("start")
-    return {"at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "hosts": found, "network": network}
+    return {"at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "hosts": measured, "network": network}
 
 
 def _network(world: World) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _network(world: World) -> dict[str, Any]:
 
     listeners = world.try_on(world.databases, listen)
     try:
-        if failures := {name: str(each) for name, each in listeners.items() if isinstance(each, HostError)}:
+        if failures := {name: str(failure) for name, failure in listeners.items() if isinstance(failure, HostError)}:
             world.fail("Listen on the servers' hosts", failures)
 
         def ask(host: Host) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _network(world: World) -> dict[str, Any]:
     finally:
 
         def end(host: Host) -> None:
-            if not isinstance(there := listeners[host.name], HostError):
-                host.do("canary", state="end", address=host.values["dohyo_address"], port=there["port"])
+            if not isinstance(listener := listeners[host.name], HostError):
+                host.do("canary", state="end", address=host.values["dohyo_address"], port=listener["port"])
 
         world.try_on(world.databases, end)

@@ -36,20 +36,20 @@ def general(name: str) -> x509.GeneralName:
 def certificate(file: Path) -> x509.Certificate | None:
     """Returns the certificate in a file, or None if there is no valid one or it expires soon."""
     try:
-        found = x509.load_pem_x509_certificate(file.read_bytes())
+        loaded = x509.load_pem_x509_certificate(file.read_bytes())
     except (FileNotFoundError, ValueError):
         return None
-    return found if found.not_valid_after_utc > datetime.now(UTC) + timedelta(days=RENEWED_DAYS_BEFORE) else None
+    return loaded if loaded.not_valid_after_utc > datetime.now(UTC) + timedelta(days=RENEWED_DAYS_BEFORE) else None
 
 
-def fits(found: x509.Certificate, names: Names, authority: x509.Certificate) -> bool:
+def fits(existing: x509.Certificate, names: Names, authority: x509.Certificate) -> bool:
     """Returns whether a certificate is for exactly these names and was issued by this authority."""
     try:
-        found.verify_directly_issued_by(authority)
-        stated = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        existing.verify_directly_issued_by(authority)
+        alternatives = existing.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except Exception:  # a certificate with any error is replaced
         return False
-    return set(stated) == set(names)
+    return set(alternatives) == set(names)
 
 
 def write(file: Path, *parts: bytes) -> None:
@@ -100,7 +100,7 @@ def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
     :returns: the authority's certificate, X.509 in Base64 on one line
     :raises OSError: if a file cannot be written
     """
-    names = {host: [general(name) for name in dict.fromkeys(own)] for host, own in hosts.items()}
+    names = {host: [general(name) for name in dict.fromkeys(addresses)] for host, addresses in hosts.items()}
     authority = certificate(folder / "ca.pem")
     if authority is None or not (folder / "ca.key").exists():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -114,16 +114,16 @@ def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
         )
         write(folder / "ca.key", pem(key))
         write(folder / "ca.pem", authority.public_bytes(serialization.Encoding.PEM))
-    for host, own in names.items():
+    for host, host_names in names.items():
         file = folder / f"{host}.pem"
-        found = certificate(file)
-        if found is not None and fits(found, own, authority):
+        existing = certificate(file)
+        if existing is not None and fits(existing, host_names, authority):
             continue
         signer = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
         key = ec.generate_private_key(ec.SECP256R1())
         signed = (
             certify(host, key, authority.subject, signer)  # type: ignore[arg-type]
-            .add_extension(x509.SubjectAlternativeName(own), critical=False)
+            .add_extension(x509.SubjectAlternativeName(host_names), critical=False)
             .sign(signer, hashes.SHA256())  # type: ignore[arg-type]
         )
         write(file, pem(key), signed.public_bytes(serialization.Encoding.PEM))

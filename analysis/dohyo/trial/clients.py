@@ -58,7 +58,7 @@ class ClientOptions:
         :raises BadInputError: if the value of a variable is not allowed; the error names the variable
         """
         declared = declared_in(fields(cls), "client").items()
-        return cls(**{name: each.check(values[each.name]) for name, each in declared if each.name in values})
+        return cls(**{name: entry.check(values[entry.name]) for name, entry in declared if entry.name in values})
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class ClientPhase:
     @property
     def switched(self) -> list[str]:
         """Hosts that faults switch off and on."""
-        return list(dict.fromkeys(name for each in self.faults if each["kind"] == "power" for name in each["hosts"]))
+        return list(dict.fromkeys(name for fault in self.faults if fault["kind"] == "power" for name in fault["hosts"]))
 
     def undo_seconds(self, options: ClientOptions) -> int:
         """Returns the seconds allowed after the window for undoing faults and for servers to become ready again."""
@@ -219,13 +219,13 @@ def process_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: i
     name = in_lane(f"client-{host.name}", lane_of(values))
     secrets = f"{home}/secret/{name}.properties"
     properties = properties_of(host, phase, hosts, inserted)
-    secret = {key: each for key, each in properties.items() if SECRET.search(key) or key in phase.hidden}
+    secret = {key: value for key, value in properties.items() if SECRET.search(key) or key in phase.hidden}
     heap = options.heap or values["trial_client_heap"]
     bound_to = values["host_cpus_client"]
     return {
         "name": name,
         "folder": folder_of(host, phase),
-        "properties": as_properties({key: each for key, each in properties.items() if key not in secret}),
+        "properties": as_properties({key: value for key, value in properties.items() if key not in secret}),
         "secrets": secrets,
         "secret_properties": as_properties(secret),
         "paused": folder_of(host, replace(phase, number=phase.number - 1)) if phase.goes_on else "",
@@ -280,4 +280,4 @@ def plan_of(
 
 def power_of(host: Host) -> dict[str, list[str]]:
     """Returns the commands that switch a host off and on, as lists of arguments."""
-    return {verb: [str(word) for word in host.values[f"dohyo_power_{verb}"]] for verb in ("off", "on")}
+    return {verb: [str(argument) for argument in host.values[f"dohyo_power_{verb}"]] for verb in ("off", "on")}

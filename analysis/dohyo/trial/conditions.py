@@ -13,10 +13,10 @@ from dohyo.trial.world import Host
 def read_back(servers: ServerSteps) -> dict[str, Any]:
     """Returns the content of conditions.json. The tables must exist on the servers."""
     world, role, values = servers.world, servers.first.role, servers.world.first.values
-    asked = {**values["trial_conditions"]}
+    requested = {**values["trial_conditions"]}
     if servers.is_attached:
-        asked.pop("profile", None)  # the profile of attached servers is unknown
-    found = judged(servers.answers["conditions"], asked)
+        requested.pop("profile", None)  # the profile of attached servers is unknown
+    conditions = judged(servers.answers["conditions"], requested)
 
     def look(host: Host) -> dict[str, Any]:
         return host.do("process_limits", run=f"{host.values['dohyo_home']}/run", name=role)
@@ -28,24 +28,24 @@ def read_back(servers: ServerSteps) -> dict[str, Any]:
     return {
         "system": values["trial_system"],
         "title": servers.first.title,
-        **found,
+        **conditions,
         **limits(limited, budgets, bound),
-        "notes": [*found["notes"], *by_sentence(warnings), *values["trial_notes"]],
+        "notes": [*conditions["notes"], *by_sentence(warnings), *values["trial_notes"]],
         "hosts": {name: host.values.get("host_conditions", {}) for name, host in world.hosts.items()},
         "usd_per_hour": {name: world.hosts[name].values["dohyo_usd_per_hour"] for name in world.databases},
     }
 
 
-def by_sentence(said: dict[str, list[str]]) -> list[str]:
+def by_sentence(sentences_by_host: dict[str, list[str]]) -> list[str]:
     """Merges equal sentences of several hosts: ``a, b: SENTENCE``. If more than four hosts share one, it names three.
 
-    :param said: sentences of each host
+    :param sentences_by_host: sentences of each host
     """
     hosts: dict[str, list[str]] = {}
-    for host, sentences in said.items():
+    for host, sentences in sentences_by_host.items():
         for sentence in sentences:
             hosts.setdefault(sentence, []).append(host)
-    return [f"{named(who)}: {sentence}" for sentence, who in hosts.items()]
+    return [f"{named(names)}: {sentence}" for sentence, names in hosts.items()]
 
 
 def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
@@ -55,7 +55,7 @@ def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
     return "strong" if write_copies + read_copies > replication else "eventual"
 
 
-def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+def judged(state: dict[str, Any], requested: dict[str, Any]) -> dict[str, Any]:
     """Returns the conditions that were read back, with ``consistency`` and the ``differences`` from the requested ones.
 
     Consistency is strong if every read sees every acknowledged write. Write copies + read copies > replication is
@@ -64,55 +64,55 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
 
     ``exceeded`` contains the requested values of conditions that the server must exceed: its ``fixed`` names them.
     """
-    result = {"consistency": consistency(found["write_copies"], found["read_copies"], found["replication"]), **found}
-    wanted = dict(asked)
-    if {"replication", "write_acks", "read_acks"} <= asked.keys():
-        replication = int(asked["replication"])
-        wanted["consistency"] = consistency(
-            copies(asked["write_acks"], replication), copies(asked["read_acks"], replication), replication
+    result = {"consistency": consistency(state["write_copies"], state["read_copies"], state["replication"]), **state}
+    expected = dict(requested)
+    if {"replication", "write_acks", "read_acks"} <= requested.keys():
+        replication = int(requested["replication"])
+        expected["consistency"] = consistency(
+            copies(requested["write_acks"], replication), copies(requested["read_acks"], replication), replication
         )
     differences = [
         f"{name}: asked for {value}, "
         + (UNKNOWN if result.get(name) == UNKNOWN else f"the server has {result.get(name, 'not said which')}")
-        for name, value in wanted.items()
+        for name, value in expected.items()
         if str(result.get(name)) != str(value)
     ]
     exceeded = {
-        name: asked[name]
-        for name in found.get("fixed", [])
+        name: requested[name]
+        for name in state.get("fixed", [])
         if name == "write_acks"
-        and found[name] != asked[name]
-        and found["write_copies"] >= copies(asked[name], int(asked["replication"]))
+        and state[name] != requested[name]
+        and state["write_copies"] >= copies(requested[name], int(requested["replication"]))
     }
     return {**result, "differences": differences, "exceeded": exceeded}
 
 
 def limits(
-    found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], processors: Mapping[str, Any]
+    limits_by_host: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], processors: Mapping[str, Any]
 ) -> dict[str, str]:
     """Returns the limits of the servers on all hosts as text: ``memory_budget`` and ``server_cpus``, if they are known.
 
     A limit that was asked for on one host is stated for all hosts.
 
-    :param found: limits that the agent's ``process_limits`` has read back, by host
+    :param limits_by_host: limits that the agent's ``process_limits`` has read back, by host
     :param budgets: requested MiB by host; 0 for no limit
     :param processors: requested processors of the servers, by host; empty for all
     """
     memory: dict[str, list[str]] = {}
-    serving = {host: each for host, each in found.items() if each["processes"]}
-    for host, each in serving.items():
-        asked, limit = int(budgets[host]), each["memory_mb"]
-        if asked and limit is None:
-            memory[host] = [f"{asked:,} MiB, which the kernel does not enforce ({each['why']})"]
-        elif asked:
-            memory[host] = [f"{limit:,} MiB" if limit == asked else f"{limit:,} MiB instead of {asked:,}"]
+    serving = {host: entry for host, entry in limits_by_host.items() if entry["processes"]}
+    for host, host_limits in serving.items():
+        requested, limit = int(budgets[host]), host_limits["memory_mb"]
+        if requested and limit is None:
+            memory[host] = [f"{requested:,} MiB, which the kernel does not enforce ({host_limits['why']})"]
+        elif requested:
+            memory[host] = [f"{limit:,} MiB" if limit == requested else f"{limit:,} MiB instead of {requested:,}"]
         elif any(map(int, budgets.values())):
             memory[host] = ["none"]
-    bound = {host: [each["cpus"] or "all"] for host, each in serving.items() if any(processors.values())}
-    said = {"memory_budget": memory, "server_cpus": bound}
-    return {name: _alike(hosts) for name, hosts in said.items() if any(hosts.values())}
+    bound = {host: [entry["cpus"] or "all"] for host, entry in serving.items() if any(processors.values())}
+    by_condition = {"memory_budget": memory, "server_cpus": bound}
+    return {name: _alike(hosts) for name, hosts in by_condition.items() if any(hosts.values())}
 
 
 def _alike(hosts: dict[str, list[str]]) -> str:
-    values = {value for each in hosts.values() for value in each}
+    values = {value for host_values in hosts.values() for value in host_values}
     return values.pop() if len(values) == 1 else "; ".join(by_sentence(hosts))

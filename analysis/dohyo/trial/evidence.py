@@ -59,13 +59,13 @@ class Evidence:
 
     :ivar folder: folder of the trial on the control machine
     :ivar is_ours: whether the folder has Dohyo's mark, and contains no earlier evidence
-    :ivar noted: note about the trial under way, which says what to fetch; empty before :meth:`note`
+    :ivar trial_note: note about the trial under way, which says what to fetch; empty before :meth:`note`
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.is_ours = False
-        self.noted: dict[str, Any] = {}
+        self.trial_note: dict[str, Any] = {}
         self.values = world.first.values
         self.lane = clients.lane_of(self.values)
         self.folder = Path(self.values["trial_dir"])
@@ -118,7 +118,7 @@ class Evidence:
             )  # fmt: skip
 
         self.world.on(self.world.hosts, "Remove the files of earlier clients", forget)
-        self.noted = {
+        self.trial_note = {
             "role": role,
             "lane": self.lane,
             "dir": str(self.folder),
@@ -130,7 +130,7 @@ class Evidence:
         for file in self.note_file.parent.glob(f"{UNDER_WAY}*"):
             if file.suffix.removeprefix(".") not in lanes:
                 file.unlink(missing_ok=True)
-        write_json(self.note_file, self.noted)
+        write_json(self.note_file, self.trial_note)
 
     @property
     def note_file(self) -> Path:
@@ -151,7 +151,7 @@ class Evidence:
         meaning = self.folder / "server/log.yml"
         kinds = plain_yaml.load(meaning) if meaning.is_file() else {}
         files = [kind["files"] for kind in kinds.values()]
-        return sorted({name for each in files for name in ([each] if isinstance(each, str) else each)})
+        return sorted({name for patterns in files for name in ([patterns] if isinstance(patterns, str) else patterns)})
 
     def end_logs(self, host: Host, role: str) -> None:
         """Appends a line to the logs of killed servers, so that readers can tell up to which time a log is complete."""
@@ -169,14 +169,14 @@ class Evidence:
 
         :param servers: addresses of an attached system, whose processes are unknown; otherwise empty
         """
-        who = controller(self.values)
+        process = controller(self.values)
 
         def begin(host: Host) -> None:
             # The samples are beside the clients' files, so that one step fetches both.
             folder = f"{host.values['dohyo_home']}/{clients.files_of(self.lane)}/hosts/{host.name}"
             script = 'mkdir -p "$0" && exec "$@"'
-            sampler = [tool(host), "sample", str(ALONE), who, servers, *filter(None, [self.lane])]
-            words = [
+            sampler = [tool(host), "sample", str(ALONE), process, servers, *filter(None, [self.lane])]
+            argv = [
                 tool(host),
                 "start",
                 clients.in_lane("host-metrics", self.lane),
@@ -185,7 +185,7 @@ class Evidence:
                 "host-metrics.log",
                 *sampler,
             ]
-            program(host, ["sh", "-c", script, folder, *words])
+            program(host, ["sh", "-c", script, folder, *argv])
 
         self.world.on(self.world.hosts, "Start the sampler", begin)
 
@@ -207,17 +207,17 @@ class Evidence:
         """Fetches the evidence of the trial from hosts, and returns the failures by host."""
         # Another call of stop.yml or trial.yml may have replaced or removed the note.
         trials = (
-            [self.noted]
-            if self.noted
-            else [each for each in under_way(self.world) if each.get("lane", "") == self.lane]
+            [self.trial_note]
+            if self.trial_note
+            else [note for note in under_way(self.world) if note.get("lane", "") == self.lane]
         )
         return dict(chain.from_iterable(collect(self.world, names, trial).items() for trial in trials))
 
 
 def controller(values: Mapping[str, Any]) -> str:
     """Returns the pid of the playbook. The samplers end after this process."""
-    who = values["dohyo_controller"]
-    return f"{who['pid']} {who['start']} {who['machine']}"
+    process = values["dohyo_controller"]
+    return f"{process['pid']} {process['start']} {process['machine']}"
 
 
 def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> None:
@@ -227,8 +227,8 @@ def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> N
     :param folder: folder of the trial, on the control machine
     """
     deployment = values["dohyo_deployment"]
-    who = controller(values)
-    samples = host.do("observe", state=verb, deployment=deployment, seconds=ALONE_OBSERVED, controller=who)["samples"]
+    play = controller(values)
+    samples = host.do("observe", state=verb, deployment=deployment, seconds=ALONE_OBSERVED, controller=play)["samples"]
     if verb == "end":
         host.pull(samples, folder / "hosts" / host.name)
         host.do("observe", state="leave", deployment=deployment)
@@ -238,8 +238,8 @@ def end_observing(world: World, folder: Path) -> bool:
     """Ends the samplers on observed hosts, and fetches their samples. Returns whether all hosts responded."""
     values = world.first.values
     _, failures = world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, folder))
-    for name, words in failures.items():
-        world.progress.event("note", text=f"{name}: {words}; its sampler may still run; stop.yml ends it")
+    for name, message in failures.items():
+        world.progress.event("note", text=f"{name}: {message}; its sampler may still run; stop.yml ends it")
     return not failures
 
 
@@ -255,11 +255,11 @@ def under_way(world: World) -> list[dict[str, Any]]:
     """
     values = world.first.values
     files = sorted(Path(values["dohyo_control"]).glob(f"{UNDER_WAY}*"))
-    found = [json.loads(file.read_text("utf-8")) for file in files if file.suffix != ".new"]
+    notes = [json.loads(file.read_text("utf-8")) for file in files if file.suffix != ".new"]
     return [
-        each
-        for each in found
-        if each.get("deployment") == values["dohyo_deployment"] and {*each.get("hosts", [])} <= {*world.hosts}
+        note
+        for note in notes
+        if note.get("deployment") == values["dohyo_deployment"] and {*note.get("hosts", [])} <= {*world.hosts}
     ]
 
 
@@ -289,6 +289,6 @@ def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_n
     _, failures = world.attempt(names, fetch)
     # Keep the note while evidence is left, also on a lost host: stop.yml fetches it later.
     is_whole = not failures and not {*trial["hosts"]} - {*names}
-    if is_whole and not keeps_note and trial["dir"] in (each["dir"] for each in under_way(world)):
+    if is_whole and not keeps_note and trial["dir"] in (note["dir"] for note in under_way(world)):
         note_file(world, lane).unlink(missing_ok=True)
     return failures

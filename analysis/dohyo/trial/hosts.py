@@ -14,11 +14,11 @@ from typing import Any
 from dohyo.systems import collectors
 from dohyo.systems.context import Context, cpus
 from dohyo.systems.system import PLATFORM, System
-from dohyo.trial import attached
-from dohyo.trial.in_use import others
+from dohyo.trial import attached_systems
 from dohyo.trial.processes import tool
-from dohyo.trial.removing import note_use
+from dohyo.trial.removal import note_use
 from dohyo.trial.servers import ServerSteps
+from dohyo.trial.use_notes import others
 from dohyo.trial.world import Host, HostError, World, program
 
 # Memory of the administration of attached servers, in MiB.
@@ -41,9 +41,9 @@ def check_owner(world: World) -> None:
         if host.name in world.databases:
             folders += [[folder, f"dohyo/{system.role}"] for folder in (*values["dohyo_data"], *system.log_disks)]
             folders += [[folder, "dohyo/kept"] for folder in values["dohyo_data"] if values["trial_load_id"]]
-        found = host.do("owned", state="checked", deployment=values["dohyo_deployment"], folders=folders)
-        if found["problems"]:
-            raise HostError(f"{host.name}: {'; '.join(found['problems'])}")
+        result = host.do("owned", state="checked", deployment=values["dohyo_deployment"], folders=folders)
+        if result["problems"]:
+            raise HostError(f"{host.name}: {'; '.join(result['problems'])}")
 
     world.on(world.hosts, "Check that the folders are ours", check)
 
@@ -57,16 +57,16 @@ def take(world: World) -> None:
     context, deployment, group = Context(values), str(values["dohyo_deployment"]), str(values["trial_group"])
 
     def note(host: Host) -> list[dict[str, Any]]:
-        noted = host.do(
+        result = host.do(
             "in_use", state="taken", deployment=deployment, controller=host.values["dohyo_controller"], group=group
         )
-        return list(noted["uses"])
+        return list(result["uses"])
 
     attaches, exclusive = values["trial_system"] in values["attached"], context.flag("dohyo_exclusive", True)
     try:
         uses = world.on(world.hosts, "Record that the host is in use", note)
         rivals = dict.fromkeys(
-            each for notes in uses.values() for each in others(notes, deployment, exclusive, attaches, group)
+            sentence for notes in uses.values() for sentence in others(notes, deployment, exclusive, attaches, group)
         )
         if rivals:
             world.fail("Check that no other playbook uses the hosts", dict.fromkeys(world.hosts, "; ".join(rivals)))
@@ -74,7 +74,7 @@ def take(world: World) -> None:
         world.attempt(world.hosts, lambda host: note_use(host, "withdrawn"))
         raise
     # A trial of another deployment on a host is an error. If hosts are shared, it only becomes a note of this trial.
-    notes = [each.partition("; wait")[0] for each in others(uses[world.first.name], deployment, group=group)]
+    notes = [sentence.partition("; wait")[0] for sentence in others(uses[world.first.name], deployment, group=group)]
     for host in world.hosts.values():
         host.remember({"trial_notes": notes})
 
@@ -124,42 +124,42 @@ def report(world: World) -> None:
         host.remember({"host_disks": disks})
         tuned = context.flag("host_tuning")
         limits = {"open files": values["host_open_files"], "processes": values["host_processes"]}
-        found = host.do(
+        settings = host.do(
             "host_settings", become=True, state="read", settings=values["_host_settings"],
             disks=values["_host_queues"] if tuned else [], queue=values["_host_queue"], limits=limits if tuned else {},
             kept=f"{values['_host_kept']}/settings.json",
         )  # fmt: skip
-        host.remember({"host_conditions": _conditions(found, disks), "host_warnings": _warnings(found, disks)})
+        host.remember({"host_conditions": _conditions(settings, disks), "host_warnings": _warnings(settings, disks)})
 
     for host in world.hosts.values():
         host.remember({"host_conditions": {}, "host_warnings": []})
     world.on(world.hosts, "Read how the hosts are tuned", read)
 
 
-def _conditions(found: Mapping[str, Any], disks: Mapping[str, Any]) -> dict[str, str]:
+def _conditions(tuning: Mapping[str, Any], disks: Mapping[str, Any]) -> dict[str, str]:
     """Returns the values of all settings by name, and the file system of each volume by its devices."""
-    settings = {each["name"]: each["now"] for each in found["settings"]}
+    settings = {setting["name"]: setting["now"] for setting in tuning["settings"]}
     volumes = {
-        " + ".join(each["devices"]): f"{'RAID0 ' if each['array'] else ''}{each['mount_point']} {each['options']}"
-        for each in disks["volumes"]
+        " + ".join(disk["devices"]): f"{'RAID0 ' if disk['array'] else ''}{disk['mount_point']} {disk['options']}"
+        for disk in disks["volumes"]
     }
-    return {**settings, **dict.fromkeys(found["absent"], "not there"), **volumes}
+    return {**settings, **dict.fromkeys(tuning["absent"], "not there"), **volumes}
 
 
-def _warnings(found: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
+def _warnings(state: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
     """Returns sentences about settings whose value is not the intended one, and about disks that cannot be trimmed."""
-    said = []
-    if found["differences"]:
-        why = f"denied by the container ({found['container']}), as expected" if found["container"] else "not as tuned"
-        said.append(f"{why}: {', '.join(found['differences'])}")
+    warnings = []
+    if state["differences"]:
+        note = f"denied by the container ({state['container']}), as expected" if state["container"] else "not as tuned"
+        warnings.append(f"{note}: {', '.join(state['differences'])}")
     # Rotating disks need no trim.
-    untrimmed = [each["path"] for each in disks["devices"] if not each["discards"] and each["kind"] != "rotational"]
+    untrimmed = [disk["path"] for disk in disks["devices"] if not disk["discards"] and disk["kind"] != "rotational"]
     if untrimmed:
-        said.append(
+        warnings.append(
             f"not trimmed after a wipe: {', '.join(untrimmed)}, which support no discards; a system may start on flash"
             " that is full of another system's data"
         )
-    return said
+    return warnings
 
 
 def check_servers(servers: ServerSteps) -> None:
@@ -204,7 +204,7 @@ def ask_attached(world: World) -> None:
             servers.ask(Path(values["doctor_results"]) / f"{name}.json")
     finally:
         # This removes only files with passwords, because no tables were created.
-        attached.detach_all(world, attached.all_roles(), world.databases)
+        attached_systems.detach_all(world, attached_systems.all_roles(), world.databases)
 
 
 def of_system(world: World, name: str) -> ServerSteps:
@@ -228,13 +228,13 @@ def carry(host: Host, needs: Sequence[str], *, memory_mb: int, **more: Any) -> N
         "host": host.name, "memory_mb": memory_mb, "shared_mb": 0, "disk_mb": 0, "disk_by": [],
         "spare_gb": context.get("dohyo_min_free_gb", 2), "playbook": context.get("dohyo_playbook"),
     }  # fmt: skip
-    found = host.do(
+    resources = host.do(
         "host_resources", java_home=context.get("dohyo_java_home", ""), path=context.data[0], needs=list(needs),
         open=more.pop("open", {}), carries={**carries, **more},
     )  # fmt: skip
-    host.remember({"service_host": found})
-    if found["problems"]:
-        raise HostError("; ".join(found["problems"]))
+    host.remember({"service_host": resources})
+    if resources["problems"]:
+        raise HostError("; ".join(resources["problems"]))
 
 
 def look_for(servers: ServerSteps) -> None:
@@ -242,19 +242,19 @@ def look_for(servers: ServerSteps) -> None:
 
     def detect(name: str) -> None:
         if servers.system(name).downloads:
-            said = program(servers.world.hosts[name], PLATFORM)
-            servers.remember(name, system_platform={"stdout": said})
+            output = program(servers.world.hosts[name], PLATFORM)
+            servers.remember(name, system_platform={"stdout": output})
 
     def examine(name: str) -> None:
-        if found := servers.system(name).examine(servers, name):
-            servers.answer(name, found=found)
+        if findings := servers.system(name).examine(servers, name):
+            servers.answer(name, found=findings)
 
     def look(name: str) -> None:
         script = servers.system(name).looks_for
         if script is not None:
             argv = ["sh", "-c", script.text, "sh", *script.arguments]
-            said = servers.world.hosts[name].do("program", argv=argv, environment=dict(script.environment))
-            servers.answer(name, looked={stream: said[stream] for stream in ("stdout", "stderr")})
+            result = servers.world.hosts[name].do("program", argv=argv, environment=dict(script.environment))
+            servers.answer(name, looked={stream: result[stream] for stream in ("stdout", "stderr")})
 
     servers.each("Detect distribution and processor", detect, servers.databases)
     servers.each("Look for the server", examine, servers.databases)
@@ -282,23 +282,23 @@ def find_jdk(servers: ServerSteps) -> None:
         host, jvm = servers.world.hosts[name], servers.system(name).jvm
         if jvm is None:
             return {}
-        also = [] if jvm.given else [jvm.installed]
-        found = host.do(
-            "host_resources", java_home=jvm.given, java_major=jvm.jdk, java_also=also, path=host.values["dohyo_home"]
+        also = [] if jvm.home else [jvm.installed]
+        jdk = host.do(
+            "host_resources", java_home=jvm.home, java_major=jvm.jdk, java_also=also, path=host.values["dohyo_home"]
         )
-        host.remember({"jdk_host": found})
-        return found
+        host.remember({"jdk_host": jdk})
+        return jdk
 
-    found = servers.each("Find the JDK", find, servers.databases)
-    builds = list(dict.fromkeys(each["java_build"] for each in found.values() if each.get("java_home")))
+    jdks = servers.each("Find the JDK", find, servers.databases)
+    builds = list(dict.fromkeys(jdk["java_build"] for jdk in jdks.values() if jdk.get("java_home")))
     if len(builds) > 1:
-        words = (
+        message = (
             f"The hosts have different builds of JDK {servers.first.jvm.jdk}: {', '.join(builds)}. Install the same one"  # type: ignore[union-attr]
             " on all of them, or name an archive and a new folder (dohyo_java_homes, dohyo_jdk_archives;"
             " docs/versions.md)"
         )
         step = "Check that all hosts have the same build of the JDK"
-        servers.world.fail(step, dict.fromkeys(servers.databases, words))
+        servers.world.fail(step, dict.fromkeys(servers.databases, message))
 
 
 def _client_mb(servers: ServerSteps, name: str) -> int:
@@ -347,9 +347,9 @@ def _check_collector(servers: ServerSteps) -> None:
 
     def check(name: str) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
-        if jvm is not None and not (found := values["jdk_host"])["java_home"]:
+        if jvm is not None and not (jdk := values["jdk_host"])["java_home"]:
             raise HostError(
-                f"No JDK {jvm.jdk} on {name}, only {', '.join(found['java_seen'])}: type"
+                f"No JDK {jvm.jdk} on {name}, only {', '.join(jdk['java_seen'])}: type"
                 f" {values['dohyo_playbook']} deploy.yml first, with the same versions"
             )
 
@@ -357,18 +357,18 @@ def _check_collector(servers: ServerSteps) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
         if jvm is None:
             return
-        found = values["jdk_host"]
-        cores = len(cpus(str(values.get("host_cpus_server", "")))) or found["cores"]
-        options = collectors.options_of(jvm, cores, huge_pages=found["huge_pages"])
+        jdk = values["jdk_host"]
+        cores = len(cpus(str(values.get("host_cpus_server", "")))) or jdk["cores"]
+        options = collectors.options_of(jvm, cores, huge_pages=jdk["huge_pages"])
         servers.remember(name, jdk_gc_options=options)
         # The JVM that tests the options must not write a log.
         tried = [option for option in options if not option.startswith("-Xlog")]
-        said = servers.run(name, ["sh", "-c", TRY, "sh", f"{found['java_home']}/bin/java", *tried, "-version"])
-        if lines := said.splitlines():
+        output = servers.run(name, ["sh", "-c", TRY, "sh", f"{jdk['java_home']}/bin/java", *tried, "-version"])
+        if lines := output.splitlines():
             aside = ("Error: Could not", "Error: A fatal")
-            words = " ".join(line for line in lines[1:] if not line.startswith(aside))
+            cause = " ".join(line for line in lines[1:] if not line.startswith(aside))
             raise HostError(
-                f"JDK {jvm.jdk} in {found['java_home']} on {name} rejects the options of {jvm.gc}: {words}; choose"
+                f"JDK {jvm.jdk} in {jdk['java_home']} on {name} rejects the options of {jvm.gc}: {cause}; choose"
                 " another collector or another JDK"
             )
 
@@ -378,16 +378,16 @@ def _check_collector(servers: ServerSteps) -> None:
 
 def _describe(servers: ServerSteps) -> None:
     """Reads the versions and abilities of the servers' programs, and checks that they support the conditions."""
-    asked = [name for name in servers.first.hosts if servers.system(name).look is not None]
+    names = [name for name in servers.first.hosts if servers.system(name).look is not None]
 
     def ask(name: str) -> None:
         if (script := servers.system(name).look) is not None:
-            said = servers.run(name, ["bash", "-s", "--", *script.arguments], stdin=script.text)
-            servers.answer(name, found=json.loads(said))
+            output = servers.run(name, ["bash", "-s", "--", *script.arguments], stdin=script.text)
+            servers.answer(name, found=json.loads(output))
 
     def check(name: str) -> None:
         if problem := servers.system(name).found_problem:
             raise HostError(problem)
 
-    servers.each(f"Run the script of {servers.first.title}", ask, asked)
-    servers.each("Check that the server supports the requested conditions", check, asked)
+    servers.each(f"Run the script of {servers.first.title}", ask, names)
+    servers.each("Check that the server supports the requested conditions", check, names)

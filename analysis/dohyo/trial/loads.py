@@ -45,7 +45,7 @@ class Load:
 
         def do(host: Host) -> dict[str, Any]:
             values = host.values
-            of_host = {name: each(host) if callable(each) else each for name, each in more.items()}
+            of_host = {name: value(host) if callable(value) else value for name, value in more.items()}
             return host.do(
                 "kept_load", state=state, data=values["dohyo_data"], role=role, load=self.id,
                 experiment=str(self.evidence.experiment), deployment=values["dohyo_deployment"], **of_host,
@@ -65,10 +65,10 @@ class Load:
         def who(host: Host) -> Any:
             return host.values["dohyo_controller"]
 
-        found = list(self._do("found", "Look for the load", need_mb=need, controller=who).values())
-        self.is_copy = all(each["found"] for each in found) and len({each["trial"] for each in found}) == 1
-        self.kept_by = found[0]["trial"]
-        self.note = next((each["note"] for each in found if each["note"]), "")
+        loads = list(self._do("found", "Look for the load", need_mb=need, controller=who).values())
+        self.is_copy = all(load["found"] for load in loads) and len({load["trial"] for load in loads}) == 1
+        self.kept_by = loads[0]["trial"]
+        self.note = next((load["note"] for load in loads if load["note"]), "")
 
     def place(self) -> bool:
         """Copies the load into the empty data folders, and returns whether every host has a copy."""
@@ -76,15 +76,15 @@ class Load:
             "placed", "Put a copy of the load in place", trial=self.evidence.folder.name,
             budget_mb=lambda host: host.values["host_budget_mb"],
         ).values()  # fmt: skip
-        self.note = next((each["note"] for each in placed if each["note"]), self.note)
-        self.is_copy = all(each["found"] for each in placed)
+        self.note = next((result["note"] for result in placed if result["note"]), self.note)
+        self.is_copy = all(result["found"] for result in placed)
         return self.is_copy
 
     def has_room(self) -> bool:
         """Returns whether all hosts have space for a copy."""
-        found = self._do("room", "Check the space for a copy", need_mb=free_mb).values()
-        self.note = next((each["note"] for each in found if each["note"]), self.note)
-        return all(each["found"] for each in found)
+        results = self._do("room", "Check the space for a copy", need_mb=free_mb).values()
+        self.note = next((result["note"] for result in results if result["note"]), self.note)
+        return all(result["found"] for result in results)
 
     def keep(self) -> None:
         """Keeps the data of the stopped servers as a load for later trials."""

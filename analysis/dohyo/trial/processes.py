@@ -74,9 +74,9 @@ def unit(
     """
     # A shell opens the log instead of systemd, so that reading it needs no root. SELinux also allows a shell, but not
     # systemd, to start programs and write files outside of the system's folders. systemd expands % and $.
-    words = ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{folder}/{log}", *command]
+    argv = ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{folder}/{log}", *command]
     line = " ".join(
-        json.dumps(word.replace("%", "%%").replace("$", "$$"), ensure_ascii=False) for word in map(str, words)
+        json.dumps(argument.replace("%", "%%").replace("$", "$$"), ensure_ascii=False) for argument in map(str, argv)
     )
     paths = dict.fromkeys([folder, *writes])
     writable = " ".join(json.dumps(path.replace("%", "%%"), ensure_ascii=False) for path in paths)
@@ -99,7 +99,7 @@ def unit(
         "SuccessExitStatus=143",
         "KillMode=mixed",
         f"LimitNOFILE={open_files}",
-        *(f"Limit{each}=infinity" for each in ("NPROC", "AS", "MEMLOCK")),
+        *(f"Limit{limit}=infinity" for limit in ("NPROC", "AS", "MEMLOCK")),
         "LimitCORE=0",
         "TasksMax=infinity",
         "OOMScoreAdjust=-500",
@@ -111,7 +111,7 @@ def unit(
         *(["SupplementaryGroups=disk", "DevicePolicy=closed"] if devices else []),
         *(f"DeviceAllow={device.replace('%', '%%')} rw" for device in devices),
         "PrivateTmp=yes",
-        *(f"ProtectKernel{each}=yes" for each in ("Tunables", "Modules", "Logs")),
+        *(f"ProtectKernel{subject}=yes" for subject in ("Tunables", "Modules", "Logs")),
         "ProtectControlGroups=yes",
         "ProtectClock=yes",
         "RestrictSUIDSGID=yes",
@@ -135,8 +135,8 @@ def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
     :param spared: lanes of other trials, whose processes are not stopped
     """
     faults = f"{host.values['dohyo_home']}/run/fault-{host.name}"
-    found = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', faults])
-    if found:
+    marker = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', faults])
+    if marker:
         # Without this file there are no faults to undo, and no root is needed.
         program(host, [tool(host), "faults", "undo"], root=Context(host.values).systemd)
     host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed, *spared], removes=tool(host))

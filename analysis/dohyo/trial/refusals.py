@@ -16,7 +16,7 @@ from dohyo.scenario.scenario import CONDITIONS
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial.clients import ClientOptions
-from dohyo.trial.measuring import fault_facts
+from dohyo.trial.measurement import fault_facts
 from dohyo.trial.processes import tool
 from dohyo.trial.servers import look_at_page_cache
 from dohyo.trial.world import Host, HostError, World, program
@@ -49,12 +49,12 @@ def refuse(world: World) -> None:
         problem = "faults: not possible on attached servers; leave faults out"
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
     switched = {name for fault in planned if fault["kind"] == "power" for name in fault["hosts"]}
-    if problems := {name: said for name in sorted(switched) if (said := why_it_stays_on(world, name))}:
+    if problems := {name: reason for name in sorted(switched) if (reason := why_it_stays_on(world, name))}:
         world.fail(STEP, problems)
     addresses = [str(world.hosts[name].values["dohyo_address"]) for name in world.databases]
-    if any(fault["kind"] == "partition" for fault in planned) and (here := of_this_machine(addresses)):
+    if any(fault["kind"] == "partition" for fault in planned) and (local := of_this_machine(addresses)):
         problem = (
-            f"faults: Ansible runs on the database host {here[0]}, and a partition would cut it off;"
+            f"faults: Ansible runs on the database host {local[0]}, and a partition would cut it off;"
             " run it on another machine"
         )
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
@@ -113,8 +113,8 @@ def planned_faults(phases: Iterable[Mapping[str, Any]], hosts: Sequence[str], ro
     :param role: role of the system
     :raises BadInputError: if the target of a fault does not exist; the error names the fault
     """
-    asked = [str(phase.get("faults", "none")) for phase in phases]
-    return [fault for text in asked for fault in faults.on_hosts(text, hosts, role)]
+    texts = [str(phase.get("faults", "none")) for phase in phases]
+    return [fault for text in texts for fault in faults.on_hosts(text, hosts, role)]
 
 
 def look_at_hosts(world: World, system: System) -> None:
@@ -129,8 +129,8 @@ def look_at_hosts(world: World, system: System) -> None:
     def look(host: Host) -> None:
         facts = json.dumps(fault_facts(host, system))
         argv = [tool(host), "faults", "check", *kinds]
-        if said := program(host, argv, stdin=facts, root=Context(host.values).systemd):
-            raise HostError(f"faults on {host.name}: {'; '.join(said.splitlines())}")
+        if problems := program(host, argv, stdin=facts, root=Context(host.values).systemd):
+            raise HostError(f"faults on {host.name}: {'; '.join(problems.splitlines())}")
 
     if kinds:
         world.on(world.databases, "Check that the faults are possible", look)
@@ -151,26 +151,26 @@ def why_it_stays_on(world: World, name: str) -> str:
 
 def of_this_machine(addresses: Iterable[str]) -> list[str]:
     """Returns those addresses that belong to this machine, because a program can listen only on them."""
-    found = []
+    local = []
     for address in addresses:
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as each, contextlib.suppress(OSError):
-            each.bind((address, 0))
-            found.append(address)
-    return found
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as sock, contextlib.suppress(OSError):
+            sock.bind((address, 0))
+            local.append(address)
+    return local
 
 
 def no_command(off: Any, on: Any) -> str:
     """Returns the reason why these commands cannot switch a host off and on; empty if they can."""
-    for name, words in (("dohyo_power_off", off), ("dohyo_power_on", on)):
-        if not isinstance(words, list) or not words:
-            return f"cannot be switched: {name} is {words!r}; set it to a list of a program and its arguments"
-        for word in words:
+    for name, command in (("dohyo_power_off", off), ("dohyo_power_on", on)):
+        if not isinstance(command, list) or not command:
+            return f"cannot be switched: {name} is {command!r}; set it to a list of a program and its arguments"
+        for part in command:
             # YAML reads off and on as booleans unless they are quoted.
-            if isinstance(word, bool) or not isinstance(word, str | int) or str(word) == "" or "\0" in str(word):
-                return f"cannot be switched: {name} contains {word!r}; put it in quotes"
-        if shutil.which(str(words[0])) is None:
+            if isinstance(part, bool) or not isinstance(part, str | int) or str(part) == "" or "\0" in str(part):
+                return f"cannot be switched: {name} contains {part!r}; put it in quotes"
+        if shutil.which(str(command[0])) is None:
             return (
-                f"cannot be switched: the control machine has no program {words[0]} ({name}); install it, or set its"
+                f"cannot be switched: the control machine has no program {command[0]} ({name}); install it, or set its"
                 " path"
             )
     return ""

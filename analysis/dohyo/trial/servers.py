@@ -13,7 +13,7 @@ from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import ConfigFile, System
-from dohyo.trial import attached, certificates, processes
+from dohyo.trial import attached_systems, certificates, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
 T = TypeVar("T")
@@ -73,40 +73,40 @@ class ServerSteps:
         """Repeats a program until it succeeds, as long as a process of the server runs."""
         verb, seconds = "ready" if ready else "until", self.system(host).timeouts["ready"]
         # The agent does not end a program that hangs, but the timeout does.
-        words = [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv]
-        self.run(host, words, timeout=seconds + ADMIN_SECONDS)
+        command = [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv]
+        self.run(host, command, timeout=seconds + ADMIN_SECONDS)
 
-    def admin_words(self, host: str, verb: Sequence[str], words: Sequence[str], **more: Any) -> list[str]:
+    def admin_words(self, host: str, verb: Sequence[str], arguments: Sequence[str], **more: Any) -> list[str]:
         """Returns the command line of an administration command.
 
         :param verb: the verb and the arguments that must follow it directly
-        :param words: further arguments NAME=VALUE
+        :param arguments: further arguments NAME=VALUE
         :param more: variables, as for World.system
         """
         values, system = self.world.hosts[host].values, self.system(host, **more)
         name = system.attachment.admin if self.is_attached else system.admin
-        own = system.attached_words if self.is_attached else system.admin_words
+        connection = system.attached_words if self.is_attached else system.admin_words
         bundle = f"{values['dohyo_home']}/bundle/{system.binding}/*"
-        return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *own, *words]
+        return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *connection, *arguments]
 
-    def admin(self, host: str, verb: str, *words: str) -> str:
+    def admin(self, host: str, verb: str, *arguments: str) -> str:
         """Runs a command of the system's administration, and returns its output.
 
         Its timeout is ADMIN_SECONDS plus the time in which replicas may connect.
         """
         replicas = int(getattr(self.system(host), "replica_timeout", 0))
-        return self.run(host, self.admin_words(host, [verb], words), timeout=replicas + ADMIN_SECONDS)
+        return self.run(host, self.admin_words(host, [verb], arguments), timeout=replicas + ADMIN_SECONDS)
 
-    def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
+    def until_admin(self, host: str, verb: str, *arguments: str, ready: bool = False) -> None:
         """Repeats an administration command until it succeeds, as long as the server runs."""
-        self.until(host, self.system(host).role, self.admin_words(host, [verb], words), ready=ready)
+        self.until(host, self.system(host).role, self.admin_words(host, [verb], arguments), ready=ready)
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
         """Returns ``address``, free ``ports`` by name, and ``moved``: a sentence for each changed port."""
         # Other programs may use a port of this machine. On a dedicated host, a taken port is an error.
         search = str(self.world.hosts[host].values.get("ansible_connection", "ssh")) == "local"
-        found = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search)
-        return {name: found[name] for name in ("address", "ports", "moved")}
+        choice = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search)
+        return {name: choice[name] for name in ("address", "ports", "moved")}
 
     def write(
         self, host: str, files: Mapping[str, str], *, mode: str = "0644", folders: Sequence[str] = (),
@@ -116,19 +116,19 @@ class ServerSteps:
 
         :param more: ``folder_owner`` and ``folder_group``, numbers
         """
-        given = [{"path": path, "content": content} for path, content in files.items()]
+        entries = [{"path": path, "content": content} for path, content in files.items()]
         self.world.hosts[host].do(
-            "files", folders=list(folders), folder_mode=folder_mode, files=given, mode=mode, **more
+            "files", folders=list(folders), folder_mode=folder_mode, files=entries, mode=mode, **more
         )
 
     def lost_ports(self) -> list[str]:
         """Returns messages about ports on the only host that were taken by another program."""
         name = self.world.first.name
-        chosen = self.system(name).context.state(self.first.role).get("ports", {})
+        ports = self.system(name).context.state(self.first.role).get("ports", {})
         secret = f"{self.world.first.values['dohyo_home']}/run/secret"
-        found = self.world.on([name], "Check who holds the ports",
-                              lambda host: host.do("free_ports", chosen=chosen, secret=secret))  # fmt: skip
-        notes: list[str] = found[name]["notes"]
+        result = self.world.on([name], "Check who holds the ports",
+                              lambda host: host.do("free_ports", chosen=ports, secret=secret))  # fmt: skip
+        notes: list[str] = result[name]["notes"]
         return notes
 
     def remember(self, host: str, **facts: Any) -> None:
@@ -145,8 +145,8 @@ class ServerSteps:
         """Records secrets of the system for later steps, on all hosts."""
         role = self.first.role
         for host in self.databases:
-            known = self.world.hosts[host].values.get("system_secrets", {})
-            self.remember(host, system_secrets={**known, role: {**known.get(role, {}), **answers}})
+            secrets = self.world.hosts[host].values.get("system_secrets", {})
+            self.remember(host, system_secrets={**secrets, role: {**secrets.get(role, {}), **answers}})
 
     @property
     def answers(self) -> Mapping[str, Any]:
@@ -174,8 +174,8 @@ class ServerSteps:
             return
         self.first.prepare(self)
         self.answer_secret(passwords=self.first.new_passwords)
-        chosen = self.each("Choose the ports", self._choose, self.first.hosts)
-        for host, ports in chosen.items():
+        choices = self.each("Choose the ports", self._choose, self.first.hosts)
+        for host, ports in choices.items():
             self.answer(host, ports=ports, node={**ports["ports"], "address": self.system(host).address})
         for host in self.first.hosts:
             if more := self.system(host).node_more:
@@ -204,11 +204,11 @@ class ServerSteps:
         self._write_owned(host, system.files, mode="0644", folders=folders, folder_mode=system.folder_mode, **more)
 
     def _write_owned(self, host: str, files: Sequence[ConfigFile], **more: Any) -> None:
-        given = [
-            {"path": each.path, "content": each.content, **({} if each.owner is None else {"owner": str(each.owner)})}
-            for each in files
+        entries = [
+            {"path": file.path, "content": file.content, **({} if file.owner is None else {"owner": str(file.owner)})}
+            for file in files
         ]
-        self.world.hosts[host].do("files", files=given, **more)
+        self.world.hosts[host].do("files", files=entries, **more)
 
     def _configure_attached(self, host: str) -> None:
         """Writes the connection file and the script that removes Dohyo's tables, which stop.yml or a user can run.
@@ -217,21 +217,21 @@ class ServerSteps:
         """
         system, values = self.system(host), self.world.hosts[host].values
         if system.is_first:
-            there = system.attached
-            words = self.admin_words(host, ["remove"], [])
+            target = system.attached
+            argv = self.admin_words(host, ["remove"], [])
             remove = "\n".join(
                 [
                     "#!/bin/sh",
-                    f"# Removes {there.place} from {there.servers} if this deployment created it.",
-                    f"exec {shlex.join(words)}",
+                    f"# Removes {target.namespace} from {target.servers} if this deployment created it.",
+                    f"exec {shlex.join(argv)}",
                     "",
                 ]
             )
             files = {
-                f"{there.folder}/connection.properties": as_properties(self.access()),
-                f"{there.folder}/remove": remove,
+                f"{target.folder}/connection.properties": as_properties(self.access()),
+                f"{target.folder}/remove": remove,
             }
-            folders = [f"{values['dohyo_home']}/attached", there.folder]
+            folders = [f"{values['dohyo_home']}/attached", target.folder]
             self.write(host, files, mode="0600", folders=folders, folder_mode="0700")
         # The evidence is an empty folder, because an attached server leaves no files there.
         self.write(host, {}, folders=[system.run])
@@ -242,7 +242,7 @@ class ServerSteps:
         :raises BadInputError: if other users may read the file, or its format is wrong
         """
         file = str(self.world.first.values["attached_secrets"])
-        return attached.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
+        return attached_systems.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
 
     def certify(self) -> None:
         """Makes the certificates that are missing, and copies them to the servers and to clients that need one."""
@@ -283,10 +283,10 @@ class ServerSteps:
             self.each(f"Wait for {system.title}", self._await_node, turn)
 
     def _initialise(self, host: str) -> None:
-        if (how := self.system(host).initialise) is not None:
-            script = (ANSIBLE / "systems" / self.first.role / "files" / how.script).read_text("utf-8")
-            more: dict[str, Any] = {"creates": how.creates} if how.creates else {}
-            self.run(host, how.argv, stdin=script, **more)
+        if (initialisation := self.system(host).initialise) is not None:
+            script = (ANSIBLE / "systems" / self.first.role / "files" / initialisation.script).read_text("utf-8")
+            more: dict[str, Any] = {"creates": initialisation.creates} if initialisation.creates else {}
+            self.run(host, initialisation.argv, stdin=script, **more)
 
     def _start_node(self, host: str) -> None:
         system = self.system(host)
@@ -329,23 +329,25 @@ class ServerSteps:
 
         def make(host: str) -> dict[str, Any]:
             system = self.system(host)
-            words = [*system.tables_words, *system.attachment.schema_words] if self.is_attached else [
+            arguments = [*system.tables_words, *system.attachment.schema_words] if self.is_attached else [
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
-            return parsed("schema", self.admin(host, "schema", *words))
+            return parsed("schema", self.admin(host, "schema", *arguments))
 
-        ((host, made),) = self.each("Create the tables, and read the conditions back", make, first).items()
-        system, found = self.system(host), made["conditions"]
+        ((host, tables),) = self.each("Create the tables, and read the conditions back", make, first).items()
+        system, state = self.system(host), tables["conditions"]
         if self.is_attached:
-            there = system.attached
-            note = f"attached: {there.place} on {there.servers}; these servers are not Dohyo's and were not changed"
-            title = f"{found.get('product', system.title)} (attached)"
-            more = {"title": title, "attached": there.servers, "notes": [note, *found["notes"]]}
-            self.answer(host, conditions={**found, **more}, server_properties={"server.pid": ""})
+            target = system.attached
+            note = (
+                f"attached: {target.namespace} on {target.servers}; these servers are not Dohyo's and were not changed"
+            )
+            title = f"{state.get('product', system.title)} (attached)"
+            more = {"title": title, "attached": target.servers, "notes": [note, *state["notes"]]}
+            self.answer(host, conditions={**state, **more}, server_properties={"server.pid": ""})
             connection = {**self.access(), **system.attachment.client_properties}
         else:
-            more = {"notes": [*found["notes"], *system.all_notes], "disks": system.disks_in_words, **system.in_effect}
-            properties = {"server.pid": made["pid"], **system.server_properties}
-            self.answer(host, conditions={**found, **more}, server_properties=properties)
+            more = {"notes": [*state["notes"], *system.all_notes], "disks": system.disks_in_words, **system.in_effect}
+            properties = {"server.pid": tables["pid"], **system.server_properties}
+            self.answer(host, conditions={**state, **more}, server_properties=properties)
             connection = system.client_properties
         self.answer_secret(client_properties=connection)
 
@@ -370,7 +372,7 @@ class ServerSteps:
         Most counters begin when a server starts, so the values of a run are the difference between two statistics.
         """
         systems = {name: self.system(name) for name in self.databases}
-        hosts = [name for name, each in systems.items() if each.serves and (each.is_first or not self.is_attached)]
+        hosts = [name for name, node in systems.items() if node.serves and (node.is_first or not self.is_attached)]
         step = "Save the server's statistics"
         self.each(step, lambda host: self.admin(host, "stats", f"folder={self.system(host).run}/{folder}"), hosts)
 
@@ -389,14 +391,14 @@ class ServerSteps:
         def settle(host: str) -> dict[str, Any]:
             system = self.system(host)
             may_flush = flush and (not self.is_attached or "settle" in values["attached_may"])
-            words = [f"flush={str(may_flush).lower()}", f"timeout={system.timeouts['settle']}"]
+            arguments = [f"flush={str(may_flush).lower()}", f"timeout={system.timeouts['settle']}"]
             if not self.is_attached:
-                words = [*system.first_words, *words, *system.settle_words]
+                arguments = [*system.first_words, *arguments, *system.settle_words]
             verb = ["settle+stats", f"folder={system.run}/{folder}"] if at_once else ["settle"]
             # Settling lasts while the servers make progress, so only the command's argument `timeout` limits it.
-            found = parsed(verb[0], self.run(host, self.admin_words(host, verb, words)))
-            rows_of(found)
-            return found
+            result = parsed(verb[0], self.run(host, self.admin_words(host, verb, arguments)))
+            rows_of(result)
+            return result
 
         hosts = [name for name in self.databases if self._settles(self.system(name))]
         step = "Flush, wait for background writes, count the rows"
@@ -406,13 +408,15 @@ class ServerSteps:
         if drops:
             # Empty the caches after the rows were counted on all hosts, because counting reads all rows.
             names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]
-            said = self.each("Empty the server's caches", lambda host: parsed("drop", self.admin(host, "drop")), names)
-            dropped = next(iter(said.values()), {})
+            outputs = self.each(
+                "Empty the server's caches", lambda host: parsed("drop", self.admin(host, "drop")), names
+            )
+            dropped = next(iter(outputs.values()), {})
             pages = self.world.on(self.databases, "Empty the page cache", drop_page_cache)
-        kept = with_notes(next(iter(answers.values())), list(answers.values()), self.first.title, flush, dropped, pages)
+        data = with_notes(next(iter(answers.values())), list(answers.values()), self.first.title, flush, dropped, pages)
         if not at_once:
             self.keep_stats(folder)
-        return kept
+        return data
 
     def _settles(self, system: System) -> bool:
         return system.is_first if self.is_attached else system.settles_here
@@ -426,9 +430,9 @@ class ServerSteps:
 
         def count(host: str) -> dict[str, int]:
             system = self.system(host)
-            words = [] if self.is_attached else [*system.first_words, f"timeout={system.timeouts['settle']}"]
+            arguments = [] if self.is_attached else [*system.first_words, f"timeout={system.timeouts['settle']}"]
             verb = "count" if self.is_attached else system.count_verb
-            argv = self.admin_words(host, [verb], words, trial_recordcount=records)
+            argv = self.admin_words(host, [verb], arguments, trial_recordcount=records)
             return rows_of(parsed(verb, self.run(host, argv)))
 
         first = [name for name in self.databases if self.system(name).is_first]
@@ -441,22 +445,22 @@ def parsed(verb: str, answer: str) -> dict[str, Any]:
     :raises HostError: if the output is anything else
     """
     try:
-        found = json.loads(answer)
+        result = json.loads(answer)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        result = None
+    if not isinstance(result, dict):
         raise HostError(f"{verb}: its output is not a JSON object: {answer[:200]!r}")
-    return found
+    return result
 
 
-def rows_of(found: Mapping[str, Any]) -> dict[str, int]:
+def rows_of(result: Mapping[str, Any]) -> dict[str, int]:
     """Returns the number of rows in each table.
 
     :raises HostError: if the output contains no such numbers
     """
-    rows = found.get("rows")
-    if not isinstance(rows, dict) or not all(isinstance(each, int) for each in rows.values()):
-        raise HostError(f"its output contains no numbers of rows: {json.dumps(found)[:200]}")
+    rows = result.get("rows")
+    if not isinstance(rows, dict) or not all(isinstance(number, int) for number in rows.values()):
+        raise HostError(f"its output contains no numbers of rows: {json.dumps(result)[:200]}")
     return rows
 
 
@@ -479,9 +483,9 @@ def look_at_page_cache(host: Host) -> None:
     try:
         program(host, ["test", "-w", file], root=True)
     except HostError as error:
-        why = str(error).removeprefix("non-zero return code") or "read-only here, as in most containers"
+        cause = str(error).removeprefix("non-zero return code") or "read-only here, as in most containers"
         raise HostError(
-            f"settle.cache=drop needs root: {file} cannot be written on {host.name} ({why});"
+            f"settle.cache=drop needs root: {file} cannot be written on {host.name} ({cause});"
             " let the login user become root (docs/cluster.md), or leave out settle.cache"
         ) from error
 
@@ -510,7 +514,7 @@ def with_notes(
     :param dropped: result of emptying the server's caches; None if the scenario keeps the caches
     :param pages: MiB of the page cache of each host before and after it was emptied
     """
-    notes = [note for each in answers for note in each.get("notes", [])] + list((dropped or {}).get("notes", []))
+    notes = [note for answer in answers for note in answer.get("notes", [])] + list((dropped or {}).get("notes", []))
     if not flush and settled.get("flushed", True):
         notes.append(f"settle.flush=false changes nothing: {title} has no memory that only a flush empties")
     if dropped is not None:

@@ -10,12 +10,12 @@ from typing import Any
 from dohyo.systems.context import Context
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
-from dohyo.trial import attached, canary, conditions, processes
+from dohyo.trial import attached_systems, canary, conditions, processes
 from dohyo.trial.hosts import check_clients, check_owner, check_servers, read_resources, report, take
 from dohyo.trial.loads import Load
-from dohyo.trial.measuring import Conduct, Measuring
+from dohyo.trial.measurement import Conduct, Measuring
 from dohyo.trial.refusals import look_at_hosts, refuse
-from dohyo.trial.removing import Wiped, note_use
+from dohyo.trial.removal import Wiped, note_use
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.turns import OwnTurns
 from dohyo.trial.world import Host, StepError, World, program, write_json
@@ -112,7 +112,7 @@ class TrialSteps:
         look_at_hosts(self.world, self.system)
         self.evidence.begin(self.system.role)
         if self.attached:
-            attached.detach_earlier(self.world, self.system.role)
+            attached_systems.detach_earlier(self.world, self.system.role)
         self.evidence.note(self.system.role)
         if until != "schema":
             self.evidence.begin_samples(str(values["attached"].get(values["trial_system"], "")))
@@ -134,8 +134,8 @@ class TrialSteps:
         """
         failed = bool(self.failures)
         stays = not failed and (self.flag("trial_keep") or self.values["trial_until"] != "stop")
-        there = [name for name in self.world.hosts if name not in self.measuring.vanished]
-        reason = self._reason(there)
+        reachable = [name for name in self.world.hosts if name not in self.measuring.vanished]
+        reason = self._reason(reachable)
         problems: dict[str, str] = {}
 
         def attempt(step: str, call: Callable[[], Mapping[str, str] | None]) -> set[str]:
@@ -144,14 +144,14 @@ class TrialSteps:
             :param call: function of the step, which may return failures by host
             """
             try:
-                said = call() or {}
+                failures = call() or {}
             except StepError as error:
-                step, said = error.step, error.failures
+                step, failures = error.step, error.failures
             except Exception as error:  # the next steps must still stop the servers, even if a file cannot be written
-                said = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
-            for name, words in said.items():
-                problems.setdefault(name, f"{step}: {words}")
-            return {*said}
+                failures = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
+            for name, message in failures.items():
+                problems.setdefault(name, f"{step}: {message}")
+            return {*failures}
 
         def on_hosts(names: list[str], call: Callable[[Host], Any]) -> Callable[[], Mapping[str, str]]:
             return lambda: self.world.attempt(names, call)[1]
@@ -162,21 +162,24 @@ class TrialSteps:
             # After a success the servers' data is removed, so a regular shutdown would be a waste of time.
             needs_shutdown = failed or self.evidence.needs_shutdown or self.system.leaves_shared_memory
             killed = "" if needs_shutdown else self.system.role
-            stop = on_hosts(there, lambda host: processes.stop_all(host, killed, self.beside))
+            stop = on_hosts(reachable, lambda host: processes.stop_all(host, killed, self.beside))
             up = attempt("Stop the servers and all other processes", stop)
             if killed and self.evidence.logs and not self.attached:
-                servers = [name for name in self.world.databases if name in there and name not in up]
+                servers = [name for name in self.world.databases if name in reachable and name not in up]
                 attempt("End the servers' logs", on_hosts(servers, lambda host: self.evidence.end_logs(host, killed)))
             if self.attached:
-                attempt("Remove Dohyo's tables", lambda: attached.detach_all(self.world, [self.system.role], there))
+                attempt(
+                    "Remove Dohyo's tables",
+                    lambda: attached_systems.detach_all(self.world, [self.system.role], reachable),
+                )
         # If this trial left no note, the samples belong to an interrupted trial, and stop.yml fetches them.
-        if self.attached and self.evidence.noted and self.values["trial_until"] != "schema":
+        if self.attached and self.evidence.trial_note and self.values["trial_until"] != "schema":
             attempt("Stop the sampler of the attached system", self.evidence.end_observing)
-        left = attempt("Fetch the evidence", lambda: self.evidence.bring_home(there))
-        stopped = [name for name in there if name not in up]
+        unfetched = attempt("Fetch the evidence", lambda: self.evidence.bring_home(reachable))
+        stopped = [name for name in reachable if name not in up]
         if not stays:
             # Keep the data folders of hosts with evidence that was not fetched; stop.yml fetches it later.
-            fetched = [name for name in stopped if name not in left]
+            fetched = [name for name in stopped if name not in unfetched]
             attempt("Remove the data", on_hosts(fetched, lambda host: self.wiped.on_host(host, "absent")))
             if not self.attached:
                 names = [name for name in self.world.databases if name in fetched]
@@ -237,11 +240,11 @@ class TrialSteps:
         """
         self.world.phase("schema")
         self.servers.make_tables()
-        found = conditions.read_back(self.servers)
-        write_json(self.evidence.folder / "conditions.json", found)
-        if self.flag("trial_strict") and found["differences"]:
-            words = "; ".join(found["differences"])
-            refused = f"{words}; not measured, because strict conditions were set"
+        readback = conditions.read_back(self.servers)
+        write_json(self.evidence.folder / "conditions.json", readback)
+        if self.flag("trial_strict") and readback["differences"]:
+            differences = "; ".join(readback["differences"])
+            refused = f"{differences}; not measured, because strict conditions were set"
             self.servers.refuse("Check the servers' conditions", refused)
         connection = self.world.first.values["system_secrets"][self.system.role]["client_properties"]
         text = as_properties({**connection, **self.servers.answers["server_properties"]})
@@ -264,8 +267,8 @@ class TrialSteps:
             self._keep_load()
         if self.values["trial_reuse"]:
             note = self.load.note if self.load.id else NOT_REUSABLE
-            by = self.load.kept_by if self.load.is_copy else None
-            write_json(self.evidence.folder / "kept.json", {"load": by, "note": note})
+            source = self.load.kept_by if self.load.is_copy else None
+            write_json(self.evidence.folder / "kept.json", {"load": source, "note": note})
 
     def _keep_load(self) -> None:
         """Keeps the settled load, and starts the servers again from a copy of it, as other trials will."""
@@ -290,18 +293,18 @@ class TrialSteps:
 
     # ---- result -----------------------------------------------------------------------------------------------------
 
-    def _reason(self, there: list[str]) -> str:
+    def _reason(self, reachable: list[str]) -> str:
         """Returns the failures of the trial, and how its servers ended; empty if the trial did not fail."""
         if not self.failures:
             return ""
-        names = [name for name in self.world.databases if name in there]
+        names = [name for name in self.world.databases if name in reachable]
         deaths: list[str] = []
         if self.started and not self.attached:
-            said, _ = self.world.attempt(names, lambda host: processes.ended(host, self.system.role))
-            deaths = [each for each in said.values() if each]
-        words = list(dict.fromkeys(each for each in self.failures.values() if each))
-        words += [each for each in dict.fromkeys(deaths) if not any(each in word for word in words)]
-        return "; ".join(words)
+            endings, _ = self.world.attempt(names, lambda host: processes.ended(host, self.system.role))
+            deaths = [ending for ending in endings.values() if ending]
+        reasons = list(dict.fromkeys(failure for failure in self.failures.values() if failure))
+        reasons += [death for death in dict.fromkeys(deaths) if not any(death in reason for reason in reasons)]
+        return "; ".join(reasons)
 
     def _write_end(self, reason: str) -> None:
         until = self.values["trial_until"]

@@ -56,16 +56,16 @@ class OwnTurns:
     :param given: variable trial_turns (``folder``, ``order``, ``name`` of the trial); empty for a trial without turns
     """
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self._turns = Turns(Path(given["folder"]), given["order"]) if given else None
-        mine = (number for number, name in enumerate(given.get("order", [])) if name == given["name"])
-        self._own: Iterator[int] = iter([*mine])
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._turns = Turns(Path(settings["folder"]), settings["order"]) if settings else None
+        numbers = (number for number, name in enumerate(settings.get("order", [])) if name == settings["name"])
+        self._numbers: Iterator[int] = iter([*numbers])
 
     def wait(self) -> int | None:
         """Waits for the next turn of the trial. Returns its number, or None for a trial without turns."""
         if self._turns is None:
             return None
-        number = next(self._own)
+        number = next(self._numbers)
         # Do not check turns that are over again, because other trials are measuring.
         for earlier in range(number):
             while not self._turns.is_over(earlier):
@@ -79,9 +79,9 @@ class OwnTurns:
         file = self._turns.folder / f"{name}.json"
         if file.exists():
             return cast(T, json.loads(file.read_text("utf-8")))
-        made = make()
-        file.write_text(json.dumps(made), encoding="utf-8")
-        return made
+        result = make()
+        file.write_text(json.dumps(result), encoding="utf-8")
+        return result
 
     @contextmanager
     def turn(self) -> Iterator[None]:

@@ -72,7 +72,7 @@ class StepError(Exception):
     @property
     def by_host(self) -> dict[str, str]:
         """Messages of the hosts, each with the name of the step."""
-        return {name: f"{self.step}: {words}" for name, words in self.failures.items()}
+        return {name: f"{self.step}: {message}" for name, message in self.failures.items()}
 
 
 class EventLog(Protocol):
@@ -126,16 +126,16 @@ class World:
         """
         began = time.time()
         tried = self.try_on(names, call)
-        if failures := {name: str(each) for name, each in tried.items() if isinstance(each, HostError)}:
+        if failures := {name: str(result) for name, result in tried.items() if isinstance(result, HostError)}:
             self.fail(step, failures)
         if tried:
             self.progress.event("task", task=step, action="trial", began=began)
-        return {name: each for name, each in tried.items() if not isinstance(each, HostError)}
+        return {name: result for name, result in tried.items() if not isinstance(result, HostError)}
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
         """Calls a function for several hosts at the same time, and returns each host's result or failure."""
-        chosen = {name: self.hosts[name] if name in self.hosts else self.reach(name) for name in names}
-        calls = {name: lambda host=host: call(host) for name, host in chosen.items()}
+        hosts = {name: self.hosts[name] if name in self.hosts else self.reach(name) for name in names}
+        calls = {name: lambda host=host: call(host) for name, host in hosts.items()}
         return self.at_once(calls) if calls else {}
 
     def attempt(self, names: Iterable[str], call: Callable[[Host], T]) -> tuple[dict[str, T], dict[str, str]]:
@@ -144,8 +144,8 @@ class World:
         :returns: the results and the failures, by host
         """
         tried = self.try_on(names, call)
-        failures = {name: str(each) for name, each in tried.items() if isinstance(each, HostError)}
-        return {name: each for name, each in tried.items() if not isinstance(each, HostError)}, failures
+        failures = {name: str(result) for name, result in tried.items() if isinstance(result, HostError)}
+        return {name: result for name, result in tried.items() if not isinstance(result, HostError)}, failures
 
     def here(self, step: str, call: Callable[[Host], T]) -> T:
         """Runs a step on the control machine.
@@ -176,11 +176,11 @@ class World:
         :raises StepError: if the command fails; the error contains its error output
         """
         program = str(self.first.values["dohyo_program"])
-        done = subprocess.run([program, verb, folder], capture_output=True, text=True, check=False)
-        if done.returncode:
-            words = done.stderr.strip() or f"dohyo {verb} ended with exit code {done.returncode}"
-            self.fail(f"Ask dohyo for {verb}", dict.fromkeys(self.hosts, words))
-        return done.stdout.strip()
+        process = subprocess.run([program, verb, folder], capture_output=True, text=True, check=False)
+        if process.returncode:
+            message = process.stderr.strip() or f"dohyo {verb} ended with exit code {process.returncode}"
+            self.fail(f"Ask dohyo for {verb}", dict.fromkeys(self.hosts, message))
+        return process.stdout.strip()
 
 
 def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
@@ -189,8 +189,8 @@ def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: 
     :param more: ``chdir``, ``creates``, ``removes``, ``timeout``, ``environment``, as in the agent's verb `program`
     :raises HostError: if the exit code is not 0; the error contains the standard error
     """
-    given = more if stdin is None else {**more, "stdin": stdin}
-    return str(host.do("program", become=root, argv=[str(word) for word in argv], **given)["stdout"])
+    options = more if stdin is None else {**more, "stdin": stdin}
+    return str(host.do("program", become=root, argv=[str(argument) for argument in argv], **options)["stdout"])
 
 
 def write_json(file: Path, content: Any) -> None:

@@ -22,7 +22,7 @@ DELETIONS = re.compile(
 # Lines that may remove something, listed by file; a part of a line is enough. Each comment says why they are safe.
 PLACES = {
     # The mark was checked before.
-    "ansible/agent/verbs/ours.py": ["os.rmdir(at)", "os.rmdir(name, dir_fd=parent)"],
+    "ansible/agent/verbs/folder_marks.py": ["os.rmdir(current)", "os.rmdir(name, dir_fd=parent)"],
     # The agent's verb host_devices reported these devices as empty or as Dohyo's.
     "ansible/roles/host/tasks/devices.yml": ["mkfs.xfs, -q, -L"],
     "ansible/roles/host/tasks/release.yml": [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import ours
+import folder_marks
 from dohyo.places import ANSIBLE, ROOT
 
 MINE = "0123456789ab"
@@ -24,7 +24,7 @@ def test_an_answer_other_than_yes_removes_nothing_and_is_no_failure(
     home = tmp_path / "home"
     machine = Path("/etc/machine-id")
     mark = {"deployment": MINE, "controller": "here", "checkout": str(ROOT), "at": "now"}
-    ours.claim(str(home), {**mark, "machine_id": machine.read_text().strip() if machine.exists() else ""}, MINE)
+    folder_marks.claim(str(home), {**mark, "machine_id": machine.read_text().strip() if machine.exists() else ""}, MINE)
     program = str(Path(sys.executable).with_name("ansible-playbook"))
     pid, terminal = pty.fork()
     if pid == 0:

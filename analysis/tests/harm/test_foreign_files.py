@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import folder_marks
 import host_devices
-import ours
 from dohyo.places import ANSIBLE, ROOT
 from failure import AgentError
 from support.marked_folders import MINE, make, module
@@ -57,15 +57,15 @@ def everything(owner: Path) -> dict[Path, str]:
     }
 
 
-@pytest.mark.parametrize("kind", sorted(ours.MADE))
+@pytest.mark.parametrize("kind", sorted(folder_marks.MADE))
 def test_one_of_everything_that_we_make_goes_without_a_trace(kind: str, tmp_path: Path) -> None:
     owner = tmp_path / "owner"
     make(owner, kind)
-    assert ours.remove(str(owner), MINE) == [str(owner)]
+    assert folder_marks.remove(str(owner), MINE) == [str(owner)]
     assert not owner.exists()
 
 
-@pytest.mark.parametrize("kind", sorted({*ours.MADE} - {"data"}))
+@pytest.mark.parametrize("kind", sorted({*folder_marks.MADE} - {"data"}))
 def test_files_of_others_in_every_folder_at_once_all_stay(kind: str, tmp_path: Path) -> None:
     owner = tmp_path / "owner"
     make(owner, kind)
@@ -73,11 +73,11 @@ def test_files_of_others_in_every_folder_at_once_all_stay(kind: str, tmp_path: P
     theirs = [path if path.is_file() else path / "below/data.db" for path in placed]
     assert len(theirs) > (30 if kind == "home" else 0)
     before = everything(owner)
-    with pytest.raises(ours.NotOursError):
-        ours.remove(str(owner), MINE)
+    with pytest.raises(folder_marks.NotOursError):
+        folder_marks.remove(str(owner), MINE)
     assert everything(owner) == before
     said: list[str] = []
-    ours.remove(str(owner), MINE, foreign=said)
+    folder_marks.remove(str(owner), MINE, foreign=said)
     assert sorted(path for path in everything(owner) if path.is_file()) == sorted(theirs)
     assert len(said) == len(theirs)
 
@@ -113,10 +113,10 @@ def test_whatever_is_removed_others_stay_and_are_named(data: st.DataObject) -> N
         pattern = data.draw(st.sampled_from(["", *INSIDE])) if kind == "home" else ""
         try:
             if pattern:
-                ours.remove_inside(str(owner), pattern, MINE, foreign=said if leave else None)
+                folder_marks.remove_inside(str(owner), pattern, MINE, foreign=said if leave else None)
             else:
-                ours.remove(str(owner), MINE, foreign=said if leave else None)
-        except ours.NotOursError as error:
+                folder_marks.remove(str(owner), MINE, foreign=said if leave else None)
+        except folder_marks.NotOursError as error:
             assert not leave
             said.append(str(error))
             assert everything(owner) == before
@@ -142,8 +142,8 @@ def test_the_folder_of_the_issue(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text("x")
     said: list[str] = []
-    removed = ours.remove(str(home), MINE, dry=True, foreign=said)
-    assert removed == ours.remove(str(home), MINE, foreign=[])
+    removed = folder_marks.remove(str(home), MINE, dry=True, foreign=said)
+    assert removed == folder_marks.remove(str(home), MINE, foreign=[])
     assert str(home / "install") in removed
     assert sorted(path for path in home.rglob("*") if path.is_file()) == sorted(theirs)
     assert [re.match(r"\S+", reason)[0] for reason in said] == [  # type: ignore[index]
@@ -160,12 +160,12 @@ def test_a_database_with_data_of_others_stays_whole_with_the_mark_around_it(tmp_
     (data / "any/shop").mkdir()
     before = everything(data)
     said: list[str] = []
-    ours.remove(str(home), MINE, foreign=said)
+    folder_marks.remove(str(home), MINE, foreign=said)
     assert everything(data) == before
     assert [data / "any/shop", *said] == [data / "any/shop", *[s for s in said if f"{data}/any/shop was not made" in s]]
     # The mark still contains the deployment's id, so the rest can be removed later.
-    assert ours.read_mark(str(home))["deployment"] == MINE
-    assert ours.remove(str(home), MINE, foreign=[]) == []
+    assert folder_marks.read_mark(str(home))["deployment"] == MINE
+    assert folder_marks.remove(str(home), MINE, foreign=[]) == []
 
 
 def test_data_folders_that_a_user_has_put_into_ours_go_and_their_parents_stay(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_data_folders_that_a_user_has_put_into_ours_go_and_their_parents_stay(tm
     make(home / "disks/dohyo/mysql", "data")
     make(home / "made/by/us/dohyo/mysql", "data")
     said: list[str] = []
-    ours.remove(str(home), MINE, foreign=said)
+    folder_marks.remove(str(home), MINE, foreign=said)
     assert [path.name for path in home.rglob("*")] == ["disks"]
     assert len(said) == 1
 
@@ -187,7 +187,7 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     make(home, "home")
     (home / "run/mysql").chmod(0)
     said: list[str] = []
-    ours.remove(str(home), MINE, foreign=said)
+    folder_marks.remove(str(home), MINE, foreign=said)
     (home / "run/mysql").chmod(0o755)
     assert said == [f"{home}/run/mysql cannot be read: Permission denied"]
 
@@ -202,8 +202,8 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
         (home / folder / "x").touch()
 
     def left(systems: list[str]) -> list[str]:
-        mark = {**ours.new_mark(MINE, {"systems": systems}), "kind": "home"}
-        found = ours.Contents(str(home), mark)
+        mark = {**folder_marks.new_mark(MINE, {"systems": systems}), "kind": "home"}
+        found = folder_marks.Contents(str(home), mark)
         found.sort(str(home / "run"), ("run",))
         return sorted(text.partition(" ")[0].removeprefix(f"{home}/") for text in found.foreign)
 
@@ -234,7 +234,7 @@ FILLED = {
 
 def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> None:
     make(tmp_path / "home", "home")
-    rules = ours.Rules(str(tmp_path / "home"), {"kind": "home"})
+    rules = folder_marks.Rules(str(tmp_path / "home"), {"kind": "home"})
     found = list(paths_inside())
     assert len(found) > 10
     for file, path in found:
@@ -244,7 +244,7 @@ def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> 
         place.parent.mkdir(parents=True, exist_ok=True)
         if not place.exists():
             place.touch() if last.endswith(".properties") else place.mkdir()
-        assert (*way, last) in rules, f"{file} removes {path}, which MADE in agent/verbs/ours.py does not have"
+        assert (*way, last) in rules, f"{file} removes {path}, which MADE in agent/verbs/folder_marks.py does not have"
 
 
 # ---- The verbs ------------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_an_installation_with_a_file_of_others_is_not_replaced(tmp_path: Path) -
 
 def test_a_load_is_not_kept_with_data_of_others(tmp_path: Path) -> None:
     own = tmp_path / "disk/dohyo/mysql"
-    ours.claim(str(own), {"deployment": MINE, "experiment": "/r", "makes": {"data": ["ycsb"]}}, MINE)
+    folder_marks.claim(str(own), {"deployment": MINE, "experiment": "/r", "makes": {"data": ["ycsb"]}}, MINE)
     (own / "data/shop").mkdir(parents=True)
     asked = {"data": [str(tmp_path / "disk")], "role": "mysql", "load": "0123456789abcdef", "experiment": "/r"}
     module("kept_load", state="found", deployment=MINE, **asked)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-import ours
+import folder_marks
 from dohyo.places import ANSIBLE
 from dohyo.systems.catalogue import all_systems
 from failure import AgentError
@@ -38,7 +38,7 @@ def precious(path: Path) -> Path:
 def removed(home: Path) -> list[str]:
     """Removes the home, and returns the messages about everything that was kept."""
     said: list[str] = []
-    ours.remove(str(home), MINE, foreign=said)
+    folder_marks.remove(str(home), MINE, foreign=said)
     return said
 
 
@@ -61,21 +61,21 @@ def test_a_run_folder_that_was_copied_stays_in_the_evidence(tmp_path: Path) -> N
     evidence = tmp_path / "evidence"
     make(evidence, "evidence")
     copied = precious(evidence / "run-1.bak" / "metrics")
-    with pytest.raises(ours.NotOursError, match=r"run-1\.bak"):
-        ours.remove_inside(str(evidence), "run-[0-9]*", "")
+    with pytest.raises(folder_marks.NotOursError, match=r"run-1\.bak"):
+        folder_marks.remove_inside(str(evidence), "run-[0-9]*", "")
     assert copied.exists()
 
 
 def test_the_names_of_hbases_processes_are_on_the_list() -> None:
     every = described("hbase", hbase_authentication=True, hbase_regionservers_per_host=8).processes
     assert len(every) == 13
-    assert {f"run/{re.sub('[0-9]', '[0-9]', name)}/**" for name in every} <= set(ours.MADE["home"].split())
+    assert {f"run/{re.sub('[0-9]', '[0-9]', name)}/**" for name in every} <= set(folder_marks.MADE["home"].split())
 
 
 def test_every_client_that_is_installed_is_on_the_list() -> None:
     (play, *_) = yaml.safe_load((ANSIBLE / "doctor.yml").read_text("utf-8"))
     alone = play["vars"]["client_module"]
-    assert {f"bundle/{alone}/=", f"bundle/{alone}.dohyo-*/**"} <= set(ours.MADE["home"].split())
+    assert {f"bundle/{alone}/=", f"bundle/{alone}.dohyo-*/**"} <= set(folder_marks.MADE["home"].split())
     # Each binding has the same name as its role, and MADE contains bundle/ROLE.
     assert all(system.binding == system.role for system in all_systems().values())
 
@@ -115,7 +115,7 @@ def test_after_an_interruption_at_any_point_files_of_others_stay(home: Path, mon
         with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
             patch.setattr(os, "unlink", dying(stop))
             removed(home)
-        marked = ours.read_mark(str(home))
+        marked = folder_marks.read_mark(str(home))
         said = removed(home) if marked else []
         assert path.exists()
         assert {reason.partition(" ")[0] for reason in said} <= {str(path)}
@@ -146,10 +146,10 @@ def test_copies_of_a_data_folder_stay_and_one_that_was_moved_goes(home: Path) ->
     copies = [home / "data/dohyo/mysql-backup", home / "backup/dohyo/mysql"]
     for copy in copies:
         shutil.copytree(data, copy)
-        with pytest.raises(ours.NotOursError, match=f"{copy} is a copy of {data} that Dohyo did not make"):
-            ours.remove(str(copy), MINE)
-        with pytest.raises(ours.NotOursError, match="is a copy"):
-            ours.claim(str(copy), {"deployment": MINE, "kind": "data"}, MINE)
+        with pytest.raises(folder_marks.NotOursError, match=f"{copy} is a copy of {data} that Dohyo did not make"):
+            folder_marks.remove(str(copy), MINE)
+        with pytest.raises(folder_marks.NotOursError, match="is a copy"):
+            folder_marks.claim(str(copy), {"deployment": MINE, "kind": "data"}, MINE)
     moved = home.rename(home.parent / "moved")
     said = removed(moved)
     assert [path.name for path in moved.iterdir()] != []
@@ -174,14 +174,14 @@ def test_a_folder_exchanged_for_a_link_since_the_look_leads_nowhere(
 ) -> None:
     theirs = precious(tmp_path / "theirs/x/pom.xml")
     precious(home / "install/mysql/x/theirs")
-    accept = ours._accept
+    accept = folder_marks._accept
 
     def exchange(*args: object) -> None:
         accept(*args)
         (home / "install/mysql").rename(tmp_path / "away")
         (home / "install/mysql").symlink_to(tmp_path / "theirs")
 
-    monkeypatch.setattr(ours, "_accept", exchange)
+    monkeypatch.setattr(folder_marks, "_accept", exchange)
     said = removed(home)
     assert theirs.read_text() == "precious"
     assert any(f"{home}/install/mysql/x/pom.xml was made by Dohyo and cannot be removed" in reason for reason in said)
@@ -192,21 +192,21 @@ def test_a_link_on_the_way_to_an_installation_is_refused(home: Path, tmp_path: P
     (home / "install/mysql").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(AgentError, match=f"{home}/install/mysql is a symbolic link"):
         module("transfer", step="unpack", folder=f"{home}/install/mysql/x/lib", archive="/no", digest="0")
-    assert f"{home}/install/mysql is a symbolic link" in ours.links_in(str(home))
+    assert f"{home}/install/mysql is a symbolic link" in folder_marks.links_in(str(home))
 
 
 def test_a_mount_above_the_path_is_not_crossed(tmp_path: Path) -> None:
     script = f"""
 import os, subprocess, sys
-import ours
+import folder_marks
 home = {str(tmp_path / "home")!r}
-ours.claim(home, {{"deployment": {MINE!r}}}, {MINE!r})
+folder_marks.claim(home, {{"deployment": {MINE!r}}}, {MINE!r})
 os.makedirs(home + "/install")
 subprocess.run(["mount", "-t", "tmpfs", "none", home + "/install"], check=True)
 os.makedirs(home + "/install/mysql/x/server")
 open(home + "/install/mysql/x/server/precious", "w").close()
 said = []
-ours.remove_inside(home, "install/mysql/x", {MINE!r}, foreign=said)
+folder_marks.remove_inside(home, "install/mysql/x", {MINE!r}, foreign=said)
 assert [reason.partition(" is a mount point")[0] for reason in said] == [home + "/install"], said
 assert os.path.exists(home + "/install/mysql/x/server/precious")
 """
@@ -236,7 +236,7 @@ def test_what_cannot_be_removed_is_named_and_still_ours(name: str, home: Path) -
         assert all("was made by Dohyo and cannot be removed: Operation not permitted" in reason for reason in said)
         assert not (home / "client").exists()
         with pytest.raises(PermissionError):
-            ours.remove(str(home), MINE)
+            folder_marks.remove(str(home), MINE)
     assert removed(home) == []
     assert not home.exists()
 

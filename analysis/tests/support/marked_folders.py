@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import answers
-import ours
+import folder_marks
 from dohyo.places import ANSIBLE
 
 MINE = "0123456789ab"
 SYSTEMS = sorted(folder.name for folder in (ANSIBLE / "systems").iterdir() if folder.is_dir())
-# Values for the patterns in the paths of `ours.MADE`.
+# Values for the patterns in the paths of `folder_marks.MADE`.
 PATTERNS = [
     ("ARCHIVE", "x.tgz"),
     ("*-COUNT", "run-1"), (".COUNT", ".1"), ("DIGEST", "0123456789abcdef"), ("SHA256", "0a1b" * 16),
@@ -34,8 +34,8 @@ def sample(name: str) -> str:
 def make(owner: Path, kind: str) -> None:
     """Creates a marked folder with an example of everything that Dohyo creates in a folder of this kind."""
     mark = {"deployment": MINE, "kind": kind, "systems": SYSTEMS}
-    ours.claim(str(owner), mark, MINE)
-    for word in ours.MADE[kind].split():
+    folder_marks.claim(str(owner), mark, MINE)
+    for word in folder_marks.MADE[kind].split():
         *way, last = map(sample, word.split("/"))
         folder = owner.joinpath(*way)
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def make(owner: Path, kind: str) -> None:
         elif last == "=":
             (folder / "below").mkdir()
             (folder / "below/file").write_text("ours")
-            (folder / ours.MANIFEST).write_text("0  below/file\n")
+            (folder / folder_marks.MANIFEST).write_text("0  below/file\n")
         elif last:
             (folder / last).write_text("ours")
     if kind == "home":
@@ -55,11 +55,11 @@ def make(owner: Path, kind: str) -> None:
 
 
 def run_with_own_mounts(script: str) -> None:
-    """Runs a Python program that has private mounts and can import `ours`. Skips the test without root."""
+    """Runs a Python program that has private mounts and can import `folder_marks`. Skips the test without root."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount")
     command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(ours.__file__).parent)}, check=True)
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(folder_marks.__file__).parent)}, check=True)
 
 
 def module(name: str, **arguments: object) -> dict[str, object]:

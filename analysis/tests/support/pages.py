@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from dohyo.report import page
+from dohyo.report.chart_data import read
 from dohyo.report.grammar import Chart
-from dohyo.report.measured import read
 from support.evidence import edit_json, trial, write_json
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}"

@@ -14,7 +14,7 @@ from typing import Any
 from dohyo.systems.catalogue import all_systems
 from dohyo.trial.clients import ClientPhase
 from dohyo.trial.evidence import UNDER_WAY
-from dohyo.trial.measuring import Measuring, Outcome
+from dohyo.trial.measurement import Measuring, Outcome
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.trial import TrialSteps
 from dohyo.trial.world import HostError, World

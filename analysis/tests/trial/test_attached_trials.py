@@ -14,7 +14,7 @@ import proc
 from conducting import sent
 from conducting.channel import Channel, Way
 from dohyo.bad_input import BadInputError
-from dohyo.trial.attached import all_roles, detach, secret_properties
+from dohyo.trial.attached_systems import all_roles, detach, secret_properties
 from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.hosts import ask_attached
 from dohyo.trial.world import HostError, StepError

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dohyo.trial.evidence import UNDER_WAY
-from dohyo.trial.removing import stop_everything
+from dohyo.trial.removal import stop_everything
 from dohyo.trial.world import HostError
 from support.trial_hosts import FakeTrial, fake_trial, note_under_way
 

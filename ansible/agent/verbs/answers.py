@@ -35,9 +35,9 @@ def perform(verb, arguments):
         raise AgentError(f"unknown verb '{verb}': {', '.join(VERBS)}")
     module = importlib.import_module(verb)
     code = module.answer.__code__  # not inspect.signature, because importing inspect takes 4 ms
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if unknown := [name for name in arguments if name not in known]:
-        raise AgentError(f"{verb} has no {', '.join(unknown)}: {', '.join(known)}")
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if unknown := [name for name in arguments if name not in parameters]:
+        raise AgentError(f"{verb} has no {', '.join(unknown)}: {', '.join(parameters)}")
     try:
         return module.answer(**arguments)
     except OSError as error:
@@ -47,12 +47,12 @@ def perform(verb, arguments):
 def reply(verb, arguments):
     """Executes a verb and prints its answer or the reason for its failure."""
     try:
-        said = {"is": "answer", "answer": perform(verb, arguments)}
+        message = {"is": "answer", "answer": perform(verb, arguments)}
     except AgentError as error:
-        said = {"is": "failure", "msg": str(error), "answer": error.answer}
+        message = {"is": "failure", "msg": str(error), "answer": error.answer}
     except Exception as error:  # every failure must be reported to the controller
-        said = {"is": "failure", "msg": f"{verb}: {type(error).__name__}: {error}", "answer": {}}
-    say(said)
+        message = {"is": "failure", "msg": f"{verb}: {type(error).__name__}: {error}", "answer": {}}
+    say(message)
 
 
 def say(message):

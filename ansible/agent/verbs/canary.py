@@ -26,8 +26,8 @@ from functools import partial
 from typing import Any
 
 from failure import AgentError
+from folder_marks import existing
 from listeners import in_background
-from ours import existing
 
 # Slices per figure. With seven, all slices of one canary are hardly ever above all of another by chance (docs/method.md).
 SLICES = 7
@@ -58,9 +58,9 @@ BLOCK = bytes(64 * 2**10)
 LENGTH = struct.Struct("!Q")
 
 
-def figure(name: str, unit: str, slices: list[float], of: str | None = None) -> dict[str, Any]:
+def figure(name: str, unit: str, slices: list[float], target: str | None = None) -> dict[str, Any]:
     """Returns a figure. The values of its slices are rounded to four significant digits."""
-    return {"name": name, "of": of, "unit": unit, "slices": [float(f"{value:.4g}") for value in slices]}
+    return {"name": name, "of": target, "unit": unit, "slices": [float(f"{value:.4g}") for value in slices]}
 
 
 def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], float] = time.perf_counter) -> list[float]:
@@ -70,10 +70,10 @@ def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], f
     :returns: at least one value; fewer than `SLICES` if the slices take longer than `MOST_TIMES` times the requested time
     """
     late = clock() + MOST_TIMES * seconds
-    found: list[float] = []
-    while len(found) <= SLICES and (len(found) < 2 or clock() < late):
-        found.append(take(seconds / (SLICES + 1)))
-    return found[1:]
+    values: list[float] = []
+    while len(values) <= SLICES and (len(values) < 2 or clock() < late):
+        values.append(take(seconds / (SLICES + 1)))
+    return values[1:]
 
 
 def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -82,11 +82,11 @@ def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = t
     :param work: does one piece of work and returns its amount
     """
     begin = now = clock()
-    done = 0
-    while now < begin + seconds or not done:
-        done += work()
+    amount = 0
+    while now < begin + seconds or not amount:
+        amount += work()
         now = clock()
-    return done / (now - begin)
+    return amount / (now - begin)
 
 
 # ---- Processors and memory ----
@@ -112,14 +112,14 @@ def compute() -> int:
 def processors(seconds: float) -> list[dict[str, Any]]:
     """Measures computations per second with one thread, and with one thread for each usable processor."""
     with on_one_processor():
-        one = sliced(partial(rate, compute), seconds)
+        single = sliced(partial(rate, compute), seconds)
     threads = len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(threads) as pool:
 
         def together(of_slice: float) -> float:
             return sum(pool.map(lambda _: rate(compute, of_slice), range(threads)))
 
-        return [figure("cpu_one", "1/s", one), figure("cpu_all", "1/s", sliced(together, seconds))]
+        return [figure("cpu_one", "1/s", single), figure("cpu_all", "1/s", sliced(together, seconds))]
 
 
 def largest_cache() -> int:
@@ -129,17 +129,17 @@ def largest_cache() -> int:
     for index in os.listdir(folder) if os.path.isdir(folder) else ():
         try:
             with open(os.path.join(folder, index, "size"), encoding="ascii") as file:
-                found = re.match(r"(\d+)K", file.read())
+                match = re.match(r"(\d+)K", file.read())
         except OSError:
             continue
-        sizes += [int(found.group(1)) * 1024] if found else []
+        sizes += [int(match.group(1)) * 1024] if match else []
     return max(sizes)
 
 
 def buffer_bytes() -> int:
     """Returns the size of a buffer in bytes. The size does not depend on free memory, so it is the same before all trials."""
-    wanted = min(max(LEAST_BUFFER, CACHES * largest_cache()), MOST_BUFFER)
-    return min(wanted, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
+    size = min(max(LEAST_BUFFER, CACHES * largest_cache()), MOST_BUFFER)
+    return min(size, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
 
 
 def memory(seconds: float, size: int) -> list[dict[str, Any]]:
@@ -163,15 +163,15 @@ class Written:
     """Writes a file repeatedly from beginning to end, in pieces. Each piece is synced to disk."""
 
     def __init__(self, handle: int, piece: int, size: int) -> None:
-        self._handle, self._size, self._at = handle, size, 0
+        self._handle, self._size, self._offset = handle, size, 0
         self._piece = os.urandom(piece)  # random bytes, which a disk cannot compress
 
     def write(self) -> int:
         """Writes the next piece and returns its size in bytes. Raises OSError, for example if the disk is full."""
-        done = os.pwrite(self._handle, self._piece, self._at)
+        written = os.pwrite(self._handle, self._piece, self._offset)
         os.fsync(self._handle)
-        self._at = (self._at + len(self._piece)) % self._size
-        return done
+        self._offset = (self._offset + len(self._piece)) % self._size
+        return written
 
 
 class Read:
@@ -190,10 +190,10 @@ class Read:
 
     def read(self) -> int:
         """Reads one piece and returns 1. Raises OSError."""
-        at = self._random.randrange(self._pieces) * SMALL_BYTES
+        offset = self._random.randrange(self._pieces) * SMALL_BYTES
         # If reads are not direct, drop the pages of earlier reads from the cache.
         os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.preadv(self._handle, [self._piece], at)
+        os.preadv(self._handle, [self._piece], offset)
         return 1
 
     def close(self) -> None:
@@ -202,11 +202,11 @@ class Read:
         self._piece.close()
 
 
-def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) -> list[dict[str, Any]]:
+def disk(folder: str, seconds: float, target: str | None, size: int = FILE_BYTES) -> list[dict[str, Any]]:
     """Measures bytes per second of synced sequential writes, synced small writes per second, and random reads per second.
 
     :param seconds: time for each of the three figures
-    :param of: name of the disk in the figures, or None if only one disk is measured
+    :param target: name of the disk in the figures, or None if only one disk is measured
     :param size: bytes of the file, a multiple of PIECE_BYTES
     :raises OSError: if the folder cannot be written to
     """
@@ -225,9 +225,9 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
         os.close(handle)
         os.unlink(path)
     return [
-        figure("disk_write", "B/s", sequential, of),
-        figure("disk_fsync", "1/s", single, of),
-        figure("disk_read", "1/s", random_reads, of),
+        figure("disk_write", "B/s", sequential, target),
+        figure("disk_fsync", "1/s", single, target),
+        figure("disk_read", "1/s", random_reads, target),
     ]
 
 
@@ -249,13 +249,13 @@ def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
 
 def receive(connection: socket.socket, count: int) -> bytes:
     """Returns the next `count` bytes. Raises ConnectionError if the connection ends before."""
-    found = b""
-    while len(found) < count:
-        fresh = connection.recv(count - len(found))
+    received = b""
+    while len(received) < count:
+        fresh = connection.recv(count - len(received))
         if not fresh:
             raise ConnectionError("the connection has ended")
-        found += fresh
-    return found
+        received += fresh
+    return received
 
 
 def serve(listener: socket.socket) -> None:
@@ -274,15 +274,15 @@ def take_blocks(connection: socket.socket, listener: socket.socket) -> None:
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while True:
-            (left,) = LENGTH.unpack(receive(connection, LENGTH.size))
-            if left == 0:
+            (remaining,) = LENGTH.unpack(receive(connection, LENGTH.size))
+            if remaining == 0:
                 listener.shutdown(socket.SHUT_RDWR)
                 return
-            while left:
-                got = connection.recv_into(buffer, min(left, len(buffer)))
-                if not got:
+            while remaining:
+                count = connection.recv_into(buffer, min(remaining, len(buffer)))
+                if not count:
                     return
-                left -= got
+                remaining -= count
             connection.sendall(b".")
     except OSError:
         return
@@ -334,13 +334,13 @@ def throughput(connection: socket.socket, seconds: float) -> float:
     return blocks * len(BLOCK) / (time.perf_counter() - begin)
 
 
-def pair(address: str, port: int, of: str, seconds: float) -> list[dict[str, Any]]:
+def pair(address: str, port: int, target: str, seconds: float) -> list[dict[str, Any]]:
     """Returns the round-trip time and throughput of the path to one listener. Raises OSError if the listener cannot be reached."""
     with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         trips = sliced(partial(round_trip, connection), seconds / 2)
         sent = sliced(partial(throughput, connection), seconds / 2)
-    return [figure("rtt", "ms", trips, of), figure("throughput", "B/s", sent, of)]
+    return [figure("rtt", "ms", trips, target), figure("throughput", "B/s", sent, target)]
 
 
 def rotation(client: int, clients: int, servers: int) -> list[int]:
@@ -363,25 +363,25 @@ def network(servers: dict[str, dict[str, Any]], client: int, clients: int, secon
     :param seconds: time for all turns; it may double if servers cannot be reached
     """
     names = list(servers)
-    asked = rotation(client, clients, len(names))
-    length = min(TURN_SECONDS, seconds / len(asked))
+    order = rotation(client, clients, len(names))
+    length = min(TURN_SECONDS, seconds / len(order))
     figures: list[dict[str, Any]] = []
     problems = []
     first = int(time.time() / length) + 1
-    for turn in range(first, first + len(asked)):
-        name = names[asked[turn % len(asked)]]
-        to = servers[name]
+    for turn in range(first, first + len(order)):
+        name = names[order[turn % len(order)]]
+        server = servers[name]
         late = time.time() - turn * length
         if late > seconds:
             problems.append(f"the network to {name} was not measured: not enough time was left")
             continue
         time.sleep(max(0.0, -late))
         try:
-            figures += pair(to["address"], int(to["port"]), name, length * TURN_MEASURED)
+            figures += pair(server["address"], int(server["port"]), name, length * TURN_MEASURED)
         except OSError as error:
             reason = error.strerror or str(error)
-            problems.append(f"the network to {name} ({to['address']}:{to['port']}) was not measured: {reason}")
-    return {"figures": sorted(figures, key=lambda each: names.index(each["of"])), "problems": problems}
+            problems.append(f"the network to {name} ({server['address']}:{server['port']}) was not measured: {reason}")
+    return {"figures": sorted(figures, key=lambda entry: names.index(entry["of"])), "problems": problems}
 
 
 def answer(

@@ -17,7 +17,7 @@ def answer(home, roles, host):
     :param host: name of this host, for messages
     :returns: ``left``, one line for each script that failed, with the command to repeat; empty if all scripts succeeded
     """
-    left, around = [], os.path.join(home, "attached")
+    failures, around = [], os.path.join(home, "attached")
     for role in roles:
         folder = os.path.join(around, role)
         script = os.path.join(folder, "remove")
@@ -27,11 +27,11 @@ def answer(home, roles, host):
         try:
             program.answer(["sh", script], timeout=PATIENCE)
         except AgentError as error:
-            left.append(f"{error} on {host}; the trial's objects are still there. Remove them with: sh {shlex.quote(script)}")
+            failures.append(f"{error} on {host}; the trial's objects are still there. Remove them with: sh {shlex.quote(script)}")
             continue
         for name in ("connection.properties", "made", "remove"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
         with contextlib.suppress(OSError):  # the folder may contain other files
             os.rmdir(folder)
-    return {"left": "\n".join(left)}
+    return {"left": "\n".join(failures)}

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from failure import AgentError
-from ours import UNFINISHED
+from folder_marks import UNFINISHED
 
 
 def answer(
@@ -60,8 +60,8 @@ def write_file(path: str, content: str, owner: str | None = None, *, mode: str |
     content = str(content)
     before = ""
     if os.path.exists(path):
-        with open(path, encoding="utf-8", errors="replace", newline="") as there:
-            before = there.read()
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            before = file.read()
         if before == content:
             return set_attributes(path, mode, owner, None, dry), {}
     if not dry:
@@ -84,11 +84,11 @@ def replace(path: str, content: str, mode: str | None, owner: str | None) -> Non
             os.umask(umask := os.umask(0o077))
             bits = 0o666 & ~umask
             with contextlib.suppress(FileNotFoundError):
-                there = os.stat(path)
-                bits = stat.S_IMODE(there.st_mode)
+                status = os.stat(path)
+                bits = stat.S_IMODE(status.st_mode)
                 # Only root can change the owner.
                 with contextlib.suppress(PermissionError):
-                    os.chown(handle, there.st_uid, there.st_gid)
+                    os.chown(handle, status.st_uid, status.st_gid)
             os.chmod(handle, bits if mode is None else number_of(mode))
         set_attributes(new, None, owner, None, dry=False)
         os.replace(new, path)
@@ -99,12 +99,12 @@ def replace(path: str, content: str, mode: str | None, owner: str | None) -> Non
 
 def set_attributes(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
     """Sets the mode, owner and group that are given. Returns whether anything changed."""
-    there = os.lstat(path)
-    uid = there.st_uid if owner is None else id_of(owner, "user")
-    gid = there.st_gid if group is None else id_of(group, "group")
-    is_owned = (uid, gid) == (there.st_uid, there.st_gid)
+    status = os.lstat(path)
+    uid = status.st_uid if owner is None else id_of(owner, "user")
+    gid = status.st_gid if group is None else id_of(group, "group")
+    is_owned = (uid, gid) == (status.st_uid, status.st_gid)
     # Setting the mode of a link would change its target.
-    has_mode = mode is None or stat.S_ISLNK(there.st_mode) or stat.S_IMODE(there.st_mode) == number_of(mode)
+    has_mode = mode is None or stat.S_ISLNK(status.st_mode) or stat.S_IMODE(status.st_mode) == number_of(mode)
     if not is_owned and not dry:
         os.chown(path, uid, gid, follow_symlinks=False)
     if not has_mode and not dry:

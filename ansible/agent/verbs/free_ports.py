@@ -24,26 +24,26 @@ def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[
         if not 1 <= first <= 65535:
             raise AgentError(f"port {first} for {name}: must be a number from 1 to 65535")
         last = min(first + TRIES * search, 65535)
-        others = {port: other for other, port in ports.items()}
-        port = next((p for p in range(first, last + 1) if p not in others and not can_listen(address, p)), None)
+        assigned = {port: purpose for purpose, port in ports.items()}
+        port = next((p for p in range(first, last + 1) if p not in assigned and not can_listen(address, p)), None)
         if port is None and search:
             raise AgentError(f"no free port for {name} on {address} from {first} to {last}: set another range")
         if port is None:
-            who = others.get(first) or command_of(having(sockets(address, first)))
-            raise AgentError(f"port {first} ({name}) on {address} is taken by {who}; end that, or set another port")
+            holder = assigned.get(first) or command_of(having(sockets(address, first)))
+            raise AgentError(f"port {first} ({name}) on {address} is taken by {holder}; end that, or set another port")
         if port != first:
             moved.append(f"{name} port {first} is taken on {address}, using {port}")
         ports[name] = port
     return ports, moved
 
 
-def lost(chosen: dict[str, Any], secret: str) -> list[str]:
+def lost(choice: dict[str, Any], secret: str) -> list[str]:
     """Returns a sentence for each chosen port that another program took before the server did."""
     mark, notes = our_mark(secret), []
-    for name, port in chosen.get("ports", {}).items():
-        found = sockets(chosen["address"], port)
-        pids = having(found)
-        if found and not any(carries(pid, mark) for pid in pids):
+    for name, port in choice.get("ports", {}).items():
+        links = sockets(choice["address"], port)
+        pids = having(links)
+        if links and not any(carries(pid, mark) for pid in pids):
             notes.append(f"{name} port {port} was chosen while it was free, and then taken by {command_of(pids)}")
     return notes
 

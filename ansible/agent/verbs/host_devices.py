@@ -20,7 +20,7 @@ from typing import Any
 
 from disks import kind_of, sysfs_of, text
 from failure import AgentError
-from ours import NotOursError, decoded, foreign_in, free_mb, path_of, shown
+from folder_marks import NotOursError, decoded, foreign_in, free_mb, path_of, shown
 
 # libblkid's TYPE of a device in an md array. Dohyo's arrays use version-1 metadata, which contains a name.
 MEMBER = "linux_raid_member"
@@ -64,20 +64,20 @@ def number_of(path: str) -> tuple[int, int] | None:
 
 def resolved(names: Sequence[str]) -> list[str]:
     """Returns each device once. A pattern without a match stays in the list and counts as a missing device."""
-    found: dict[tuple[int, int] | str, str] = {}
+    devices: dict[tuple[int, int] | str, str] = {}
     for name in names:
         if not glob.has_magic(name):
-            found.setdefault(number_of(name) or name, name)
+            devices.setdefault(number_of(name) or name, name)
             continue
         # Take the shortest of several links to one disk; newer versions of udev add links that end with -ns-1 or _1.
         matches = sorted(glob.glob(name), key=lambda path: (len(path), path))
         whole = [(number, path) for path in matches if (number := number_of(path)) and not is_partition(number)]
-        for number, path in sorted(whole, key=lambda each: each[1]):
-            if number not in found or len(path) < len(found[number]):
-                found[number] = path
+        for number, path in sorted(whole, key=lambda item: item[1]):
+            if number not in devices or len(path) < len(devices[number]):
+                devices[number] = path
         if not whole:
-            found[name] = name
-    return list(found.values())
+            devices[name] = name
+    return list(devices.values())
 
 
 def is_partition(number: tuple[int, int]) -> bool:
@@ -103,21 +103,21 @@ def holders(sysfs: str) -> list[str]:
     return sorted(os.listdir(f"{sysfs}/holders")) if os.path.isdir(f"{sysfs}/holders") else []
 
 
-def named(found: dict[str, str]) -> str:
+def named(signature: dict[str, str]) -> str:
     """Returns the name in the array's superblock, without the host name that mdadm may prepend."""
-    return found.get("LABEL", "").rpartition(":")[2]
+    return signature.get("LABEL", "").rpartition(":")[2]
 
 
-def of_an_array(path: str, found: dict[str, str], label: str) -> str:
+def of_an_array(path: str, signature: dict[str, str], label: str) -> str:
     """Returns why Dohyo must not use this member of an array, or an empty string if the array is Dohyo's."""
-    if named(found) == label:
+    if named(signature) == label:
         return ""
-    theirs = "another deployment's" if named(found).startswith("dohyo-") else "another program's"
-    return f"{path}: it is part of {theirs} RAID ({found.get('LABEL', 'without a name')}); take it out of dohyo_devices"
+    owner = "another deployment's" if named(signature).startswith("dohyo-") else "another program's"
+    return f"{path}: it is part of {owner} RAID ({signature.get('LABEL', 'without a name')}); take it out of dohyo_devices"
 
 
 def foreign(  # noqa: PLR0911 - one return per reason
-    path: str, sysfs: str, found: dict[str, str], places: list[str], label: str, root: str
+    path: str, sysfs: str, signature: dict[str, str], places: list[str], label: str, root: str
 ) -> str:
     """Returns why Dohyo must not use a device, or an empty string if it may."""
     whole = f"{path}: "
@@ -125,19 +125,19 @@ def foreign(  # noqa: PLR0911 - one return per reason
         return f"{whole}it is a partition; name a whole device"
     partitions = [name for name in os.listdir(sysfs) if os.path.exists(f"{sysfs}/{name}/partition")]
     way_out = f"if nothing on it is needed, as root: wipefs --all {path}; or take it out of dohyo_devices"
-    if partitions or "PTTYPE" in found:
-        return f"{whole}it has partitions ({', '.join(sorted(partitions)) or found['PTTYPE']}); {way_out}"
-    elsewhere = [place for place in places if not place.startswith(f"{root}/")]
-    if elsewhere:
-        return f"{whole}it is mounted on {', '.join(elsewhere)}; take it out of dohyo_devices"
-    if found.get("TYPE") == MEMBER:
-        return of_an_array(path, found, label)
+    if partitions or "PTTYPE" in signature:
+        return f"{whole}it has partitions ({', '.join(sorted(partitions)) or signature['PTTYPE']}); {way_out}"
+    mounts = [mount for mount in places if not mount.startswith(f"{root}/")]
+    if mounts:
+        return f"{whole}it is mounted on {', '.join(mounts)}; take it out of dohyo_devices"
+    if signature.get("TYPE") == MEMBER:
+        return of_an_array(path, signature, label)
     if holders(sysfs):
         return f"{whole}it is in use by {', '.join(holders(sysfs))}; take it out of dohyo_devices"
-    if found and (found.get("TYPE"), found.get("LABEL")) != ("xfs", label):
-        what = " ".join(filter(None, (found.get("TYPE") or "a signature", found.get("LABEL"))))
-        theirs = "belongs to another deployment" if found.get("LABEL", "").startswith("dohyo-") else "is not empty"
-        return f"{whole}it {theirs} ({what}); {way_out}"
+    if signature and (signature.get("TYPE"), signature.get("LABEL")) != ("xfs", label):
+        content = " ".join(filter(None, (signature.get("TYPE") or "a signature", signature.get("LABEL"))))
+        state = "belongs to another deployment" if signature.get("LABEL", "").startswith("dohyo-") else "is not empty"
+        return f"{whole}it {state} ({content}); {way_out}"
     return ""
 
 
@@ -156,9 +156,9 @@ class Host:
         }  # fmt: skip
         number = number_of(path)
         if number is None:
-            there = "is not a block device" if os.path.exists(path) else "is not there"
+            reason = "is not a block device" if os.path.exists(path) else "is not there"
             hint = "ls -l /dev/disk/by-id shows the host's disks" if os.path.isdir("/dev/disk/by-id") else "lsblk shows the host's devices"
-            return {**entry, "problem": f"{path}: it {there}; {hint} to name in dohyo_devices"}, {}
+            return {**entry, "problem": f"{path}: it {reason}; {hint} to name in dohyo_devices"}, {}
         sysfs = sysfs_of(number)
         entry.update(measured(sysfs))
         lasting = lasting_name(path) if re.fullmatch(r"/dev/nvme\d+n\d+", path) else ""
@@ -166,24 +166,24 @@ class Host:
             problem = f"{path}: after the next boot another disk may have this number; name {lasting} in dohyo_devices"
             return {**entry, "problem": problem}, {}
         try:
-            found = signatures(path)
+            signature = signatures(path)
         except (ValueError, OSError) as error:
             return {**entry, "problem": f"{path}: its content cannot be identified: {error}"}, {}
-        entry["problem"] = foreign(path, sysfs, found, [row[1] for row in mounts_of(path)], self._label, self._root)
+        entry["problem"] = foreign(path, sysfs, signature, [row[1] for row in mounts_of(path)], self._label, self._root)
         if not entry["problem"]:
-            entry["state"] = "empty" if not found else "member" if found["TYPE"] == MEMBER else "ours"
-        return entry, found
+            entry["state"] = "empty" if not signature else "member" if signature["TYPE"] == MEMBER else "ours"
+        return entry, signature
 
     def look(self, paths: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         """Returns the entries of all devices and volumes."""
         looked = [self.device(path) for path in resolved(paths)]
         devices = [entry for entry, _ in looked]
         members: dict[str, list[dict[str, Any]]] = {}
-        for entry, found in looked:
+        for entry, signature in looked:
             if entry["state"] == "member":
-                members.setdefault(found.get("UUID", ""), []).append(entry)
-        volumes = [self.array(of) for of in members.values()]
-        volumes += [self.volume(entry["path"], [entry], found) for entry, found in looked if entry["state"] == "ours"]
+                members.setdefault(signature.get("UUID", ""), []).append(entry)
+        volumes = [self.array(group) for group in members.values()]
+        volumes += [self.volume(entry["path"], [entry], contents) for entry, contents in looked if entry["state"] == "ours"]
         volumes += self.new(devices)
         self.refuse_misfits(devices, volumes)
         for volume in volumes:
@@ -192,7 +192,7 @@ class Host:
                 # Report the problem of an array only once, for its first device.
                 member.update(state="refused", problem=problem if member["path"] == volume["devices"][0] else "")
         refused = {entry["path"] for entry in devices if entry["state"] == "refused"}
-        return {"devices": devices, "volumes": [each for each in volumes if refused.isdisjoint(each["devices"])]}
+        return {"devices": devices, "volumes": [item for item in volumes if refused.isdisjoint(item["devices"])]}
 
     def array(self, members: list[dict[str, Any]]) -> dict[str, Any]:
         """Returns the entry of the array of Dohyo's that these devices belong to."""
@@ -209,17 +209,17 @@ class Host:
             )
             return {**self.volume(path, members, {}, array=True), "problem": problem}
         try:
-            found = signatures(path)
+            signature = signatures(path)
         except (ValueError, OSError) as error:
             return {
                 **self.volume(path, members, {}, array=True),
                 "problem": f"{path}: its content cannot be identified: {error}",
             }
-        volume = self.volume(path, members, found, array=True)
-        if found and (found.get("TYPE"), found.get("LABEL")) != ("xfs", self._label):
-            what = " ".join(filter(None, (found.get("TYPE") or "a signature", found.get("LABEL"))))
+        volume = self.volume(path, members, signature, array=True)
+        if signature and (signature.get("TYPE"), signature.get("LABEL")) != ("xfs", self._label):
+            content = " ".join(filter(None, (signature.get("TYPE") or "a signature", signature.get("LABEL"))))
             volume["problem"] = (
-                f"{paths}: {path}, the RAID0 that Dohyo made of them, contains something else ({what});"
+                f"{paths}: {path}, the RAID0 that Dohyo made of them, contains something else ({content});"
                 " take its devices out of dohyo_devices, or remove the content if it is not needed"
             )
         elif any(not row[1].startswith(f"{self._root}/") for row in mounts_of(path)):
@@ -236,15 +236,15 @@ class Host:
         return [{**self.volume(f"/dev/md/{self._label}", empty, {}, state="absent"), "problem": no_array()}]
 
     def volume(
-        self, path: str, members: list[dict[str, Any]], found: dict[str, str], *, state: str = "", array: bool = False
+        self, path: str, members: list[dict[str, Any]], signature: dict[str, str], *, state: str = "", array: bool = False
     ) -> dict[str, Any]:
         """Returns the entry of a volume, including its current or future mount point."""
         array = array or bool(state)
         entry: dict[str, Any] = {
             "path": path, "name": members[0]["name"], "devices": [member["path"] for member in members], "array": array,
             "kind": "array" if array else members[0]["kind"], "size_mb": sum(member["size_mb"] for member in members),
-            "discards": all(member["discards"] for member in members), "uuid": found.get("UUID", ""),
-            "state": state or ("ours" if found else "empty"), "mount_point": self.place(members[0]["path"]),
+            "discards": all(member["discards"] for member in members), "uuid": signature.get("UUID", ""),
+            "state": state or ("ours" if signature else "empty"), "mount_point": self.place(members[0]["path"]),
             "mounted": False, "options": "", "foreign": "", "problem": "",
         }  # fmt: skip
         entry["free_mb"] = entry["size_mb"]
@@ -281,11 +281,11 @@ class Host:
         if len(fit) == len(volumes) == (1 if together else len(devices)):
             return
         are = [
-            f"{' + '.join(each['devices'])} {'is a RAID0' if each['array'] else 'has its own file system'}"
-            f"{' on ' + each['mount_point'] if each['mounted'] else ''}"
-            for each in volumes
+            f"{' + '.join(volume['devices'])} {'is a RAID0' if volume['array'] else 'has its own file system'}"
+            f"{' on ' + volume['mount_point'] if volume['mounted'] else ''}"
+            for volume in volumes
         ]
-        are += [f"{entry['path']} is empty" for entry in devices if not any(entry["path"] in each["devices"] for each in volumes)]
+        are += [f"{entry['path']} is empty" for entry in devices if not any(entry["path"] in volume["devices"] for volume in volumes)]
         devices[0]["problem"] = (
             f"{'; '.join(are)}: that is not what host_disk_layout={self._layout} makes of dohyo_devices."
             " Run destroy.yml, then deploy.yml, for the new layout; or set both as they were"
@@ -297,15 +297,15 @@ class Host:
 def no_array() -> str:
     """Returns why the host cannot create an array, or an empty string if it can."""
     makes = "host_disk_layout=raid0 makes one RAID0 of several devices"
-    other = "or set host_disk_layout=jbod, which mounts each device separately"
+    alternative = "or set host_disk_layout=jbod, which mounts each device separately"
     if not shutil.which("mdadm", path=PATH):
-        return f"{makes}, but mdadm is missing: install the package mdadm, {other}"
+        return f"{makes}, but mdadm is missing: install the package mdadm, {alternative}"
     probe = ["modprobe", "--dry-run", "--quiet", "raid0"]
     if os.path.exists("/proc/mdstat") or (
         shutil.which(probe[0], path=PATH) and not subprocess.run(probe, env={"PATH": PATH}, capture_output=True, check=False).returncode
     ):
         return ""
-    return f"{makes}, but this kernel lacks the module raid0: install it, {other}"
+    return f"{makes}, but this kernel lacks the module raid0: install it, {alternative}"
 
 
 def measured(sysfs: str) -> dict[str, Any]:
@@ -327,28 +327,28 @@ def mounts_of(path: str) -> list[list[str]]:
 
 def taken(volume: dict[str, Any]) -> str:
     """Returns why Dohyo must not use a volume's mount point, or an empty string if it may."""
-    place, paths = volume["mount_point"], ", ".join(volume["devices"])
+    point, paths = volume["mount_point"], ", ".join(volume["devices"])
     way_out = "move that, or take the device out of dohyo_devices"
     # The UUID of a file system on a stopped array is unknown, so its line in /etc/fstab cannot be recognised.
     if volume["mounted"] or volume["state"] == "stopped":
         return ""
     for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
-        if row[1] == place and row[0] != volume["source"]:
-            return f"{paths}: {row[0]} is mounted on {place}, or will be by /etc/fstab; {way_out}"
-    if os.path.islink(place) or (os.path.lexists(place) and not os.path.isdir(place)) or (os.path.isdir(place) and os.listdir(place)):
-        return f"{paths}: the mount point {place} is not an empty folder; {way_out}"
+        if row[1] == point and row[0] != volume["source"]:
+            return f"{paths}: {row[0]} is mounted on {point}, or will be by /etc/fstab; {way_out}"
+    if os.path.islink(point) or (os.path.lexists(point) and not os.path.isdir(point)) or (os.path.isdir(point) and os.listdir(point)):
+        return f"{paths}: the mount point {point} is not an empty folder; {way_out}"
     return ""
 
 
-def foreign_on(place: str, deployment: str) -> str:
+def foreign_on(mount_point: str, deployment: str) -> str:
     """Returns the names of files on one of Dohyo's file systems that Dohyo did not create, or an empty string."""
-    others = [name for name in sorted(os.listdir(place)) if name != "dohyo"]
-    if others:
-        return f"{place} contains {', '.join(map(shown, others[:4]))}"
+    extra = [name for name in sorted(os.listdir(mount_point)) if name != "dohyo"]
+    if extra:
+        return f"{mount_point} contains {', '.join(map(shown, extra[:4]))}"
     try:
-        data = path_of(place, "dohyo")
+        data = path_of(mount_point, "dohyo")
         names = sorted(os.listdir(data)) if os.path.isdir(data) else []
-        return shown("; ".join(each for name in names for each in foreign_in(os.path.join(data, name), deployment)))
+        return shown("; ".join(problem for name in names for problem in foreign_in(os.path.join(data, name), deployment)))
     except NotOursError as error:
         return str(error)
 

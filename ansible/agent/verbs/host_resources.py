@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from disks import kind_of, sysfs_of
+from folder_marks import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
 from listeners import can_listen, carries, command_of, having, our_mark, sockets
-from ours import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
 
 # ---- Resources of the host ----
 
@@ -49,11 +49,11 @@ def candidates(java_home: str, major: int) -> list[str]:
     """Returns folders that may contain a JDK, with the preferred ones first."""
     if java_home:
         return [java_home]
-    found = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob(f"/usr/lib/jvm/*{major}*"))]
+    folders = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob(f"/usr/lib/jvm/*{major}*"))]
     java = shutil.which("java")
     if java:
-        found.append(os.path.dirname(os.path.dirname(os.path.realpath(java))))
-    return [folder for folder in found if folder]
+        folders.append(os.path.dirname(os.path.dirname(os.path.realpath(java))))
+    return [folder for folder in folders if folder]
 
 
 def memory_mb(field: str) -> int:
@@ -135,14 +135,14 @@ def is_ours(pid: str, mark: bytes, deployment: str) -> bool:
         return False
 
 
-def check_system(known: list[str], processors: list[str]) -> list[str]:
+def check_system(systems: list[str], processors: list[str]) -> list[str]:
     """Checks that the operating system and the processor are supported."""
     release = os_release()
     problems = []
-    if not {release.get("ID", ""), *release.get("ID_LIKE", "").split()} & set(known):
+    if not {release.get("ID", ""), *release.get("ID_LIKE", "").split()} & set(systems):
         problems.append(
             f"the operating system is {release.get('PRETTY_NAME', platform.system())}, but only"
-            f" {', '.join(known)} are supported; to try it anyway, add its ID in /etc/os-release to host_systems"
+            f" {', '.join(systems)} are supported; to try it anyway, add its ID in /etc/os-release to host_systems"
         )
     if platform.machine() not in processors:
         problems.append(
@@ -154,20 +154,20 @@ def check_system(known: list[str], processors: list[str]) -> list[str]:
 def check_names(address: str, addresses: dict[str, str]) -> list[str]:
     """Checks that the addresses of all hosts resolve and differ, and that this host's address belongs to it."""
     problems = [
-        f"dohyo_address of {host}, {other}, does not resolve here; add it to /etc/hosts or the name service"
-        for host, other in sorted(addresses.items())
-        if not resolve(other)
+        f"dohyo_address of {host}, {peer}, does not resolve here; add it to /etc/hosts or the name service"
+        for host, peer in sorted(addresses.items())
+        if not resolve(peer)
     ]
     # Hadoop and Cassandra resolve the host's own name.
     if not resolve(socket.gethostname()):
         problems.append(f"its own name {socket.gethostname()} does not resolve; add it to /etc/hosts")
-    twins = sorted(host for host, other in addresses.items() if other == address)
+    twins = sorted(host for host, peer in addresses.items() if peer == address)
     if len(twins) > 1:
         problems.append(f"{', '.join(twins)} have the same dohyo_address {address}; set a different one for each in the inventory")
-    own = resolve(address)
-    if own and all(":" in number for number in own):
+    own_numbers = resolve(address)
+    if own_numbers and all(":" in number for number in own_numbers):
         problems.append(f"dohyo_address {address} is an IPv6 address, but servers and clients use IPv4; set an IPv4 address")
-    elif own and all(can_listen(numbers, 0) for numbers in own):
+    elif own_numbers and all(can_listen(numbers, 0) for numbers in own_numbers):
         problems.append(f"dohyo_address {address} is not an address of this host; to list them: ip address")
     return problems
 
@@ -177,18 +177,18 @@ def check_public(open_to_all: dict[str, str]) -> list[str]:
     systems: dict[str, list[str]] = {}
     for system, address in open_to_all.items():
         systems.setdefault(address, []).append(system)
-    found = []
+    problems = []
     for address, names in systems.items():
         # Remove the zone of a link-local address, such as %eth0.
         numbers = [number for number in resolve(address) if is_public(number.partition("%")[0])] if address else []
         if numbers:
             shown_address = address if address in numbers else f"{address} ({', '.join(numbers)})"
-            found.append(
+            problems.append(
                 f"{', '.join(names)} would listen without a password on {shown_address}, which the whole internet may"
                 " reach; set dohyo_address to an address of a private network, or enable passwords and TLS if the system"
                 " supports them (docs/secrets.md), or set dohyo_public=true if this is intended"
             )
-    return found
+    return problems
 
 
 def is_public(number: str) -> bool:
@@ -197,9 +197,9 @@ def is_public(number: str) -> bool:
     return address.is_global or address.is_unspecified
 
 
-def check_clock(wanted: str) -> list[str]:
+def check_clock(mode: str) -> list[str]:
     """Checks that the clock is synchronised, no matter by which service."""
-    if wanted != "synchronised":
+    if mode != "synchronised":
         return []
     command = ["timedatectl", "show", "--property", "NTPSynchronized", "--value"]
     try:
@@ -252,8 +252,8 @@ def check_memory(needs: dict[str, int]) -> list[str]:
     """Checks that the host has the memory that its systems need."""
     total = memory_mb("MemTotal")
     return [
-        f"{what} needs {mb} MiB of memory, but the host has {total}; set smaller heaps in the inventory"
-        for what, mb in sorted(needs.items())
+        f"{system} needs {mb} MiB of memory, but the host has {total}; set smaller heaps in the inventory"
+        for system, mb in sorted(needs.items())
         if int(mb) > total
     ]
 
@@ -262,13 +262,13 @@ def check_ports(address: str, ports: dict[str, int], home: str, deployment: str)
     """Checks that each port is free or used by a server that Dohyo started."""
     problems = []
     mark = our_mark(os.path.join(home, "run", "secret"))
-    for what, port in sorted(ports.items(), key=lambda entry: int(entry[1])):
+    for purpose, port in sorted(ports.items(), key=lambda entry: int(entry[1])):
         # Servers open some ports, such as JMX, on the loopback address.
-        for place in dict.fromkeys((address, "127.0.0.1")):
-            if can_listen(place, int(port)) == errno.EADDRINUSE:
-                pids = having(sockets(place, int(port)))
+        for host in dict.fromkeys((address, "127.0.0.1")):
+            if can_listen(host, int(port)) == errno.EADDRINUSE:
+                pids = having(sockets(host, int(port)))
                 if not any(is_ours(pid, mark, deployment) for pid in pids):
-                    problems.append(f"port {port} ({what}) is taken by {command_of(pids)}; end that, or set another port")
+                    problems.append(f"port {port} ({purpose}) is taken by {command_of(pids)}; end that, or set another port")
                     break
     return problems
 
@@ -395,15 +395,15 @@ def answer(
         ``problems``, one sentence each, with those of ``public``
     """
     java_major = int(java_major)
-    seen = {folder: version_of(folder) for folder in [*candidates(java_home, java_major), *java_also]}
-    java_home = next((folder for folder, version in seen.items() if major_of(version) == java_major), "")
+    versions = {folder: version_of(folder) for folder in [*candidates(java_home, java_major), *java_also]}
+    java_home = next((folder for folder, version in versions.items() if major_of(version) == java_major), "")
     public = check_public(open or {})
     path = os.path.abspath(path)
     answered: dict[str, Any] = {
         "java_home": java_home,
         # JDK 8 does not set JAVA_RUNTIME_VERSION.
-        "java_build": (version_of(java_home, "JAVA_RUNTIME_VERSION") or seen[java_home]) if java_home else "",
-        "java_seen": [f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
+        "java_build": (version_of(java_home, "JAVA_RUNTIME_VERSION") or versions[java_home]) if java_home else "",
+        "java_seen": [f"{folder} ({version or 'no JDK'})" for folder, version in versions.items()],
         "missing": [needed for needed in map(expanded, needs) if not os.path.exists(needed)],
         "disk_free_mb": free_mb(path),
         "rooms_mb": rooms_mb(list(map(expanded, data))),

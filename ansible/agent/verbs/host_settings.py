@@ -40,23 +40,23 @@ def write(file: str, value: str) -> str:
 LIMITS = {"open files": "Max open files", "processes": "Max processes"}
 
 
-def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
+def read_limits(limits: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the default hard limits of systemd units."""
     command = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "cat", "/proc/self/limits"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
     hard = {name: line[len(title) :].split()[1] for name, title in LIMITS.items() for line in lines if line.startswith(title)}
     return [
         {"name": name, "file": "", "wanted": str(value), "before": hard[name], "now": hard[name], "problem": ""}
-        for name, value in wanted.items()
+        for name, value in limits.items()
     ]
 
 
 def as_wanted(setting: dict[str, Any]) -> bool:
     """Returns whether a setting has the wanted value. A limit may also be higher."""
-    now, wanted = setting["now"], setting["wanted"]
+    now, requested = setting["now"], setting["wanted"]
     if setting["name"] in LIMITS:
-        return now == "unlimited" or int(now) >= int(wanted)
-    return bool(now == wanted)
+        return now == "unlimited" or int(now) >= int(requested)
+    return bool(now == requested)
 
 
 class Kept:
@@ -86,18 +86,18 @@ class Kept:
         os.replace(f"{self._path}.new", self._path)
 
 
-def put_back(kept: Kept, files: list[str], dry: bool) -> list[str]:
+def put_back(former: Kept, files: list[str], dry: bool) -> list[str]:
     """Restores the former values of these files. Returns a sentence for each value that could not be restored."""
     problems = []
     for file in [] if dry else files:
-        before = kept.values[file]
+        before = former.values[file]
         # Skip the file of a device that no longer exists.
         problem = write(file, before) if os.path.exists(file) and read(file) != before else ""
         if problem:
             problems.append(f"{file} was {before} and cannot be restored: {problem}")
         else:
-            del kept.values[file]
-            kept.save()
+            del former.values[file]
+            former.save()
     return problems
 
 
@@ -114,20 +114,20 @@ def wanted_settings(
     settings: Sequence[dict[str, Any]], disks: Sequence[dict[str, Any]], queue: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Returns the name, file and value of each requested setting."""
-    wanted = [{"file": f"/proc/sys/{setting['name'].replace('.', '/')}", **setting} for setting in settings]
+    requested = [{"file": f"/proc/sys/{setting['name'].replace('.', '/')}", **setting} for setting in settings]
     for disk in disks:
         for name, values in sorted(queue.items()):
             file = f"/sys/block/{disk['name']}/queue/{name}"
-            wanted.append({"name": f"{disk['path']} {name}", "file": file, "value": values[disk["kind"]]})
-    return wanted
+            requested.append({"name": f"{disk['path']} {name}", "file": file, "value": values[disk["kind"]]})
+    return requested
 
 
-def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> tuple[list[dict[str, Any]], list[str]]:
+def tune(state: str, settings: list[dict[str, Any]], former: Kept, dry: bool) -> tuple[list[dict[str, Any]], list[str]]:
     """Reads every setting, and sets it if `state` is ``set``.
 
     Returns an entry for each file, and the names of settings that this kernel does not support.
     """
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     absent: list[str] = []
     for setting in settings:
         files = sorted(glob.glob(setting["file"]))
@@ -135,37 +135,37 @@ def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> t
             absent.append(setting["name"])
         for file in files:
             before = now = read(file)
-            wanted = str(setting["value"])
+            value = str(setting["value"])
             problem = ""
-            if state == "set" and now != wanted:
-                now, problem = set_value(file, wanted, kept, dry)
-            found.append(
+            if state == "set" and now != value:
+                now, problem = set_value(file, value, former, dry)
+            entries.append(
                 {
                     "name": setting["name"],
                     "file": file,
-                    "wanted": wanted,
+                    "wanted": value,
                     "before": before,
                     "now": now,
                     "problem": problem,
                 }
             )
-    return found, absent
+    return entries, absent
 
 
-def set_value(file: str, wanted: str, kept: Kept, dry: bool) -> tuple[str, str]:
+def set_value(file: str, value: str, former: Kept, dry: bool) -> tuple[str, str]:
     """Sets one value. Returns the resulting value, and why it differs from the wanted one."""
     before = read(file)
     if not os.access(file, os.W_OK):
         return before, "the file is read-only"
     if dry:
-        return wanted, ""
-    fresh = file not in kept.values
-    kept.remember(file, before)
-    problem = write(file, wanted)
+        return value, ""
+    fresh = file not in former.values
+    former.remember(file, before)
+    problem = write(file, value)
     now = read(file)
     if fresh and now == before:
-        del kept.values[file]
-        kept.save()
+        del former.values[file]
+        former.save()
     return now, problem
 
 
@@ -198,20 +198,20 @@ def answer(
     if unknown := limits.keys() - LIMITS:
         raise AgentError(f"limits: {', '.join(sorted(unknown))}: must be among {', '.join(LIMITS)}")
     former = Kept(os.path.expanduser(os.path.expandvars(kept)))
-    found, absent = tune(state, wanted_settings(settings, disks, queue or {}), former, dry)
-    diff = [(one["file"], one["before"], one["now"]) for one in found if one["now"] != one["before"]]
+    entries, absent = tune(state, wanted_settings(settings, disks, queue or {}), former, dry)
+    diff = [(entry["file"], entry["before"], entry["now"]) for entry in entries if entry["now"] != entry["before"]]
     if state == "read":
         obsolete = []
-        found += read_limits(limits) if limits else []
+        entries += read_limits(limits) if limits else []
     else:
-        obsolete = sorted(set(former.values) - ({one["file"] for one in found} if state == "set" else set()))
+        obsolete = sorted(set(former.values) - ({entry["file"] for entry in entries} if state == "set" else set()))
     diff += [(file, read(file), former.values[file]) for file in obsolete if os.path.exists(file)]
     if problems := put_back(former, obsolete, dry):
         raise AgentError("; ".join(problems))
-    different = {one["name"]: f"{one['name']} {one['now']} instead of {one['wanted']}" for one in found if not as_wanted(one)}
+    different = {entry["name"]: f"{entry['name']} {entry['now']} instead of {entry['wanted']}" for entry in entries if not as_wanted(entry)}
     return {
         "changed": any(before != after for _, before, after in diff),
-        "settings": found,
+        "settings": entries,
         "differences": list(different.values()),
         "absent": absent,
         "container": container(),

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from failure import AgentError
-from ours import DEPLOYMENT, read_object
+from folder_marks import DEPLOYMENT, read_object
 
 NAME = "dohyo-in-use-%s-%s.json"
 STATES = ("seen", "taken", "kept", "withdrawn", "free", "ended")
@@ -72,17 +72,17 @@ def answer(
     if not re.fullmatch(f"none|{DEPLOYMENT}", deployment):
         raise AgentError(f"deployment {deployment!r}: must be twelve digits from 0 to f, as in .dohyo")
     folder = os.path.expanduser(os.path.expandvars(folder))
-    who = controller or {}
-    own = os.path.join(folder, NAME % (deployment, who.get("pid", 0)))
+    origin = controller or {}
+    own_path = os.path.join(folder, NAME % (deployment, origin.get("pid", 0)))
     if state in ("taken", "kept") and not dry:
-        since = read(own).get("since", time.time())
-        write(own, {**who, "deployment": deployment, "boot": boot(), "since": since, "kept": state == "kept", "group": group})
+        since = read(own_path).get("since", time.time())
+        write(own_path, {**origin, "deployment": deployment, "boot": boot(), "since": since, "kept": state == "kept", "group": group})
     elif state in ("withdrawn", "free", "ended") and not dry:
         for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
-            if state == "ended" or path == own or (state == "free" and read(path).get("kept")):
+            if state == "ended" or path == own_path or (state == "free" and read(path).get("kept")):
                 # Another user may have created a folder with this name, or a file that only that user can remove.
                 with contextlib.suppress(IsADirectoryError, PermissionError):
                     os.unlink(path)
-    found = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))
-    notes = sorted(found, key=lambda note: (note["since"], note["file"]))
-    return {"uses": [{**note, "own": note["file"] == own} for note in notes]}
+    readable = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))
+    notes = sorted(readable, key=lambda note: (note["since"], note["file"]))
+    return {"uses": [{**note, "own": note["file"] == own_path} for note in notes]}

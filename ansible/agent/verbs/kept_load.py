@@ -15,7 +15,7 @@ from typing import Any
 
 import program
 from failure import AgentError
-from ours import (
+from folder_marks import (
     MARK,
     NotOursError,
     claim,
@@ -35,11 +35,11 @@ STATES = ("found", "room", "kept", "placed")
 def amount(folder: str) -> dict[str, int]:
     """Returns the number of files in a folder and their total bytes. Dohyo's mark is not counted."""
     files, size = 0, 0
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             if name != MARK:
                 files += 1
-                size += os.lstat(os.path.join(place, name)).st_size
+                size += os.lstat(os.path.join(parent, name)).st_size
     return {"files": files, "bytes": size}
 
 
@@ -49,8 +49,8 @@ def forget(folder: str) -> None:
     cgroup version 2 charges cached pages to the process that read them first. Pages that `cp` has
     read would not be charged to the servers.
     """
-    for place, _, names in os.walk(folder):
-        for path in (os.path.join(place, name) for name in names):
+    for parent, _, names in os.walk(folder):
+        for path in (os.path.join(parent, name) for name in names):
             if os.path.isfile(path) and not os.path.islink(path):
                 descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
                 try:
@@ -62,16 +62,16 @@ def forget(folder: str) -> None:
 class Disk:
     """Manages one of the data folders and the kept loads on its disk."""
 
-    def __init__(self, base: str, given: dict[str, Any]) -> None:
-        self.own = path_of(base, f"dohyo/{given['role']}")
-        self.kept = path_of(base, "dohyo/kept")
-        self.name = f"{given['role']}-{given['load']}"
-        self.given = given
+    def __init__(self, base: str, arguments: dict[str, Any]) -> None:
+        self.folder = path_of(base, f"dohyo/{arguments['role']}")
+        self.loads = path_of(base, "dohyo/kept")
+        self.name = f"{arguments['role']}-{arguments['load']}"
+        self.arguments = arguments
 
     @property
     def load(self) -> str:
         """Path of the kept load."""
-        return path_of(self.kept, self.name)
+        return path_of(self.loads, self.name)
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -80,13 +80,13 @@ class Disk:
 
     def begin(self) -> None:
         """Marks the folder of kept loads and removes unusable loads."""
-        if read_mark(self.kept).get("experiment") != self.given["experiment"]:
+        if read_mark(self.loads).get("experiment") != self.arguments["experiment"]:
             self.remove("*")
-        mark = new_mark(self.given["deployment"], self.given["controller"])
-        claim(self.kept, {**mark, "experiment": self.given["experiment"], "kind": "kept"}, self.given["deployment"])
-        for name in os.listdir(self.kept):
+        mark = new_mark(self.arguments["deployment"], self.arguments["controller"])
+        claim(self.loads, {**mark, "experiment": self.arguments["experiment"], "kind": "kept"}, self.arguments["deployment"])
+        for name in os.listdir(self.loads):
             stem = name.removesuffix(".json")
-            if name != MARK and not all(os.path.exists(os.path.join(self.kept, each)) for each in (stem, f"{stem}.json")):
+            if name != MARK and not all(os.path.exists(os.path.join(self.loads, part)) for part in (stem, f"{stem}.json")):
                 self.remove(name)
 
     def make_room(self) -> bool:
@@ -94,98 +94,98 @@ class Disk:
 
         Returns whether anything was removed.
         """
-        gone = False
-        for name in sorted(os.listdir(self.kept), key=lambda each: each.startswith(self.name)):
-            if name != MARK and free_mb(self.kept) < self.given["need_mb"]:
+        has_removed = False
+        for name in sorted(os.listdir(self.loads), key=lambda entry: entry.startswith(self.name)):
+            if name != MARK and free_mb(self.loads) < self.arguments["need_mb"]:
                 self.remove(name)
-                gone = True
-        return gone
+                has_removed = True
+        return has_removed
 
     def remove(self, pattern: str) -> None:
         """Removes the kept loads whose names match a pattern, including the files beside them."""
-        remove_inside(self.kept, pattern, self.given["deployment"])
+        remove_inside(self.loads, pattern, self.arguments["deployment"])
 
     def has_room(self) -> bool:
         """Returns whether a second copy fits on the disk and leaves as much space again for data that servers add."""
-        return free_mb(self.own) >= 2 * amount(self.own)["bytes"] // 2**20 + self.given["need_mb"]
+        return free_mb(self.folder) >= 2 * amount(self.folder)["bytes"] // 2**20 + self.arguments["need_mb"]
 
     def keep(self) -> None:
         """Moves the data to the kept loads. The load counts as kept only after `certify`."""
         self.remove(f"{self.name}*")
-        if foreign := foreign_in(self.own, self.given["deployment"]):
+        if foreign := foreign_in(self.folder, self.arguments["deployment"]):
             raise NotOursError("; ".join(foreign))
-        os.rename(self.own, self.load)
+        os.rename(self.folder, self.load)
         if os.path.lexists(os.path.join(self.load, MARK)):
             os.unlink(os.path.join(self.load, MARK))
 
     def certify(self) -> None:
         """Records that the load is complete."""
         with open(f"{self.load}.json", "w", encoding="utf-8") as file:
-            json.dump({"trial": self.given["trial"], **amount(self.load)}, file)
+            json.dump({"trial": self.arguments["trial"], **amount(self.load)}, file)
 
     def give_back(self) -> None:
         """Replaces a failed copy with the kept load itself."""
-        remove_inside(self.own, "*", self.given["deployment"])
+        remove_inside(self.folder, "*", self.arguments["deployment"])
         for name in os.listdir(self.load):
-            os.rename(os.path.join(self.load, name), os.path.join(self.own, name))
+            os.rename(os.path.join(self.load, name), os.path.join(self.folder, name))
 
     def place(self) -> str:
         """Copies the load to the data folder. Returns why this failed, or an empty string."""
-        known = self.whole
+        expected = self.whole
         problem = ""
         try:
-            program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own])
+            program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.folder])
         except AgentError as error:
             problem = str(error).partition("\n")[0]
         # Write the copy to disk now, because writing it later would disturb the trial.
         with suppress(AgentError):
-            program.answer(["sync", "-f", self.own])
-        if self.given["budget_mb"]:
-            forget(self.own)
+            program.answer(["sync", "-f", self.folder])
+        if self.arguments["budget_mb"]:
+            forget(self.folder)
         if problem:
             return problem
-        there = amount(self.own)
-        if any(there[key] != known.get(key) for key in there):
-            return f"{self.load} was copied incompletely: {there}"
+        copied = amount(self.folder)
+        if any(copied[key] != expected.get(key) for key in copied):
+            return f"{self.load} was copied incompletely: {copied}"
         return ""
 
 
-def carry_out(given: dict[str, Any]) -> dict[str, Any]:
+def carry_out(arguments: dict[str, Any]) -> dict[str, Any]:
     """Carries out the step and returns the answer."""
-    disks = [Disk(base, given) for base in given["data"]]
+    disks = [Disk(base, arguments) for base in arguments["data"]]
     note = ""
-    if given["state"] == "found":
+    if arguments["state"] == "found":
         for disk in disks:
             disk.begin()
-        gone = [disk.make_room() for disk in disks]
-        if any(gone):
+        removed = [disk.make_room() for disk in disks]
+        if any(removed):
             note = "loaded again: the kept load was removed, because the disk lacked space"
-    elif given["state"] == "room":
+    elif arguments["state"] == "room":
         if not all(disk.has_room() for disk in disks):
-            note = f"its load was not kept: not enough space for a second copy on {given['data'][0]}"
+            note = f"its load was not kept: not enough space for a second copy on {arguments['data'][0]}"
             return {"found": False, "trial": "", "note": note}
         return {"found": True, "trial": "", "note": ""}
-    elif given["state"] == "kept":
+    elif arguments["state"] == "kept":
         for disk in disks:
             disk.keep()
         for disk in disks:
             disk.certify()
     elif problems := [problem for disk in disks if (problem := disk.place())]:
-        own = all(disk.whole.get("trial") == given["trial"] for disk in disks)
+        is_own = all(disk.whole.get("trial") == arguments["trial"] for disk in disks)
         for disk in disks:
-            if own:
+            if is_own:
                 disk.give_back()
             disk.remove(f"{disk.name}*")
-        if own:
-            return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
+        if is_own:
+            return {"found": True, "trial": arguments["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
         note = f"loaded again: the copy is incomplete: {shown(problems[0])}"
     # The parts on all disks must come from the same trial's load.
-    by = {str(disk.whole.get("trial", "")) for disk in disks}
-    found = all(disk.whole for disk in disks) and len(by) == 1
+    trials = {str(disk.whole.get("trial", "")) for disk in disks}
+    exists = all(disk.whole for disk in disks) and len(trials) == 1
     return {
-        "found": found,
-        "trial": by.pop() if found else "",
-        "note": "" if found else note,
+        "found": exists,
+        "trial": trials.pop() if exists else "",
+        "note": "" if exists else note,
     }
 
 
@@ -212,13 +212,13 @@ def answer(
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
-    given = {
+    arguments = {
         "state": state, "data": [os.path.expanduser(os.path.expandvars(base)) for base in data], "role": role, "load": load,
         "trial": trial, "experiment": experiment, "deployment": deployment, "controller": controller or {}, "need_mb": int(need_mb),
         "budget_mb": int(budget_mb),
     }  # fmt: skip
     try:
-        return {"changed": state != "room", **carry_out(given)}
+        return {"changed": state != "room", **carry_out(arguments)}
     except NotOursError as error:
         raise AgentError(shown(str(error))) from error
     except OSError as error:

@@ -20,7 +20,7 @@ def sockets(address: str, port: int) -> set[str]:
     """Returns the sockets that listen on an address and port. They are named as the links in /proc/PID/fd."""
     # The kernel prints an IPv4 address as a number in this machine's byte order. In tcp6, the number is the end of the address.
     number = socket.inet_aton(socket.gethostbyname(address))[::-1].hex().upper()
-    found = set()
+    links = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         if os.path.exists(table):
             with open(table, encoding="ascii") as lines:
@@ -28,8 +28,8 @@ def sockets(address: str, port: int) -> set[str]:
             for row in rows:
                 host, _, its_port = row[1].partition(":")
                 if row[3] == LISTENING and int(its_port, 16) == port and host[-8:] in (number, ANY_ADDRESS):
-                    found.add(f"socket:[{row[9]}]")
-    return found
+                    links.add(f"socket:[{row[9]}]")
+    return links
 
 
 def can_listen(address: str, port: int) -> int:
@@ -45,12 +45,12 @@ def can_listen(address: str, port: int) -> int:
     return 0
 
 
-def having(found: set[str]) -> list[str]:
+def having(links: set[str]) -> list[str]:
     """Returns the pids of the processes that have opened one of these sockets, as far as this user can see them."""
     pids = []
     for link in glob.iglob("/proc/[0-9]*/fd/*"):
         try:
-            if os.readlink(link) in found:
+            if os.readlink(link) in links:
                 pids.append(link.split("/")[2])
         except OSError:
             continue
@@ -70,7 +70,7 @@ def carries(pid: str, mark: bytes) -> bool:
     """Returns whether the environment of a process contains the mark, which means that Dohyo started the process."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environ:
-            return any(word.startswith(mark) for word in environ.read().split(b"\0"))
+            return any(variable.startswith(mark) for variable in environ.read().split(b"\0"))
     except OSError:
         return False
 

@@ -49,10 +49,10 @@ def begin(folder, seconds, controller):
 
 def end(folder):
     """Ends the sampler if it is running, and waits until it has written its last sample."""
-    known = proc.read_pid(os.path.join(folder, "pid"))
-    if known and proc.is_alive(*known):
-        proc.send(signal.SIGTERM, [known[0]])
-        proc.waited(lambda: not proc.is_alive(*known), PATIENCE)
+    process = proc.read_pid(os.path.join(folder, "pid"))
+    if process and proc.is_alive(*process):
+        proc.send(signal.SIGTERM, [process[0]])
+        proc.waited(lambda: not proc.is_alive(*process), PATIENCE)
 
 
 def leave(folder):

@@ -1,6 +1,6 @@
 """Checks, marks or removes Dohyo's folders on a host. No other verb removes folders.
 
-Dohyo's folders carry a mark (ours.py). A folder that is not empty and has no mark, or another deployment's, is refused. The message
+Dohyo's folders carry a mark (folder_marks.py). A folder that is not empty and has no mark, or another deployment's, is refused. The message
 states its path, its likely content, and what to do. A folder with files that Dohyo did not create is not removed either.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from failure import AgentError
-from ours import (
+from folder_marks import (
     DEPLOYMENT,
     MADE,
     MARK,
@@ -35,7 +35,7 @@ STATES = ("checked", "present", "absent", "fresh")
 
 def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
     """Returns the paths of the folders, where a pattern yields existing ones. Reports paths that leave their base in `problems`."""
-    found: list[str] = []
+    paths: list[str] = []
     waiting = [(base, below) for base, below in pairs]
     for base, below in waiting:
         try:
@@ -44,63 +44,63 @@ def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
                 names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
                 waiting += [(base, below[:-1] + name) for name in names if not name.endswith("*")]
             else:
-                found.append(path_of(base, below))
+                paths.append(path_of(base, below))
         except NotOursError as error:
             problems.append(str(error))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 class Folders:
     """Implements the steps of a request for its folders."""
 
-    def __init__(self, given: dict[str, Any], dry: bool) -> None:
-        self._given = given
+    def __init__(self, arguments: dict[str, Any], dry: bool) -> None:
+        self._arguments = arguments
         self._dry = dry
-        self.deployment: str = given["deployment"]
+        self.deployment: str = arguments["deployment"]
         self.problems: list[str] = []
         self.removed: list[str] = []
         self.changed = False
-        self._home = path_of(given["home"]) if given["home"] else ""
-        self._folders = folders_of(given["folders"], self.problems)
+        self._home = path_of(arguments["home"]) if arguments["home"] else ""
+        self._folders = folders_of(arguments["folders"], self.problems)
 
     def check(self) -> None:
         """Finds folders that are not Dohyo's, and raises NotOursError for them unless the state permits them."""
         for folder in [*self._folders, *filter(None, [self._home])]:
-            self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
-            if self._given["state"] != "absent":
-                self.problems += filter(None, [links_in(folder, deep=self._given["state"] != "checked")])
-        if self.problems and self._given["state"] != "checked" and not self._given["leave"]:
+            self.problems += filter(None, [why_not(folder, self.deployment, self._arguments["beside"])])
+            if self._arguments["state"] != "absent":
+                self.problems += filter(None, [links_in(folder, deep=self._arguments["state"] != "checked")])
+        if self.problems and self._arguments["state"] != "checked" and not self._arguments["leave"]:
             raise NotOursError("; ".join(self.problems))
 
     def remove(self) -> None:
         """Removes Dohyo's files. Without ``leave``, removes nothing if a folder also contains foreign files."""
-        if self._dry or not self._given["leave"]:
+        if self._dry or not self._arguments["leave"]:
             self._remove(dry=True)
         if not self._dry:
             self._remove(dry=False)
         self.changed |= bool(self.removed)
 
     def _remove(self, *, dry: bool) -> None:
-        foreign = self.problems if self._given["leave"] else None
+        foreign = self.problems if self._arguments["leave"] else None
         self.removed = []
         for folder in self._folders:
             if not why_not(folder, self.deployment):
                 self.removed += remove(folder, self.deployment, dry=dry, foreign=foreign)
-        for pattern in self._given["inside"]:
+        for pattern in self._arguments["inside"]:
             self.removed += remove_inside(self._home, pattern, self.deployment, dry=dry, foreign=foreign)
 
     def claim(self) -> None:
         """Creates and marks the folders."""
-        own = read_mark(self._folders[0]).get("deployment") if self._folders else ""
-        self.deployment = self.deployment or own or secrets.token_hex(6)
-        mark = new_mark(self.deployment, self._given["controller"])
-        mark |= {key: self._given[key] for key in ("experiment", "makes", "kind")}
+        deployment = read_mark(self._folders[0]).get("deployment") if self._folders else ""
+        self.deployment = self.deployment or deployment or secrets.token_hex(6)
+        mark = new_mark(self.deployment, self._arguments["controller"])
+        mark |= {key: self._arguments[key] for key in ("experiment", "makes", "kind")}
         for folder in self._folders:
-            made = not os.path.lexists(folder)
-            changed = claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
-            if changed and self._given["owner"] and not self._dry:
-                for path in [os.path.join(folder, MARK), *([folder] if made else [])]:
-                    shutil.chown(path, self._given["owner"])
+            is_new = not os.path.lexists(folder)
+            changed = claim(folder, mark, self._arguments["deployment"], self._arguments["beside"], dry=self._dry)
+            if changed and self._arguments["owner"] and not self._dry:
+                for path in [os.path.join(folder, MARK), *([folder] if is_new else [])]:
+                    shutil.chown(path, self._arguments["owner"])
             self.changed |= changed
 
 
@@ -120,7 +120,7 @@ def answer(
     :param beside: names of files that an unmarked folder may contain
     :param makes: maps paths below each folder to patterns of the folders that a trial creates there; if a path ends with a slash,
         also of files. Everything else is a user's data and prevents the removal
-    :param kind: key of MADE (ours.py) for the folders; if empty, ``data`` with an experiment, otherwise ``home``
+    :param kind: key of MADE (folder_marks.py) for the folders; if empty, ``data`` with an experiment, otherwise ``home``
     :param leave: whether to keep foreign files, report them in ``problems`` and remove the rest, or to fail
     :param controller: the controller that marks the folders, from the lookup ``controller``
     :param experiment: folder of the evidence of the trial that uses the folders
@@ -135,24 +135,24 @@ def answer(
         raise AgentError(f"kind '{kind}': must be one of {', '.join(MADE)}")
     if not re.fullmatch(f"|none|{DEPLOYMENT}", deployment):
         raise AgentError(f"deployment {deployment!r}: must be twelve digits from 0 to f, as in .dohyo")
-    given = {
+    arguments = {
         "state": state, "deployment": deployment, "folders": folders, "home": home, "inside": inside, "beside": beside,
         "makes": makes or {}, "kind": kind, "leave": leave, "controller": controller or {}, "experiment": experiment, "owner": owner,
     }  # fmt: skip
     try:
-        asked = Folders(given, dry)
-        asked.check()
+        request = Folders(arguments, dry)
+        request.check()
         if state in ("absent", "fresh"):
-            asked.remove()
+            request.remove()
         if state in ("present", "fresh"):
-            asked.claim()
+            request.claim()
     except NotOursError as error:
         raise AgentError(shown(str(error))) from error
     except OSError as error:
         raise AgentError(shown(f"{error.filename}: {error.strerror}")) from error
     return {
-        "changed": asked.changed,
-        "problems": list(map(shown, asked.problems)),
-        "removed": asked.removed,
-        "deployment": asked.deployment,
+        "changed": request.changed,
+        "problems": list(map(shown, request.problems)),
+        "removed": request.removed,
+        "deployment": request.deployment,
     }

@@ -11,11 +11,11 @@ CGROUP = "/sys/fs/cgroup"
 
 def pids_of(run: str, name: str) -> list[str]:
     """Returns the pids of the running processes that the agent started as NAME or NAME-PART."""
-    found = []
+    pids = []
     for path in sorted(glob.glob(os.path.join(run, name, "pid")) + glob.glob(os.path.join(run, f"{name}-*", "pid"))):
         with open(path, encoding="ascii", errors="replace") as file:
-            found += file.read().split()[:1]
-    return [pid for pid in found if os.path.isdir(f"/proc/{pid}")]
+            pids += file.read().split()[:1]
+    return [pid for pid in pids if os.path.isdir(f"/proc/{pid}")]
 
 
 def cgroup_of(pid: str) -> str:
@@ -63,14 +63,14 @@ def listed(numbers: set[int]) -> str:
 
 def cpus_of(pids: list[str]) -> str:
     """Returns the processors on which the threads of these processes may run, or "" if these are all processors of the host."""
-    found: set[int] = set()
+    processors: set[int] = set()
     for pid in pids:
         for task in glob.glob(f"/proc/{pid}/task/*"):
             try:
-                found |= os.sched_getaffinity(int(os.path.basename(task)))
+                processors |= os.sched_getaffinity(int(os.path.basename(task)))
             except OSError:
                 continue  # the thread has ended
-    text = listed(found)
+    text = listed(processors)
     with open("/sys/devices/system/cpu/online", encoding="ascii") as file:
         return "" if text == file.read().strip() else text
 
@@ -84,5 +84,5 @@ def answer(run: str, name: str) -> dict[str, Any]:
         reason for null; ``cpus``, the processors on which threads may run, such as 0-3,8 (empty: all); ``processes``, their number
     """
     pids = pids_of(os.path.expanduser(os.path.expandvars(run)), name)
-    memory, why = limit_of([cgroup_of(pid) for pid in pids])
-    return {"memory_mb": None if memory is None else memory // 2**20, "why": why, "cpus": cpus_of(pids), "processes": len(pids)}
+    memory, reason = limit_of([cgroup_of(pid) for pid in pids])
+    return {"memory_mb": None if memory is None else memory // 2**20, "why": reason, "cpus": cpus_of(pids), "processes": len(pids)}

@@ -25,18 +25,18 @@ def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None,
     """
     if (creates and os.path.exists(creates)) or (removes and not os.path.exists(removes)):
         return {"rc": 0, "stdout": "", "stderr": "", "changed": False}
-    process = begin([str(word) for word in argv], chdir, {**os.environ, **(environment or {})})
+    process = begin([str(argument) for argument in argv], chdir, {**os.environ, **(environment or {})})
     try:
-        said, complaints = process.communicate(stdin.encode("utf-8", "surrogateescape"), timeout)
+        output, complaints = process.communicate(stdin.encode("utf-8", "surrogateescape"), timeout)
     except subprocess.TimeoutExpired:
-        said, complaints = end(process)
+        output, complaints = end(process)
         complaints += f"{argv[0]} had not ended after {timeout} s\n".encode()
     finally:
         _running.discard(process)
-    answered = {"rc": process.returncode, "stdout": text(said), "stderr": text(complaints), "changed": True}
+    answered = {"rc": process.returncode, "stdout": text(output), "stderr": text(complaints), "changed": True}
     if process.returncode:
-        words = answered["stderr"] or answered["stdout"] or f"{argv[0]} ended with exit code {process.returncode}"
-        raise AgentError(words, answered)
+        message = answered["stderr"] or answered["stdout"] or f"{argv[0]} ended with exit code {process.returncode}"
+        raise AgentError(message, answered)
     return answered
 
 

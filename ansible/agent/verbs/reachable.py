@@ -29,24 +29,24 @@ CANARY = "one that the kernel chooses, as for the canary"
 
 def listener(address: str, port: int) -> socket.socket:
     """Returns a listening socket. Raises OSError if the host cannot listen on the address and port."""
-    family, kind, protocol, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
-    found = socket.socket(family, kind, protocol)
+    family, kind, protocol, _, endpoint = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+    server = socket.socket(family, kind, protocol)
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(place)
-        found.listen()
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(endpoint)
+        server.listen()
     except OSError:
-        found.close()
+        server.close()
         raise
-    return found
+    return server
 
 
 def accept_all(sockets: list[socket.socket]) -> None:
     """Accepts connections and closes them."""
     with selectors.DefaultSelector() as waiting:
-        for each in sockets:
-            each.setblocking(False)
-            waiting.register(each, selectors.EVENT_READ)
+        for server in sockets:
+            server.setblocking(False)
+            waiting.register(server, selectors.EVENT_READ)
         while True:
             for key, _ in waiting.select():
                 try:
@@ -57,17 +57,17 @@ def accept_all(sockets: list[socket.socket]) -> None:
 
 def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
     """Starts a process that listens on free ports. Returns its pid, and all ports on which any process now listens."""
-    sockets, found, seen = [], {}, set()
+    sockets, listening, checked = [], {}, set()
     for name, port in {**ports, CANARY: 0}.items():
-        if port not in seen:
-            seen.add(port)
+        if port not in checked:
+            checked.add(port)
             try:
                 sockets.append(listener(address, port))
-                found[name] = int(sockets[-1].getsockname()[1])
+                listening[name] = int(sockets[-1].getsockname()[1])
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
-                    found[name] = port
-    return in_background(LIFETIME, partial(accept_all, sockets)), found
+                    listening[name] = port
+    return in_background(LIFETIME, partial(accept_all, sockets)), listening
 
 
 async def obstacle(address: str, port: int) -> str:
@@ -86,10 +86,10 @@ def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried:
     """Returns a sentence with the ports of another host that this host cannot reach, and the reasons."""
     names = [f"{port} ({name})" for name, (port, _) in failed.items()]
     some = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-    which = f"any of {tried} ports" if len(names) == tried > 1 else f"port{'s' * (len(names) > 1)} {some}"
+    numbers = f"any of {tried} ports" if len(names) == tried > 1 else f"port{'s' * (len(names) > 1)} {some}"
     reasons = ", ".join(sorted({reason for _, reason in failed.values()}))
     return (
-        f"it does not reach {host} ({address}) on {which}: {reasons}; let TCP connections to all ports of {address}"
+        f"it does not reach {host} ({address}) on {numbers}: {reasons}; let TCP connections to all ports of {address}"
         f" from the other hosts of the inventory through the firewall of {host} and any firewall between the two"
     )
 
@@ -132,7 +132,7 @@ def answer(
     try:
         if state == "try":
             return {"problems": asyncio.run(attempt(targets or {}))}
-        pid, found = listen(address, {name: int(port) for name, port in (ports or {}).items()})
+        pid, listening = listen(address, {name: int(port) for name, port in (ports or {}).items()})
     except (OSError, OverflowError) as error:
         raise AgentError(str(error)) from error
-    return {"pid": pid, "address": address, "ports": found}
+    return {"pid": pid, "address": address, "ports": listening}

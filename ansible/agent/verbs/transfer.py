@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 
 from failure import AgentError
-from ours import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
+from folder_marks import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
 
 PART = 4 * 2**20  # size of a part in bytes
 archives = []  # the last archive that `packed` created, until `read` has reached its end
@@ -37,12 +37,12 @@ def verify(folder: str, digest: str) -> None:
     if digest_of(manifest) != digest:
         raise ValueError(f"{folder} does not contain the files that were packed on the control machine")
     for line in manifest.splitlines():
-        wanted, _, name = line.partition("  ")
+        checksum, _, name = line.partition("  ")
         total = hashlib.sha256()
         with open(os.path.join(folder, name), "rb") as file:
             for chunk in iter(lambda: file.read(1 << 20), b""):
                 total.update(chunk)
-        if total.hexdigest() != wanted:
+        if total.hexdigest() != checksum:
             raise ValueError(f"{name} differs from the file on the control machine; check the disk of {folder}")
 
 
@@ -95,17 +95,17 @@ def packed(folder):
     if archives:
         archives.pop().close()
     # Create the archive on the disk of the packed files, because /tmp may be small.
-    place = folder if os.path.isdir(folder) else os.path.dirname(folder)
-    archive = tempfile.TemporaryFile(dir=place if os.access(place, os.W_OK) else None)  # noqa: SIM115 - read later
+    parent = folder if os.path.isdir(folder) else os.path.dirname(folder)
+    archive = tempfile.TemporaryFile(dir=parent if os.access(parent, os.W_OK) else None)  # noqa: SIM115 - read later
     archives.append(archive)
     return {"files": pack(folder, archive), "bytes": archive.seek(0, os.SEEK_END)}
 
 
-def read(at):
-    """Returns the part of the unnamed archive that begins at byte `at`, encoded in Base64."""
+def read(offset):
+    """Returns the part of the unnamed archive that begins at byte `offset`, encoded in Base64."""
     if not archives:
         raise AgentError("the packed archive no longer exists: the connection was lost")
-    archives[0].seek(at)
+    archives[0].seek(offset)
     part = archives[0].read(PART)
     if len(part) < PART:
         archives.pop().close()

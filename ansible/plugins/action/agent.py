@@ -41,8 +41,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             arguments["dry"] = True
         elif self._task.check_mode and verb not in LOOKING:
             # Return empty output, because later tasks may read it.
-            said = lines_of({"rc": 0, "stdout": "", "stderr": ""})
-            return {"skipped": True, "changed": False, "msg": "it was not run because of check mode", **said}
+            output = lines_of({"rc": 0, "stdout": "", "stderr": ""})
+            return {"skipped": True, "changed": False, "msg": "it was not run because of check mode", **output}
         return ask(self, verb, arguments, task_vars or {})
 
 
@@ -52,24 +52,24 @@ def ask(action: ActionBase, verb: str, arguments: dict[str, Any], task_vars: dic
     is_here = action._connection.transport == "local"
     python = sys.executable if is_here else str(action._templar.template(task_vars.get("dohyo_python", "python3")))
     command = f"{action._compute_environment_string()} {sent.command(python)}".strip()
-    given = sent.program() + sent.request(verb, arguments, bound=False)
+    stdin = sent.program() + sent.request(verb, arguments, bound=False)
     if action._task.become and not action._connection.is_pipelining_enabled():
         # su and doas read the password from a terminal, so the request cannot be sent over standard input.
         file = action._connection._shell.join_path(action._make_tmp_path(), "request")
-        action._transfer_data(file, given)
+        action._transfer_data(file, stdin)
         try:
-            said = action._low_level_execute_command(f"{command} < {shlex.quote(file)}")
+            result = action._low_level_execute_command(f"{command} < {shlex.quote(file)}")
         finally:
             action._remove_tmp_path(action._connection._shell.tmpdir)
     else:
-        said = action._low_level_execute_command(command, in_data=given)
-    for line in said["stdout"].splitlines():
+        result = action._low_level_execute_command(command, in_data=stdin)
+    for line in result["stdout"].splitlines():
         if line.startswith(('{"is": "answer"', '{"is": "failure"')):
             message = json.loads(line)
             more = {"failed": True, "msg": message["msg"]} if message["is"] == "failure" else {}
             return {"changed": False, **lines_of(message["answer"]), **more}
-    words = said["stderr"].strip() or said["stdout"].strip() or f"the agent ended with exit code {said['rc']}"
-    return {"failed": True, "msg": words}
+    reason = result["stderr"].strip() or result["stdout"].strip() or f"the agent ended with exit code {result['rc']}"
+    return {"failed": True, "msg": reason}
 
 
 def lines_of(answer: dict[str, Any]) -> dict[str, Any]:

@@ -47,8 +47,8 @@ from dohyo.bad_input import BadInputError
 from dohyo.systems.context import Context
 from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
 from dohyo.trial.hosts import ask_attached, check_clients, find_availability, find_jdk, of_system
-from dohyo.trial.measuring import Measuring, Outcome
-from dohyo.trial.removing import stop_everything
+from dohyo.trial.measurement import Measuring, Outcome
+from dohyo.trial.removal import stop_everything
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.trial import run_trial
 from dohyo.trial.world import StepError, World
@@ -73,7 +73,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Executes the task."""
         super().run(tmp, task_vars)
-        _, given = self.validate_argument_spec(
+        _, arguments = self.validate_argument_spec(
             {
                 "do": {
                     "type": "str",
@@ -83,7 +83,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "system": {"type": "str", "default": ""},
             }
         )
-        if self._task.check_mode and given["do"] not in LOOKING:
+        if self._task.check_mode and arguments["do"] not in LOOKING:
             return {"skipped": True, "changed": False, "msg": "it was not run because of check mode"}
         die_with_parent()
         variables = task_vars or {}
@@ -92,25 +92,25 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         drive = Drive(world)
         answer: dict[str, Any] = {"changed": True, "failures": {}}
         try:
-            if given["do"] == "trial":
+            if arguments["do"] == "trial":
                 await_turn()
                 answer["reason"] = run_trial(world, drive)
-            elif given["do"] == "clients":
+            elif arguments["do"] == "clients":
                 Measuring(world, ServerSteps(world), drive).clients_alone()
-            elif given["do"] in ("stop", "halt"):
+            elif arguments["do"] in ("stop", "halt"):
                 keeps = Context(world.first.values).flag("stop_keeps_loads")
-                answer["failures"] = stop_everything(world, keeps_loads=keeps, only_halts=given["do"] == "halt")
-            elif given["do"] in LOOKING:
-                answer |= {"changed": False, "facts": look(world, given["do"], given["system"])}
+                answer["failures"] = stop_everything(world, keeps_loads=keeps, only_halts=arguments["do"] == "halt")
+            elif arguments["do"] in LOOKING:
+                answer |= {"changed": False, "facts": look(world, arguments["do"], arguments["system"])}
             else:
                 ask_attached(world)
         except StepError as error:
             # Give every host a reason; otherwise the next task would fail without one on the hosts that have no answer.
-            others = dict.fromkeys(world.hosts, str(error)) if given["do"] in LOOKING else {}
-            answer["failures"] = others | error.by_host
+            failures = dict.fromkeys(world.hosts, str(error)) if arguments["do"] in LOOKING else {}
+            answer["failures"] = failures | error.by_host
         except Exception as error:  # a failed task would fail only on the first host
             answer["failures"] = dict.fromkeys(world.hosts, unforeseen(error))
-        if given["do"] == "trial" and answer["failures"]:
+        if arguments["do"] == "trial" and answer["failures"]:
             answer["reason"] = "; ".join(dict.fromkeys(answer["failures"].values()))
         return answer
 
@@ -151,11 +151,11 @@ def await_turn() -> None:
         raise AnsibleActionFail("the experiment has ended")
 
 
-def look(world: World, what: str, system: str) -> dict[str, dict[str, Any]]:
+def look(world: World, subject: str, system: str) -> dict[str, dict[str, Any]]:
     """Checks what a system's servers or a client need on the hosts, and returns the facts by host."""
-    if what == "check":
+    if subject == "check":
         check_clients(world, str(world.first.values["client_binding"]))
-    elif what == "available":
+    elif subject == "available":
         find_availability(of_system(world, system))
     else:
         find_jdk(of_system(world, system))
@@ -211,8 +211,8 @@ class Drive:
             if content is not None:
                 text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
                 (folder / name).write_text(text, encoding="utf-8")
-        what = "the load" if phase.is_load else f"{phase.name} {phase.number}"
-        for sentence in sentences(what, outcome):
+        title = "the load" if phase.is_load else f"{phase.name} {phase.number}"
+        for sentence in sentences(title, outcome):
             self._world.progress.event("note", text=sentence)
         lost = [name for name, host in conductor.hosts.items() if host.lost or host.power not in ("on", "back")]
         return Outcome(outcome, lost)

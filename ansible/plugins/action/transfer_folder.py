@@ -26,7 +26,7 @@ from ansible.plugins.action import ActionBase
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "agent/verbs"))
 from action.agent import ask
-from ours import MANIFEST
+from folder_marks import MANIFEST
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -34,14 +34,14 @@ def files_of(folder: Path) -> list[Path]:
 
     :raises AnsibleActionFail: for a link that points outside the folder; a JDK's archive may contain such links
     """
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     whole = folder.resolve()
-    for path in found:
+    for path in files:
         if path.is_symlink() and not path.resolve().is_relative_to(whole):
             raise AnsibleActionFail(
                 f"{path}: it is a link to {path.resolve()}, outside of {folder}; replace it by a file"
             )
-    return found
+    return files
 
 
 def manifest_of(folder: Path) -> str:
@@ -83,13 +83,13 @@ class Archives:
 
     def manifest(self) -> str:
         """Returns the folder's manifest; reads the files only if they have changed since the last time."""
-        kept = self._base.with_suffix(".sha256")
+        cached = self._base.with_suffix(".sha256")
         with self._locked():
             state = state_of(self._folder)
-            if not kept.exists() or kept.read_text(encoding="utf-8").partition("\n")[0] != state:
+            if not cached.exists() or cached.read_text(encoding="utf-8").partition("\n")[0] != state:
                 self._base.with_suffix(".zip").unlink(missing_ok=True)
-                kept.write_text(f"{state}\n{manifest_of(self._folder)}", encoding="utf-8")
-            return kept.read_text(encoding="utf-8").partition("\n")[2]
+                cached.write_text(f"{state}\n{manifest_of(self._folder)}", encoding="utf-8")
+            return cached.read_text(encoding="utf-8").partition("\n")[2]
 
     def archive(self, manifest: str) -> Path:
         """Returns the archive of the files in the manifest; makes it if it does not exist."""
@@ -120,9 +120,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         """Executes the task; raises AnsibleActionFail if the source does not exist."""
         super().run(tmp, task_vars)
         text = {"type": "str", "required": True}
-        _, given = self.validate_argument_spec({"src": text, "dest": text})
+        _, arguments = self.validate_argument_spec({"src": text, "dest": text})
         try:
-            return self._push(given["src"], given["dest"], task_vars or {})
+            return self._push(arguments["src"], arguments["dest"], task_vars or {})
         finally:
             self._remove_tmp_path(self._connection._shell.tmpdir)
 
@@ -140,15 +140,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return {"changed": False, "files": 0}
         manifest = archives.manifest()
         digest = hashlib.sha256(manifest.encode()).hexdigest()
-        there = self._on_host(task_vars, step="look", folder=dest)
-        if there.get("failed") or there["digest"] == digest:
-            there.pop("manifest", None)
-            return there
-        diff = [{"before": there["manifest"], "after": manifest, "before_header": dest, "after_header": dest}]
+        state = self._on_host(task_vars, step="look", folder=dest)
+        if state.get("failed") or state["digest"] == digest:
+            state.pop("manifest", None)
+            return state
+        diff = [{"before": state["manifest"], "after": manifest, "before_header": dest, "after_header": dest}]
         if self._task.check_mode:
             return {"changed": True, "diff": diff}
-        there = self._connection._shell.join_path(self._make_tmp_path(), "folder.zip")
-        remote = self._transfer_file(str(archives.archive(manifest)), str(there))
+        temporary = self._connection._shell.join_path(self._make_tmp_path(), "folder.zip")
+        remote = self._transfer_file(str(archives.archive(manifest)), str(temporary))
         return {**self._on_host(task_vars, step="unpack", folder=dest, archive=remote, digest=digest), "diff": diff}
 
     def _on_host(self, task_vars: dict[str, Any], **arguments: str) -> dict[str, Any]:

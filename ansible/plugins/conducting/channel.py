@@ -163,17 +163,17 @@ class Channel(Connection):
 
     def _become_root(self, rise: Rise) -> None:
         """Types the password at a prompt, and waits until the command runs as root."""
-        until, answered, said = time.monotonic() + OPEN_SECONDS, False, b""
-        while not rise.succeeded(said):
+        until, answered, output = time.monotonic() + OPEN_SECONDS, False, b""
+        while not rise.succeeded(output):
             if select.select([self.output], [], [], LOOK_SECONDS)[0]:
                 fresh = os.read(self.output, 65536)
                 if not fresh:
                     raise self._gone()
-                said += fresh
-            seen = said + b"\n" + self._words()
-            if rise.refused(seen):
+                output += fresh
+            text = output + b"\n" + self._words()
+            if rise.refused(text):
                 raise HostError("it rejects the password for becoming root; see ansible_become_password")
-            if rise.password is not None and not answered and rise.prompts(seen):
+            if rise.password is not None and not answered and rise.prompts(text):
                 self._send(rise.password.encode() + b"\n")
                 answered = True
             if time.monotonic() > until:

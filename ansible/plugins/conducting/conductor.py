@@ -80,7 +80,7 @@ class Client:
     :ivar state: waiting, launched, ready, running, and finally ended, failed, vanished or stopped
     :ivar started: actual start time
     :ivar finished: time of the reply to its last operation; None until reported
-    :ivar at: time at which its end was noticed
+    :ivar time: time at which its end was noticed
     :ivar inserted: number of keys that it used for new records in this and earlier runs; None until reported
     """
 
@@ -89,7 +89,7 @@ class Client:
     reason: str = ""
     started: float | None = None
     finished: float | None = None
-    at: float | None = None
+    time: float | None = None
     inserted: int | None = None
     launched: float = 0.0
     grew: float = 0.0
@@ -110,12 +110,12 @@ class Node:
     """The servers on one host.
 
     :ivar state: ran, ended (at least one process ended, and no fault caused that) or vanished
-    :ivar at: time at which this state was noticed
+    :ivar time: time at which this state was noticed
     :ivar down: time at which a fault took the servers down; None while they are up
     """
 
     state: str = "ran"
-    at: float | None = None
+    time: float | None = None
     reason: str = ""
     cpu: float | None = None
     memory: float | None = None
@@ -151,7 +151,7 @@ class Host:
     was_off: bool = False
     awaits_start: bool = False
     has_faults: bool = False  # whether faults are prepared on the host
-    done: list[Message] = field(default_factory=list)  # faults that the host has executed
+    effects: list[Message] = field(default_factory=list)  # faults that the host has executed
     whole: list[float | None] = field(default_factory=list)  # times at which its servers were ready after faults
 
 
@@ -220,7 +220,7 @@ class Conductor:
             case "finished":
                 self._finished(host, message)
 
-    def lost(self, name: str, why: str, now: float) -> None:
+    def lost(self, name: str, reason: str, now: float) -> None:
         """Handles the loss of the connection to a host."""
         host = self.hosts[name]
         if host.lost or host.finished or host.power in ("off", "starting"):
@@ -230,27 +230,27 @@ class Conductor:
             return
         host.lost = True
         if not host.greeted:
-            what = f"no agent could be started on {name}: {why}"
+            description = f"no agent could be started on {name}: {reason}"
         else:
-            what = f"{name} vanished{self._when(host.heard)}: {why}"
-        self.events.append((host.heard, name, what))
+            description = f"{name} vanished{self._when(host.heard)}: {reason}"
+        self.events.append((host.heard, name, description))
         if host.node is not None and host.node.state == "ran":
-            host.node.state, host.node.at, host.node.reason = "vanished", host.heard, what
+            host.node.state, host.node.time, host.node.reason = "vanished", host.heard, description
         if host.client is not None and not host.client.is_over:
-            host.client.state, host.client.at, host.client.reason = "vanished", host.heard, what
+            host.client.state, host.client.time, host.client.reason = "vanished", host.heard, description
         # A host with only servers may vanish during a run: how the other hosts continue without it is a result.
         if host.client is not None or self.agreed is None:
-            self.fail(what, now)
+            self.fail(description, now)
 
     def switched(self, name: str, on: bool, began: float, ended: float, error: str | None) -> None:
         """Handles the end of the command that switched a host on or off; `error` says why it failed, or is None."""
         host = self.hosts[name]
-        what = "power on" if on else "power off"
+        action = "power on" if on else "power off"
         if not on:
             offset = self._offset(host)
             times = {"began": began + offset, "done": None if error else ended + offset}
             self._note_fault(
-                host, {"n": self._last_power(name), "kind": "power", **times, "what": what, "error": error}
+                host, {"n": self._last_power(name), "kind": "power", **times, "what": action, "error": error}
             )
             if error:
                 host.power, host.heard, host.awaits_start = "on", ended, False
@@ -258,17 +258,17 @@ class Conductor:
                     host.node.down = None
         elif error and host.power == "starting":
             host.power, host.switched = "booting", -self.plan.boot  # so that nothing waits for its boot
-            self.lost(name, f"{what} failed: {error}", ended)
+            self.lost(name, f"{action} failed: {error}", ended)
         elif host.power == "starting":
-            self.events.append((began, name, f"fault: {what}"))
+            self.events.append((began, name, f"fault: {action}"))
             # Connect only now: with two agents, the one that lost its connection might write its pid file last.
             host.power, host.attempt = "booting", ended
 
-    def fail(self, why: str, now: float) -> None:
+    def fail(self, reason: str, now: float) -> None:
         """Records why the phase failed, and stops all clients."""
         if self.failure:
             return
-        self.failure = why
+        self.failure = reason
         self._deadline = now + STOP_SECONDS
         for host in self.hosts.values():
             client = host.client
@@ -392,8 +392,8 @@ class Conductor:
         if host.power == "on":
             self._turn(host, "off", now)
         else:
-            words = {"began": None, "done": None, "what": None, "error": "no answer since it was switched on"}
-            self._note_fault(host, {"n": number, "kind": "power", **words})
+            entry = {"began": None, "done": None, "what": None, "error": "no answer since it was switched on"}
+            self._note_fault(host, {"n": number, "kind": "power", **entry})
 
     def _turn(self, host: Host, power: str, now: float) -> None:
         host.power, host.switched, host.attempt = power, now, None
@@ -465,7 +465,7 @@ class Conductor:
         if client is None or client.is_over:
             return
         offset = host.clock.best.offset
-        client.exit, client.at = message["exit"], message["at"] - offset
+        client.exit, client.time = message["exit"], message["at"] - offset
         times = message["summary"]
         client.inserted = times.get("inserted")
         if times["agreed_start_ms"] is not None:
@@ -480,7 +480,7 @@ class Conductor:
             client.state = "ended"
         else:
             client.state, client.reason = "failed", message["words"]
-            self.events.append((client.at, host.name, f"its client failed: {message['words']}"))
+            self.events.append((client.time, host.name, f"its client failed: {message['words']}"))
             self.fail(f"the client on {host.name} failed: {message['words']}", now)
 
     def _log_grew(self, host: Host, message: Message, now: float) -> None:
@@ -495,41 +495,41 @@ class Conductor:
             # The processor time that servers used before a boot is unknown.
             host.node.cpu, host.node.memory = None if host.was_off else message["cpu"], message["memory"]
 
-    def _fault_done(self, host: Host, done: Message) -> None:
-        if "whole" in done:
-            host.whole.append(None if done["whole"] is None else done["whole"] - self._offset(host))
+    def _fault_done(self, host: Host, outcome: Message) -> None:
+        if "whole" in outcome:
+            host.whole.append(None if outcome["whole"] is None else outcome["whole"] - self._offset(host))
             return
-        if done["n"] is not None and any(each["n"] == done["n"] for each in host.done):
+        if outcome["n"] is not None and any(earlier["n"] == outcome["n"] for earlier in host.effects):
             return  # after a boot, an agent reports all faults again
-        if done["kind"] == "start" and host.awaits_start:
-            done = {**done, "began": host.switched + self._offset(host)}
-        self._note_fault(host, done)
+        if outcome["kind"] == "start" and host.awaits_start:
+            outcome = {**outcome, "began": host.switched + self._offset(host)}
+        self._note_fault(host, outcome)
 
-    def _note_fault(self, host: Host, done: Message) -> None:
-        began = done["began"] - self._offset(host) if done["began"] is not None else None
-        host.done.append({**done, "at": began})
-        what = done["what"] if done["error"] is None else f"{done['kind']} failed: {done['error']}"
-        self.events.append((began if began is not None else host.heard, host.name, f"fault: {what}"))
+    def _note_fault(self, host: Host, outcome: Message) -> None:
+        began = outcome["began"] - self._offset(host) if outcome["began"] is not None else None
+        host.effects.append({**outcome, "at": began})
+        description = outcome["what"] if outcome["error"] is None else f"{outcome['kind']} failed: {outcome['error']}"
+        self.events.append((began if began is not None else host.heard, host.name, f"fault: {description}"))
         node = host.node
         if node is None or began is None:
             return
-        if done["kind"] in ("kill", "stop"):
+        if outcome["kind"] in ("kill", "stop"):
             node.down = began
-            if node.state == "ended" and node.at is not None and node.at >= began - TOGETHER_SECONDS:
-                node.state, node.at, node.reason = "ran", None, ""
-        elif done["kind"] == "start" and done["error"] is None:
+            if node.state == "ended" and node.time is not None and node.time >= began - TOGETHER_SECONDS:
+                node.state, node.time, node.reason = "ran", None, ""
+        elif outcome["kind"] == "start" and outcome["error"] is None:
             node.down, host.awaits_start = None, False
 
     def _server_ended(self, host: Host, message: Message) -> None:
         if host.awaits_start:
             return  # the process ended when its host was switched off
-        at = message["at"] - self._offset(host)
-        words = message["words"]
-        self.events.append((at, host.name, words))
-        by_fault = host.node is not None and host.node.down is not None and at >= host.node.down - TOGETHER_SECONDS
+        moment = message["at"] - self._offset(host)
+        text = message["words"]
+        self.events.append((moment, host.name, text))
+        by_fault = host.node is not None and host.node.down is not None and moment >= host.node.down - TOGETHER_SECONDS
         if host.node is not None and host.node.state == "ran" and not by_fault:
-            host.node.state, host.node.at = "ended", at
-            host.node.reason = f"{message['name']} on {host.name} ended{self._when(at)}: {words}"
+            host.node.state, host.node.time = "ended", moment
+            host.node.reason = f"{message['name']} on {host.name} ended{self._when(moment)}: {text}"
 
     # ---- Helpers ----
 
@@ -548,12 +548,12 @@ class Conductor:
     def _clients(self) -> dict[str, Client]:
         return {name: host.client for name, host in self.hosts.items() if host.client is not None}
 
-    def _when(self, at: float) -> str:
-        return f" {at - self.agreed:.1f} s after the start" if self.agreed is not None else " before the start"
+    def _when(self, moment: float) -> str:
+        return f" {moment - self.agreed:.1f} s after the start" if self.agreed is not None else " before the start"
 
     def _ping(self, host: Host, now: float) -> None:
         host.pinged = now
         self._send(host.name, "ping")
 
-    def _send(self, name: str, do: str, **fields: Any) -> None:
-        self._outbox.append((name, {"do": do, **fields}))
+    def _send(self, name: str, verb: str, **fields: Any) -> None:
+        self._outbox.append((name, {"do": verb, **fields}))

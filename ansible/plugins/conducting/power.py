@@ -40,7 +40,7 @@ class Switch:
         self._clock = clock
         self._process: subprocess.Popen[bytes] | None = None
         self._began: list[float] = []  # times at which off and on were requested
-        self._said: list[str | None] = []  # why each command failed, or None
+        self._outcomes: list[str | None] = []  # why each command failed, or None
 
     def turn(self, on: bool) -> None:
         """Switches the host off or on; the command that switches it on waits for the end of the other one."""
@@ -52,10 +52,10 @@ class Switch:
                 [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
             # Pass the commands as input, because all users of this machine can read the arguments of a process.
-            words = json.dumps([self._commands.off, self._commands.on])
-            os.write(self._process.stdin.fileno() if self._process.stdin else -1, words.encode() + b"\n")
+            message = json.dumps([self._commands.off, self._commands.on])
+            os.write(self._process.stdin.fileno() if self._process.stdin else -1, message.encode() + b"\n")
             os.set_blocking(self._output, False)
-            self._began, self._said = [], []
+            self._began, self._outcomes = [], []
         self._began.append(self._clock())
 
     def ended(self) -> Iterator[tuple[bool, float, float, str | None]]:
@@ -64,8 +64,8 @@ class Switch:
             return
         with suppress(BlockingIOError):
             for line in os.read(self._output, 65536).splitlines():
-                self._said.append(json.loads(line))
-                yield len(self._said) > 1, self._began[len(self._said) - 1], self._clock(), self._said[-1]
+                self._outcomes.append(json.loads(line))
+                yield len(self._outcomes) > 1, self._began[len(self._outcomes) - 1], self._clock(), self._outcomes[-1]
 
     def restore(self) -> str | None:
         """Waits until the host is switched on, if it was off; returns why that failed, or None."""
@@ -76,9 +76,9 @@ class Switch:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(3 * COMMAND_SECONDS)
         with suppress(BlockingIOError):
-            self._said += map(json.loads, os.read(self._output, 65536).splitlines())
+            self._outcomes += map(json.loads, os.read(self._output, 65536).splitlines())
         # If the program was killed, switch the host on from this process.
-        return self._said[1] if len(self._said) > 1 else switched_on(self._commands.on)
+        return self._outcomes[1] if len(self._outcomes) > 1 else switched_on(self._commands.on)
 
     @property
     def _output(self) -> int:
@@ -99,21 +99,21 @@ def say(failure: str | None) -> None:
         os.write(sys.stdout.fileno(), json.dumps(failure).encode() + b"\n")
 
 
-def switched_on(words: Sequence[str]) -> str | None:
+def switched_on(command: Sequence[str]) -> str | None:
     """Repeats a command for a limited time until it succeeds; returns why its last run failed, or None."""
     until = time.monotonic() + COMMAND_SECONDS
-    while (failure := run("dohyo_power_on", words)) is not None and time.monotonic() < until:
+    while (failure := run("dohyo_power_on", command)) is not None and time.monotonic() < until:
         time.sleep(AGAIN_SECONDS)
     return failure
 
 
-def run(name: str, words: Sequence[str]) -> str | None:
+def run(name: str, command: Sequence[str]) -> str | None:
     """Runs a command; returns None, or why it failed with the last line of its output."""
     # Write the output to a file, because programs that the command leaves in the background would keep a pipe open.
     with tempfile.TemporaryFile() as output:
         try:
             code = subprocess.run(
-                words,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -121,7 +121,7 @@ def run(name: str, words: Sequence[str]) -> str | None:
                 timeout=COMMAND_SECONDS,
             ).returncode
         except OSError as error:
-            return f"{name}: {words[0]}: {error.strerror}"
+            return f"{name}: {command[0]}: {error.strerror}"
         except subprocess.TimeoutExpired:
             return f"{name} did not end within {COMMAND_SECONDS:.0f} s"
         if code == 0:

@@ -15,12 +15,12 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
     """
     agreed = conductor.agreed
     clients = {name: host.client for name, host in conductor.hosts.items() if host.client is not None}
-    ends = [client.finished or client.at for client in clients.values() if client.state == "ended"]
+    ends = [client.finished or client.time for client in clients.values() if client.state == "ended"]
     first_end = min((end for end in ends if end is not None), default=None)
     starts = [client.started for client in clients.values() if client.started is not None]
 
-    def after_start(at: float | None) -> float | None:
-        return None if at is None or agreed is None else round(at - agreed, 3)
+    def after_start(time: float | None) -> float | None:
+        return None if time is None or agreed is None else round(time - agreed, 3)
 
     def clock(name: str) -> dict[str, Any]:
         reading = conductor.hosts[name].reading
@@ -30,7 +30,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         }
 
     def client_row(name: str, client: Client) -> dict[str, Any]:
-        end = client.finished or client.at
+        end = client.finished or client.time
         return {
             **clock(name),
             "start_ms": milliseconds(client.started - agreed if client.started is not None and agreed else None),
@@ -45,7 +45,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         return {
             **clock(name),
             "state": node.state,
-            "at": after_start(node.at),
+            "at": after_start(node.time),
             "reason": node.reason,
             "cpu_seconds": round(node.cpu, 2) if node.cpu is not None else None,
             "memory_mb": round(node.memory, 1) if node.memory is not None else None,
@@ -67,63 +67,67 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         **result,
         "valid": not failure,
         "failure": failure,
-        "events": [{"at": after_start(at), "host": host, "what": what} for at, host, what in sorted(conductor.events)],
+        "events": [
+            {"at": after_start(time), "host": host, "what": text} for time, host, text in sorted(conductor.events)
+        ],
     }
 
 
-def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
+def faults(conductor: Conductor, requested: str) -> dict[str, Any] | None:
     """Returns the content of faults.json; None if the run has no faults."""
     plan, window = conductor.plan, conductor.measure
     if not plan.faults:
         return None
 
-    def in_window(at: float | None) -> float | None:
-        return None if at is None or window is None else round(at - window, 3)
+    def in_window(time: float | None) -> float | None:
+        return None if time is None or window is None else round(time - window, 3)
 
-    def entry(kind: str, target: str, at: float | None, done: dict[str, Any]) -> dict[str, Any]:
+    def entry(kind: str, target: str, second: float | None, effects: dict[str, Any]) -> dict[str, Any]:
         """Returns the entry for one fault, with its effect on each host."""
 
-        begins = {name: round(each["at"] - window, 3) for name, each in done.items() if each["at"] and window}
+        begins = {name: round(effect["at"] - window, 3) for name, effect in effects.items() if effect["at"] and window}
         # Compute the end from the start, and take the duration from the host's clock.
         ends = {
-            name: round(begins[name] + each["done"] - each["began"], 3)
-            for name, each in done.items()
-            if name in begins and each["done"] is not None
+            name: round(begins[name] + effect["done"] - effect["began"], 3)
+            for name, effect in effects.items()
+            if name in begins and effect["done"] is not None
         }
         hosts = {
-            name: {"at": begins.get(name), **{key: each[key] for key in ("began", "done", "what", "error")}}
-            for name, each in done.items()
+            name: {"at": begins.get(name), **{key: effect[key] for key in ("began", "done", "what", "error")}}
+            for name, effect in effects.items()
         }
         return {
             "kind": kind,
             "target": target,
-            "planned": at,
+            "planned": second,
             "began": min(begins.values(), default=None),
             "done": max(ends.values(), default=None),
             "hosts": hosts,
         }
 
-    known = {name: host for name, host in conductor.hosts.items() if host.reading is not None}
+    reachable = {name: host for name, host in conductor.hosts.items() if host.reading is not None}
     events = []
     for number, fault in enumerate(plan.faults):
         unknown = {"at": None, "began": None, "done": None, "what": None, "error": "the host did not report it"}
-        done = dict.fromkeys(fault["hosts"], unknown)
-        done |= {name: each for name, host in known.items() for each in host.done if each["n"] == number}
-        events.append(entry(fault["kind"], fault["target"], fault["at"], done))
+        reports = dict.fromkeys(fault["hosts"], unknown)
+        reports |= {
+            name: effect for name, host in reachable.items() for effect in host.effects if effect["n"] == number
+        }
+        events.append(entry(fault["kind"], fault["target"], fault["at"], reports))
     undone = [
-        entry(each["kind"], name, None, {name: each})
-        for name, host in known.items()
-        for each in host.done
-        if each["n"] is None
+        entry(effect["kind"], name, None, {name: effect})
+        for name, host in reachable.items()
+        for effect in host.effects
+        if effect["n"] is None
     ]
-    whole = [at for host in conductor.hosts.values() if host.has_faults for at in host.whole or [None]]
+    whole = [time for host in conductor.hosts.values() if host.has_faults for time in host.whole or [None]]
     return {
-        "asked": asked,
+        "asked": requested,
         "window_began": window,
         "window_ended": None if window is None or plan.duration is None else window + plan.duration,
         "events": events,
         "undone": undone,
-        "whole": None if not whole or None in whole else in_window(max(at for at in whole if at is not None)),
+        "whole": None if not whole or None in whole else in_window(max(time for time in whole if time is not None)),
     }
 
 

@@ -31,9 +31,9 @@ def is_steady(rates: Sequence[float]) -> bool:
     mean = fmean(last)
     change = fmean(last[-half:]) - fmean(last[:half])
     slope, begin = linear_regression(range(len(last)), last)
-    left = sum((rate - begin - slope * second) ** 2 for second, rate in enumerate(last))
+    residual = sum((rate - begin - slope * second) ** 2 for second, rate in enumerate(last))
     spread = len(last) * (len(last) ** 2 - 1) / 12  # sum of squares of the seconds around their mean
-    error = sqrt(left / (len(last) - 2) / spread)
+    error = sqrt(residual / (len(last) - 2) / spread)
     return mean > 0 and abs(change) <= MOST_CHANGE * mean and abs(slope) + error <= MOST_SLOPE * mean
 
 
@@ -54,25 +54,25 @@ class Progress:
 
     def __init__(self, clients: Iterable[str]) -> None:
         # For each client: the operations at the end of each whole second, and the last line of its log.
-        self._done: dict[str, list[float]] = {name: [0.0] for name in clients}
-        self._last: dict[str, tuple[float, float]] = dict.fromkeys(self._done, (0.0, 0.0))
+        self._counts: dict[str, list[float]] = {name: [0.0] for name in clients}
+        self._last: dict[str, tuple[float, float]] = dict.fromkeys(self._counts, (0.0, 0.0))
 
     def add(self, client: str, text: str) -> None:
         """Adds more complete lines from a client's log."""
-        done = self._done[client]
+        counts = self._counts[client]
         for line in text.splitlines():
             before, less = self._last[client]
             after, more = self._last[client] = float(line.split()[0]), float(line.split()[1])
             # Lines are not exactly one second apart, so interpolate the operations at the end of the second.
-            while len(done) <= after:
-                done.append(less + (more - less) * (len(done) - before) / (after - before))
+            while len(counts) <= after:
+                counts.append(less + (more - less) * (len(counts) - before) / (after - before))
 
     @property
     def seconds(self) -> int:
         """Number of whole seconds that all clients have reported."""
-        return min(map(len, self._done.values()), default=1) - 1
+        return min(map(len, self._counts.values()), default=1) - 1
 
     def rates(self) -> list[float]:
         """Returns the total operations of all clients, for each second that all of them have reported."""
-        total = [sum(at) for at in zip(*self._done.values(), strict=False)]
+        total = [sum(counts) for counts in zip(*self._counts.values(), strict=False)]
         return [after - before for before, after in pairwise(total)]

@@ -9,7 +9,7 @@ from typing import Any
 
 # Import only modules that need no other packages: the user's own Ansible may lack the packages that dohyo needs.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from dohyo.trial.in_use import others
+from dohyo.trial.use_notes import others
 
 
 def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: list[Any]) -> list[str]:
@@ -42,14 +42,14 @@ def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float,
 
 
 def price_from(
-    kind: str, given: Mapping[str, Any], asked: Mapping[str, Any], known: Mapping[str, Any], listed: Mapping[str, Any]
+    kind: str, stated: Mapping[str, Any], api: Mapping[str, Any], bundled: Mapping[str, Any], listed: Mapping[str, Any]
 ) -> str:
     """Returns the source of an instance type's price, as aws.yml shows it."""
-    if kind in given:
+    if kind in stated:
         return "aws_price or aws_client_price"
-    if kind in asked:
+    if kind in api:
         return "the AWS Price List API"
-    return f"{listed['source']}, {listed['date']}" if kind in known else "nowhere, set aws_price or aws_client_price"
+    return f"{listed['source']}, {listed['date']}" if kind in bundled else "nowhere, set aws_price or aws_client_price"
 
 
 def answered(state: Mapping[str, Any], role: str, answers: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,4 +72,4 @@ class FilterModule:
             others,
             price_from,
         )
-        return {each.__name__: each for each in filters}
+        return {function.__name__: function for function in filters}

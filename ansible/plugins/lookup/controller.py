@@ -13,7 +13,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from dohyo.trial.in_use import fields_of, machine, start_of
+from dohyo.trial.use_notes import fields_of, machine, start_of
 
 DOCUMENTATION = r"""
 name: controller
@@ -30,12 +30,12 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 def playbook() -> int:
     """Returns the pid of the topmost ansible-playbook among this process's ancestors: tasks run in its children."""
-    pid = found = os.getpid()
+    pid = topmost = os.getpid()
     while pid > 1 and (fields := fields_of(pid)):
         if b"ansible-playbook" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            found = pid
+            topmost = pid
         pid = int(fields[1])
-    return found
+    return topmost
 
 
 def machine_id() -> str:
@@ -50,10 +50,10 @@ def deployment(control: Path) -> str:
     """Returns the id of this checkout's deployment; empty before the first deployment, and in a copied checkout."""
     try:
         mark = json.loads((control / ".dohyo").read_text(encoding="utf-8"))
-        own = mark["checkout"] == str(CHECKOUT) and mark["machine_id"] == machine_id()
+        is_own = mark["checkout"] == str(CHECKOUT) and mark["machine_id"] == machine_id()
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return str(mark["deployment"]) if own else ""
+    return str(mark["deployment"]) if is_own else ""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]

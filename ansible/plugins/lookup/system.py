@@ -50,23 +50,23 @@ class Variables(Mapping[str, Any]):
         return len(self.variables)
 
 
-def member(of: Any, path: str) -> Any:
+def member(value: Any, path: str) -> Any:
     """Returns the member of an object at a path, such as ``context.NAME``."""
     for name in path.split("."):
-        of = getattr(of, name) if of is not None else None
-    return as_plain(of)
+        value = getattr(value, name) if value is not None else None
+    return as_plain(value)
 
 
 def as_plain(value: Any) -> Any:
     """Returns a value as plain dicts and lists; a dataclass as a dict of its properties and set fields."""
     if is_dataclass(value) and not isinstance(value, type):
-        properties = [name for name, each in vars(type(value)).items() if isinstance(each, property)]
+        properties = [name for name, attribute in vars(type(value)).items() if isinstance(attribute, property)]
         every = {**asdict(value), **{name: getattr(value, name) for name in properties}}
-        return {name: as_plain(each) for name, each in every.items() if each is not None}
+        return {name: as_plain(item) for name, item in every.items() if item is not None}
     if isinstance(value, Mapping):
-        return {key: as_plain(each) for key, each in value.items()}
+        return {key: as_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [as_plain(each) for each in value]
+        return [as_plain(item) for item in value]
     return value
 
 
@@ -86,6 +86,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]
             names = [*all_systems()] if every else [system or str(values["system_name"])]
             if every and path == "name":
                 return names  # a fast path for the tags of each task, which needs no variables of the host
-            return [ask(name, context, lambda each: member(each, path)) for name in names]
+            return [ask(name, context, lambda instance: member(instance, path)) for name in names]
         except BadInputError as error:
             raise AnsibleError(str(error)) from error

@@ -83,15 +83,15 @@ class Cluster:
 
     def tagged(self, call: Callable[..., dict[str, Any]], result: str, **arguments: Any) -> list[dict[str, Any]]:
         """Returns the resources of one kind that have the project's tag."""
-        found: list[dict[str, Any]] = call(
+        resources: list[dict[str, Any]] = call(
             Filters=[{"Name": f"tag:{TAG}", "Values": [self.project]}, *arguments.pop("Filters", [])], **arguments
         )[result]
-        return found
+        return resources
 
     def named(self, call: Callable[..., dict[str, Any]], result: str, name: str) -> list[dict[str, Any]]:
         """Returns the resources of one kind that have the project's name but not its tag; Dohyo did not create them."""
-        found = call(Filters=[{"Name": name, "Values": [self.project]}])[result]
-        return [thing for thing in found if tags_of(thing).get(TAG) != self.project]
+        resources = call(Filters=[{"Name": name, "Values": [self.project]}])[result]
+        return [resource for resource in resources if tags_of(resource).get(TAG) != self.project]
 
     def instances(self, states: list[str]) -> list[dict[str, Any]]:
         """Returns the instances in one of these states, ordered by name; instances without a name come last."""
@@ -99,13 +99,13 @@ class Cluster:
             {"Name": f"tag:{TAG}", "Values": [self.project]},
             {"Name": "instance-state-name", "Values": states},
         ]
-        found = [
+        instances = [
             instance
             for page in self.ec2.get_paginator("describe_instances").paginate(Filters=filters)
             for reservation in page["Reservations"]
             for instance in reservation["Instances"]
         ]
-        return sorted(found, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
+        return sorted(instances, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
         """Returns the other kinds of resources, in order of removal, with the call that lists each, and its fields."""
@@ -118,9 +118,9 @@ class Cluster:
 
     # ---- present ----------------------------------------------------------------------------------------------------
 
-    def do(self, what: str, call: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, Any]:
+    def do(self, description: str, call: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, Any]:
         """Records a change and, except in check mode, makes it."""
-        self.todo.append(what)
+        self.todo.append(description)
         return {} if self.check else call(**arguments)
 
     def present(self) -> None:
@@ -128,11 +128,11 @@ class Cluster:
         instances = self.instances(ALIVE)
         missing = {}
         for group, (count, kind) in self.groups().items():
-            there = sum(group_of(instance) == group for instance in instances)
-            missing[group] = count - there
+            existing = sum(group_of(instance) == group for instance in instances)
+            missing[group] = count - existing
             if missing[group] < 0:
                 raise RefusedError(
-                    f"{there} {group} hosts of {self.project} exist and {COUNTS[group]} is {count}:"
+                    f"{existing} {group} hosts of {self.project} exist and {COUNTS[group]} is {count}:"
                     " remove all with aws_state=absent first, or terminate some yourself"
                 )
             if missing[group]:
@@ -183,17 +183,17 @@ class Cluster:
 
     def key_pair(self) -> None:
         """Imports the public key, or checks that EC2 already has the same key; the private key stays local."""
-        asked = self.options["public_key"].split()[:2]
-        found = self.tagged(self.ec2.describe_key_pairs, "KeyPairs", IncludePublicKey=True)
-        if not found:
+        key = self.options["public_key"].split()[:2]
+        pairs = self.tagged(self.ec2.describe_key_pairs, "KeyPairs", IncludePublicKey=True)
+        if not pairs:
             self.do(
                 f"key pair {self.project}",
                 self.ec2.import_key_pair,
                 KeyName=self.project,
-                PublicKeyMaterial=" ".join(asked).encode(),
+                PublicKeyMaterial=" ".join(key).encode(),
                 TagSpecifications=self.tags("key-pair"),
             )
-        elif found[0]["PublicKey"].split()[:2] != asked:
+        elif pairs[0]["PublicKey"].split()[:2] != key:
             raise RefusedError(
                 f"the key pair {self.project} on EC2 differs from aws_public_key:"
                 " set aws_public_key to its file, or remove all with aws_state=absent first"
@@ -238,10 +238,10 @@ class Cluster:
 
     def check_quotas(self) -> None:
         """Raises RefusedError, before anything is started, if the account may not run enough virtual processors."""
-        wanted: Counter[str] = Counter()
+        processors: Counter[str] = Counter()
         for kind, count in self.launched.items():
-            wanted[QUOTAS.get(family_of(kind), "")] += count * self.processors([kind])[kind]
-        for code, needed in wanted.items():
+            processors[QUOTAS.get(family_of(kind), "")] += count * self.processors([kind])[kind]
+        for code, needed in processors.items():
             try:
                 quotas = boto3.client("service-quotas", region_name=self.options["region"])
                 quota = quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"] if code else None
@@ -261,8 +261,8 @@ class Cluster:
 
     def processors(self, kinds: list[str]) -> dict[str, int]:
         """Returns the number of virtual processors of each instance type."""
-        found = self.ec2.describe_instance_types(InstanceTypes=kinds)["InstanceTypes"]
-        return {each["InstanceType"]: each["VCpuInfo"]["DefaultVCpus"] for each in found}
+        types = self.ec2.describe_instance_types(InstanceTypes=kinds)["InstanceTypes"]
+        return {kind["InstanceType"]: kind["VCpuInfo"]["DefaultVCpus"] for kind in types}
 
     def processors_in_use(self, code: str) -> int:
         """Returns the number of virtual processors of all running instances in the region that count for a quota."""
@@ -278,31 +278,31 @@ class Cluster:
 
     def subnets(self, instances: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the subnet of existing instances, the requested one, or default ones in zones that have all types."""
-        wanted = instances[0]["SubnetId"] if instances else self.options["subnet"]
-        if wanted:
-            return list(self.ec2.describe_subnets(SubnetIds=[wanted])["Subnets"])
+        subnet_id = instances[0]["SubnetId"] if instances else self.options["subnet"]
+        if subnet_id:
+            return list(self.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"])
         kinds = {kind for count, kind in self.groups().values() if count}
         offers: dict[str, set[str]] = {}
         for offer in self.ec2.describe_instance_type_offerings(
             LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [*kinds]}]
         )["InstanceTypeOfferings"]:
             offers.setdefault(offer["Location"], set()).add(offer["InstanceType"])
-        zones = sorted(zone for zone, there in offers.items() if there >= kinds)
+        zones = sorted(zone for zone, types in offers.items() if types >= kinds)
         subnets = self.ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
-        found = [dict(subnet) for subnet in subnets if subnet["AvailabilityZone"] in zones]
-        if not found:
+        candidates = [dict(subnet) for subnet in subnets if subnet["AvailabilityZone"] in zones]
+        if not candidates:
             raise RefusedError(
                 f"no default subnet in {self.options['region']} is in a zone that has {' and '.join(sorted(kinds))}"
                 f" ({', '.join(zones) or 'none has'}): name a subnet with aws_subnet, or use another aws_region"
             )
-        return sorted(found, key=lambda subnet: str(subnet["AvailabilityZone"]))
+        return sorted(candidates, key=lambda subnet: str(subnet["AvailabilityZone"]))
 
     def security_group(self, vpc: str) -> str:
         """Returns the id of the security group, and creates it if it is missing; in check mode, returns "" instead."""
-        found = self.tagged(self.ec2.describe_security_groups, "SecurityGroups")
-        if found:
-            return str(found[0]["GroupId"])
-        made = self.do(
+        groups = self.tagged(self.ec2.describe_security_groups, "SecurityGroups")
+        if groups:
+            return str(groups[0]["GroupId"])
+        result = self.do(
             f"security group {self.project}",
             self.ec2.create_security_group,
             GroupName=self.project,
@@ -310,7 +310,7 @@ class Cluster:
             VpcId=vpc,
             TagSpecifications=self.tags("security-group"),
         )
-        return str(made.get("GroupId", ""))
+        return str(result.get("GroupId", ""))
 
     def rules(self, group: str) -> None:
         """Sets the rules for incoming traffic: all traffic from members, SSH from the controller, nothing else."""
@@ -321,24 +321,24 @@ class Cluster:
             "ToPort": 22,
             "IpRanges": [{"CidrIp": self.options["controller"]}],
         }
-        asked = {
+        requested = {
             ("-1", group): ("all traffic from its members", members),
             ("tcp 22-22", self.options["controller"]): (f"SSH from {self.options['controller']}", controller),
         }
-        found = {}
+        existing = {}
         if group:
             rules = self.ec2.describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])
-            found = {rule_of(rule): rule for rule in rules["SecurityGroupRules"] if not rule["IsEgress"]}
-        for rule, (words, permission) in asked.items():
-            if rule not in found:
+            existing = {rule_of(rule): rule for rule in rules["SecurityGroupRules"] if not rule["IsEgress"]}
+        for rule, (description, permission) in requested.items():
+            if rule not in existing:
                 self.do(
-                    f"allow {words}",
+                    f"allow {description}",
                     self.ec2.authorize_security_group_ingress,
                     GroupId=group,
                     IpPermissions=[permission],
                 )
-        for rule, details in found.items():
-            if rule not in asked:
+        for rule, details in existing.items():
+            if rule not in requested:
                 self.do(
                     f"no longer allow {' from '.join(rule)}",
                     self.ec2.revoke_security_group_ingress,
@@ -375,7 +375,7 @@ class Cluster:
         """Starts a group's instances in one request, as EC2 advises for cluster placement groups; returns their ids."""
         kind = self.groups()[group][1]
         image = self.ec2.describe_images(ImageIds=[self.image])["Images"][0]
-        made = self.do(
+        result = self.do(
             f"{count} {group} hosts {kind} with {image['Name']} in {subnet['AvailabilityZone']}",
             self.ec2.run_instances,
             ImageId=self.image,
@@ -404,25 +404,25 @@ class Cluster:
             InstanceInitiatedShutdownBehavior="terminate",
             UserData=self.options["user_data"].replace("@UNTIL@", str(until)),
             TagSpecifications=[
-                {**each, "Tags": [*each["Tags"], {"Key": GROUP, "Value": group}, {"Key": UNTIL, "Value": str(until)}]}
-                for each in self.tags("instance", "volume")
+                {**entry, "Tags": [*entry["Tags"], {"Key": GROUP, "Value": group}, {"Key": UNTIL, "Value": str(until)}]}
+                for entry in self.tags("instance", "volume")
             ],
         )
-        return [instance["InstanceId"] for instance in made.get("Instances", [])]
+        return [instance["InstanceId"] for instance in result.get("Instances", [])]
 
     def until(self, instances: list[dict[str, Any]]) -> int:
         """Returns the time at which the instances end: after the requested hours, or together with existing ones."""
-        known = max((int(tags_of(instance).get(UNTIL, 0)) for instance in instances), default=0)
-        hours = self.options["hours"] or (0 if known else DEFAULT_HOURS)
-        return int(time.time() + 3600 * hours) if hours else known
+        latest = max((int(tags_of(instance).get(UNTIL, 0)) for instance in instances), default=0)
+        hours = self.options["hours"] or (0 if latest else DEFAULT_HOURS)
+        return int(time.time() + 3600 * hours) if hours else latest
 
     def settle(self) -> None:
         """Gives every instance a numbered name, and waits until all of them are running."""
         instances = self.instances(ALIVE)
         for group in self.groups():
             members = [instance for instance in instances if group_of(instance) == group]
-            taken = {number_of(instance) for instance in members}
-            free = iter(sorted(set(range(1, len(members) + 1)) - taken))
+            numbers = {number_of(instance) for instance in members}
+            free = iter(sorted(set(range(1, len(members) + 1)) - numbers))
             for instance in members:
                 if number_of(instance) > len(members):
                     name = f"{self.project}-{'client-' if group == 'client' else ''}{next(free)}"
@@ -434,10 +434,10 @@ class Cluster:
                     )
         self.wait("instance_running", instances)
 
-    def wait(self, what: str, instances: list[dict[str, Any]]) -> None:
+    def wait(self, state: str, instances: list[dict[str, Any]]) -> None:
         """Waits until all instances have reached a state."""
         if instances:
-            self.ec2.get_waiter(what).wait(
+            self.ec2.get_waiter(state).wait(
                 InstanceIds=[instance["InstanceId"] for instance in instances],
                 WaiterConfig={"Delay": LOOK_SECONDS, "MaxAttempts": max(1, self.options["timeout"] // LOOK_SECONDS)},
             )
@@ -478,15 +478,15 @@ class Cluster:
         the keys of an instance are known, they are not read again, because later output replaces the first.
         """
         file = Path(self.options["known_hosts"] or "/nonexistent")
-        known = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+        entries = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
         lines = []
         end = time.monotonic() + self.options["timeout"]
         for host in hosts:
-            keys = [line[1:3] for line in known if line[0] == host["address"] and line[3:] == [host["id"]]]
+            keys = [line[1:3] for line in entries if line[0] == host["address"] and line[3:] == [host["id"]]]
             while not keys:
                 output = self.ec2.get_console_output(InstanceId=host["id"], Latest=True).get("Output", "")
-                told = HOST_KEYS.search(output)
-                keys = [list(key) for key in HOST_KEY.findall(told[1])] if told else []
+                match = HOST_KEYS.search(output)
+                keys = [list(key) for key in HOST_KEY.findall(match[1])] if match else []
                 if not keys and time.monotonic() > end:
                     raise RefusedError(
                         f"{host['name']} ({host['id']}) has not shown its SSH host keys on its console within"
@@ -508,31 +508,31 @@ class Cluster:
             self.do(f"terminate {', '.join(going)}", self.ec2.terminate_instances, InstanceIds=going)
         if not self.check:
             self.wait("instance_terminated", instances)
-        left = []
+        remaining = []
         remove: dict[str, Callable[[dict[str, Any]], tuple[Callable[..., dict[str, Any]], dict[str, Any]]]] = {
-            "security group": lambda thing: (self.ec2.delete_security_group, {"GroupId": thing["GroupId"]}),
-            "placement group": lambda thing: (self.ec2.delete_placement_group, {"GroupName": thing["GroupName"]}),
-            "key pair": lambda thing: (self.ec2.delete_key_pair, {"KeyName": thing["KeyName"]}),
+            "security group": lambda resource: (self.ec2.delete_security_group, {"GroupId": resource["GroupId"]}),
+            "placement group": lambda resource: (self.ec2.delete_placement_group, {"GroupName": resource["GroupName"]}),
+            "key pair": lambda resource: (self.ec2.delete_key_pair, {"KeyName": resource["KeyName"]}),
         }
         for kind, (call, result, key, name) in self.kinds().items():
-            for thing in self.tagged(call, result):
-                delete, arguments = remove[kind](thing)
+            for resource in self.tagged(call, result):
+                delete, arguments = remove[kind](resource)
                 try:
-                    self.do(f"remove {kind} {thing[key]}", delete, **arguments)
+                    self.do(f"remove {kind} {resource[key]}", delete, **arguments)
                 except ClientError as error:
-                    left.append(f"{kind} {thing[key]} has the tag and was not removed: {error}")
-            left += [
-                f"{kind} {thing[key]} is called {self.project} and has no tag {TAG}={self.project}"
-                for thing in self.named(call, result, name)
+                    remaining.append(f"{kind} {resource[key]} has the tag and was not removed: {error}")
+            remaining += [
+                f"{kind} {foreign[key]} is called {self.project} and has no tag {TAG}={self.project}"
+                for foreign in self.named(call, result, name)
             ]
         volumes = [] if self.check else self.tagged(self.ec2.describe_volumes, "Volumes")
-        left += [f"volume {volume['VolumeId']} has the tag and is {volume['State']}" for volume in volumes]
-        return left
+        remaining += [f"volume {volume['VolumeId']} has the tag and is {volume['State']}" for volume in volumes]
+        return remaining
 
 
-def tags_of(thing: dict[str, Any]) -> dict[str, str]:
+def tags_of(resource: dict[str, Any]) -> dict[str, str]:
     """Returns the tags of a resource as a dictionary."""
-    return {tag["Key"]: tag["Value"] for tag in thing.get("Tags", [])}
+    return {tag["Key"]: tag["Value"] for tag in resource.get("Tags", [])}
 
 
 def group_of(instance: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ API_REGION = "us-east-1"
 def ask(region: str, instance_type: str) -> float:
     """Returns the price in US dollars per hour; raises LookupError if the API has no price."""
     quick = Config(connect_timeout=5, read_timeout=15, retries={"max_attempts": 1})
-    wanted = {
+    filters = {
         "instanceType": instance_type,
         "regionCode": region,
         "operatingSystem": "Linux",
@@ -34,7 +34,7 @@ def ask(region: str, instance_type: str) -> float:
     }
     products = boto3.client("pricing", region_name=API_REGION, config=quick).get_products(
         ServiceCode="AmazonEC2",
-        Filters=[{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()],
+        Filters=[{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in filters.items()],
     )["PriceList"]
     for product in map(json.loads, products):
         for term in product["terms"].get("OnDemand", {}).values():

@@ -41,12 +41,12 @@ VERBS = ("needs", "install")
 
 def _file(system: System, verb: str) -> str:
     """Returns the task file for a verb, relative to the role's folder `tasks`, which contains a link to the systems."""
-    own = f"systems/{system.role}/tasks/{verb}.yml"
-    file = own if (ANSIBLE / own).is_file() else verb
+    specific = f"systems/{system.role}/tasks/{verb}.yml"
+    file = specific if (ANSIBLE / specific).is_file() else verb
     if not system.attaches or verb == "needs":
         return file
-    chosen: str = trust_as_template(f"{{{{ 'attached/{verb}.yml' if {system.name!r} in attached else {file!r} }}}}")
-    return chosen
+    template: str = trust_as_template(f"{{{{ 'attached/{verb}.yml' if {system.name!r} in attached else {file!r} }}}}")
+    return template
 
 
 def _described(system: System) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _described(system: System) -> dict[str, Any]:
 def all_variables() -> dict[str, Any]:
     """Returns C(systems), the profile, and the variables of attached systems."""
     systems = {name: _described(system) for name, system in all_systems().items()}
-    return {"systems": systems, "dohyo_profile": PROFILE, **{name: each.default for name, each in ATTACHED.items()}}
+    return {"systems": systems, "dohyo_profile": PROFILE, **{name: option.default for name, option in ATTACHED.items()}}
 
 
 class VarsModule(BaseVarsPlugin):
@@ -82,5 +82,5 @@ class VarsModule(BaseVarsPlugin):
                 loader.dohyo_systems = all_variables()
             except BadInputError as error:
                 raise AnsibleError(str(error)) from error
-        found: dict[str, Any] = loader.dohyo_systems
-        return found
+        variables: dict[str, Any] = loader.dohyo_systems
+        return variables

@@ -135,20 +135,20 @@ class Aerospike(System):
         File names are from https://aerospike.com/docs/database/install/linux, the checksum's URL (FILE.sha256) is from
         https://github.com/aerospike/aerospike-server.docker (lib/version.sh). Looked up on 2026-11-25.
         """
-        given = "" if self.asd else self.package
+        package = "" if self.asd else self.package
         name, version, processor = self.platform[0], self.platform[1], self.platform[-1]
         distribution = name + version if name in ("debian", "ubuntu", "amzn") else f"el{version.partition('.')[0]}"
         file = f"aerospike-server-community_{self.fetch_version}_tools-{self.fetch_tools}_{distribution}_{processor}.tgz"
         folder = f"{self.fetch_base}/aerospike-server-community/{self.fetch_version}"
-        url = f"{folder}/{file}" if self.fetch and not self.asd and not given else ""
+        url = f"{folder}/{file}" if self.fetch and not self.asd and not package else ""
         return Archive(
-            variable="AEROSPIKE_ASD" if given and "package" not in self.given else "aerospike_package",
-            given=given,
+            variable="AEROSPIKE_ASD" if package and "package" not in self.user_values else "aerospike_package",
+            user_source=package,
             checksum="aerospike_package_sha256",
             sha256=self.package_sha256.lower(),
             unchecked=True,  # the user's file, possibly the bare program
             url=url,
-            sums=f"{given or url}.sha256",
+            sums=f"{package or url}.sha256",
         )
 
     @property
@@ -221,10 +221,10 @@ class Aerospike(System):
 
     def problems(self) -> list[str]:
         context, hosts, version, edition = self.context, len(self.context.databases), self.version, self.edition
-        found = []
+        problems = []
         if not version:
             deploy = f"{context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
-            found.append(self.absent or f"type {deploy} first, with the same aerospike_package or aerospike_fetch")
+            problems.append(self.absent or f"type {deploy} first, with the same aerospike_package or aerospike_fetch")
         elif (
             self.is_before("6.0")
             or self.replication > hosts
@@ -232,18 +232,18 @@ class Aerospike(System):
             or self.open_files < 1024
             or (edition != "Enterprise" and hosts > 8)
         ):
-            found.append(
+            problems.append(
                 f"Aerospike {version} {edition} on {context.host}: the version must be 6.0 or newer, the limit of open"
                 f" files (ulimit -n, here {self.open_files}) at least 1024, the number of database hosts (here {hosts})"
                 f" at least replication ({self.replication}) and with the Community edition at most 8, and"
                 " aerospike_storage=device needs aerospike_devices"
             )
         if version and not self.is_enterprise and (self.authentication or self.tls):
-            found.append(
+            problems.append(
                 "aerospike_authentication and aerospike_tls need the Enterprise edition and aerospike_feature_key;"
                 f" {context.host} has the {edition} edition. Leave them out, or name the Enterprise package"
             )
-        return found + [f"{context.host}: {each}" for each in self.found.get("devices", [])]
+        return problems + [f"{context.host}: {device}" for device in self.found.get("devices", [])]
 
     # ---- editions ---------------------------------------------------------------------------------------------------
 
@@ -281,28 +281,28 @@ class Aerospike(System):
     def unmet(self) -> dict[str, dict[str, Any]]:
         """Requested values that the server does not support, each with the values that it uses instead."""
         compression = self.effective_compression
-        found: dict[str, dict[str, Any]] = {}
+        substitutes: dict[str, dict[str, Any]] = {}
         if self.context.on_disk and not self.commits:
-            found["durability=disk"] = {"durability": "memory"}
+            substitutes["durability=disk"] = {"durability": "memory"}
         if compression != "none" and not self.compresses:
-            found[f"compression={compression}"] = {"compression": "none"}
+            substitutes[f"compression={compression}"] = {"compression": "none"}
         if self.strong_consistency and not self.is_enterprise:
-            found["aerospike_strong_consistency"] = {"aerospike_strong_consistency": False}
+            substitutes["aerospike_strong_consistency"] = {"aerospike_strong_consistency": False}
         if self.index == "flash" and not self.is_enterprise:
-            found["aerospike_index=flash"] = {"aerospike_index": "memory"}
-        return found
+            substitutes["aerospike_index=flash"] = {"aerospike_index": "memory"}
+        return substitutes
 
     @property
     def unequal(self) -> list[str]:
         """One sentence for each requested value that the server does not support."""
-        why = (
+        reason = (
             "this is the Community edition"
             if self.edition != "Enterprise"
             else "it needs storage on disk, and compression none, lz4 or zstd"
             if self.is_enterprise
             else "the Enterprise edition needs aerospike_feature_key"
         )
-        return [f"{request} is not available: {why}" for request in self.unmet]
+        return [f"{request} is not available: {reason}" for request in self.unmet]
 
     # ---- sizes ------------------------------------------------------------------------------------------------------
 
@@ -437,7 +437,7 @@ class Aerospike(System):
         """
         in_memory, flash = self.storage == "memory", self.is_on_flash
         data = self.record_bytes * 2.5
-        ways = ["" if self.feature_key else "aerospike_feature_key", "" if self.index == "flash" else "aerospike_index=flash"]
+        remedies = ["" if self.feature_key else "aerospike_feature_key", "" if self.index == "flash" else "aerospike_index=flash"]
         return HostNeeds(
             memory_mb=self.other_mb + (0 if in_memory else int(self.stores * self.cache_mb)),
             size=DataNeeds(
@@ -445,8 +445,8 @@ class Aerospike(System):
                 record_memory=(data if in_memory else 0) + (0 if flash else self.index_bytes),
             ),
             unmet=self.unequal,
-            instead={name: value for each in self.unmet.values() for name, value in each.items()},
-            way_out="" if flash or in_memory else f"set {' and '.join(filter(None, ways))}",
+            instead={name: value for substitutes in self.unmet.values() for name, value in substitutes.items()},
+            way_out="" if flash or in_memory else f"set {' and '.join(filter(None, remedies))}",
         )
 
     @property
@@ -468,8 +468,8 @@ class Aerospike(System):
     @property
     def seeds(self) -> list[Mapping[str, Any]]:
         """Addresses and ports of the other nodes, to which heartbeats are sent."""
-        own = self.node.address
-        return [node.values for node in self.nodes if node.address != own]
+        address = self.node.address
+        return [node.values for node in self.nodes if node.address != address]
 
     @property
     def raw_devices(self) -> list[str]:
@@ -500,20 +500,20 @@ class Aerospike(System):
     @property
     def index_folders(self) -> list[str]:
         """Folders for the index that Dohyo creates. Folders that the user created keep their mode and owner."""
-        ours = self.default_index_mounts()
-        return [each for each in self.index_mounts if each in ours] if self.index == "flash" else []
+        defaults = self.default_index_mounts()
+        return [mount for mount in self.index_mounts if mount in defaults] if self.index == "flash" else []
 
     # ---- configuration, administration and clients ------------------------------------------------------------------
 
     @property
     def access(self) -> dict[str, str]:
         """Properties for authentication and TLS; empty if neither is on."""
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         if self.authentication:
-            found |= {"aerospike.user": "dohyo", "aerospike.password": self.passwords["client"]}
+            properties |= {"aerospike.user": "dohyo", "aerospike.password": self.passwords["client"]}
         if self.tls:
-            found |= {"aerospike.tlsname": self.tls_name, "aerospike.tlsca": self.tls_ca}
-        return found
+            properties |= {"aerospike.tlsname": self.tls_name, "aerospike.tlsca": self.tls_ca}
+        return properties
 
     @property
     def access_file(self) -> str:
@@ -550,12 +550,12 @@ class Aerospike(System):
 
     @property
     def notes(self) -> list[str]:
-        found = self.unequal
+        notes = self.unequal
         if self.effective_fd_max < self.fd_max:
-            found.append(f"proto-fd-max: {self.effective_fd_max}, the host's limit of open files")
+            notes.append(f"proto-fd-max: {self.effective_fd_max}, the host's limit of open files")
         if self.storage == "device" and len(self.parts) > len(self.devices):
-            found.append(f"{len(self.devices)} devices in {len(self.parts)} partitions: Aerospike uses at most 2 TiB of a device")
-        return found
+            notes.append(f"{len(self.devices)} devices in {len(self.parts)} partitions: Aerospike uses at most 2 TiB of a device")
+        return notes
 
     @property
     def acknowledgements(self) -> dict[str, str]:
@@ -583,14 +583,14 @@ class Aerospike(System):
         hosts, namespace = servers.servers.partition("/")[0], servers.path or "test"
         return Attach(
             admin="dohyo.aerospike.admin.AttachedAerospike",
-            words=[
+            arguments=[
                 f"hosts={hosts}",
                 f"namespace={namespace}",
                 f"access={servers.folder}/connection.properties",
-                f"tables={','.join(f'{servers.place}_{table}' for table in self.context.tables)}",
+                f"tables={','.join(f'{servers.namespace}_{table}' for table in self.context.tables)}",
                 f"layout={self.layout}",
             ],
-            client_properties={"aerospike.hosts": hosts, "aerospike.namespace": namespace, **self.acknowledgements, "table": f"{servers.place}_usertable"},
+            client_properties={"aerospike.hosts": hosts, "aerospike.namespace": namespace, **self.acknowledgements, "table": f"{servers.namespace}_usertable"},
         )
 
     def prepare(self, steps: Steps) -> None:
@@ -619,8 +619,8 @@ class Aerospike(System):
         """Runs a verb of files/raw-devices, and returns the lines of its output."""
         system = self.at(steps, host)
         script = (ANSIBLE / "systems/aerospike/files/raw-devices").read_text(encoding="utf-8")
-        words, environment = ["bash", "-s", "--", verb, *system.raw_words], system.raw_environment
-        return steps.run(host, words, stdin=script, root=system.context.systemd, environment=environment).splitlines()
+        argv, environment = ["bash", "-s", "--", verb, *system.raw_words], system.raw_environment
+        return steps.run(host, argv, stdin=script, root=system.context.systemd, environment=environment).splitlines()
 
     def tuned(self) -> list[Tuned]:
         caches = self.storage != "memory"

@@ -83,7 +83,7 @@ class Cassandra(OnJvm, Cql):
     drops = True
     attaches = True
     attached_options = (*("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit"),)
-    known = SERIES
+    jdks_by_series = SERIES
     jar_folders = ("lib",)
     main_jar = "(apache-cassandra|cassandra-all)"
     name: str = "cassandra"
@@ -180,8 +180,8 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def impossible(self) -> str:
-        if why := super().impossible:
-            return why
+        if reason := super().impossible:
+            return reason
         if self.series != "5.0" and (self.memtable, self.sstable_format) != ("skiplist", "big"):
             return f"the memtable trie and the format bti need Cassandra 5.0, not {self.version}; leave them out"
         if self.tls and self.series in ("3.11", "4.0"):
@@ -189,21 +189,21 @@ class Cassandra(OnJvm, Cql):
         return ""
 
     def problems(self) -> list[str]:
-        found = [*super().problems(), *([self.impossible] if self.impossible else [])]
+        problems = [*super().problems(), *([self.impossible] if self.impossible else [])]
         if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
-            found.append(
+            problems.append(
                 f"cassandra_column_type=float: a float has 4 bytes, and fieldlength={self.context.fieldlength} with a"
                 f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes other lengths; set fieldlength=4, of"
                 " constant length"
             )
         if self.hints_folder and not self.commitlog_folder:
-            found.append(f"cassandra_hints_folder={self.hints_folder} needs cassandra_commitlog_folder; set both")
+            problems.append(f"cassandra_hints_folder={self.hints_folder} needs cassandra_commitlog_folder; set both")
         if self.rows_per_partition != "NONE" and not self.row_cache_mb:
-            found.append(
+            problems.append(
                 f"cassandra_rows_per_partition={self.rows_per_partition} needs a row cache; set row_cache_size in"
                 " cassandra_settings (before 4.1 row_cache_size_in_mb)"
             )
-        return found
+        return problems
 
     def needs(self) -> HostNeeds:
         off_heap = str(self.all_settings.get("memtable_allocation_type", "")).startswith("offheap")
@@ -270,8 +270,8 @@ class Cassandra(OnJvm, Cql):
     @property
     def seeds(self) -> str:
         """Seeds: the first node and this one. A seed starts even if the first node does not answer its first message."""
-        first, own = self.nodes[0], self.node
-        nodes = [first] if first == own else [first, own]
+        first, current = self.nodes[0], self.node
+        nodes = [first] if first == current else [first, current]
         return ",".join(node.address if self.series == "3.11" else f"{node.address}:{node['storage']}" for node in nodes)
 
     @property
@@ -283,7 +283,7 @@ class Cassandra(OnJvm, Cql):
     @property
     def sets_new_size(self) -> bool:
         """Whether the user has set the size of the new generation."""
-        return any(each.startswith("-Xmn") for each in self.java_options)
+        return any(argument.startswith("-Xmn") for argument in self.java_options)
 
     @property
     def jamm(self) -> str:
@@ -346,8 +346,8 @@ class Cassandra(OnJvm, Cql):
     @property
     def schema_words(self) -> list[str]:
         # 3.11 lacks zstd. Use lz4, whose speed is most similar; the conditions show this difference.
-        wanted = self.effective_compression
-        compression = "lz4" if wanted == "zstd" and self.series == "3.11" else wanted
+        requested = self.effective_compression
+        compression = "lz4" if requested == "zstd" and self.series == "3.11" else requested
         return [
             *self.attached_schema_words,
             f"chunk={self.chunk_kib}",
@@ -364,12 +364,12 @@ class Cassandra(OnJvm, Cql):
 
         def look(host: str) -> None:
             system = self.at(steps, host)
-            words = ["sh", "-c", LOG_DISK, system.commitlog_folder, "/", *system.context.data]
-            if reason := steps.run(host, words):
+            argv = ["sh", "-c", LOG_DISK, system.commitlog_folder, "/", *system.context.data]
+            if reason := steps.run(host, argv):
                 raise BadInputError(f"{host}: cassandra_commitlog_folder={system.commitlog_folder} {reason}")
 
-        if named := [host for host in self.hosts if self.at(steps, host).commitlog_folder]:
-            steps.each("Check that the commit log has a disk of its own", look, named)
+        if hosts := [host for host in self.hosts if self.at(steps, host).commitlog_folder]:
+            steps.each("Check that the commit log has a disk of its own", look, hosts)
 
     def ready(self, steps: Steps) -> None:
         super().ready(steps)

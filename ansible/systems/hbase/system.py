@@ -86,7 +86,7 @@ class HBase(OnJvm):
     realm = "DOHYO.LOCAL"
     # All servers share one principal. It contains no host name, so that no address needs to resolve.
     principal = "hbase/dohyo@DOHYO.LOCAL"
-    known = SERIES
+    jdks_by_series = SERIES
     jar_folders = ("lib", "lib/client-facing-thirdparty", "lib/jdk11")
     main_jar = "hbase-server"
     name: str = "hbase"
@@ -176,8 +176,8 @@ class HBase(OnJvm):
         heap each, card tables, remembered sets). BEYOND_HEAP_MB is too small for them, and the kernel kills a server that exceeds
         the budget.
         """
-        left = self.share_mb - self.heap_mb * 11 // 10 - DIRECT_MB
-        return left if self.context.budget_mb and left >= 1024 else 0
+        rest = self.share_mb - self.heap_mb * 11 // 10 - DIRECT_MB
+        return rest if self.context.budget_mb and rest >= 1024 else 0
 
     @property
     def share_mb(self) -> int:
@@ -206,8 +206,8 @@ class HBase(OnJvm):
 
     @property
     def impossible(self) -> str:
-        if why := super().impossible:
-            return why
+        if reason := super().impossible:
+            return reason
         if not self.version.endswith("-hadoop3"):
             return (
                 f"hbase_version={self.version} is a build for Hadoop 2, which has two versions of the servlet classes; set hbase_version={self.version}-hadoop3"
@@ -220,7 +220,7 @@ class HBase(OnJvm):
         context, hosts, alone = self.context, len(self.hosts), not self.distributed
         every = [*context.databases, *context.clients] if self.tls or self.authentication else []
         homes = list(dict.fromkeys(str(context.of_host(host, "dohyo_home", context.home)) for host in every))
-        found = [
+        checks = [
             (self.impossible != "", self.impossible),
             (
                 self.replication > (1 if alone else hosts),
@@ -252,17 +252,17 @@ class HBase(OnJvm):
                 "hbase_prefetch=true fills the block cache, and settle.cache=drop empties it again; leave one of them out",
             ),
         ]
-        return [problem for applies, problem in found if applies]
+        return [problem for applies, problem in checks if applies]
 
     def needs(self) -> HostNeeds:
         context = self.context
-        others = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
+        heaps = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
         servers = len(self.regionservers) if self.distributed else 1
         # Every field is a cell, which repeats the key, the family and the field name. Its lengths, time and type take
         # 20 bytes (class KeyValue in HBase), and its tags and version take 3.
         cell = context.fieldlength + context.key_bytes + len(self.family) + context.fieldname_bytes + 23
         return HostNeeds(
-            memory_mb=sum(others) + BEYOND_HEAP_OF_OTHERS_MB * len(others) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
+            memory_mb=sum(heaps) + BEYOND_HEAP_OF_OTHERS_MB * len(heaps) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
             # A bucket cache holds all data blocks. Without it, 0.4 of the heap holds them, the default of hfile.block.cache.size.
             cache_mb=self.bucket_cache_mb or int(self.heap_mb * 0.4),
             size=DataNeeds(
@@ -501,18 +501,18 @@ class HBase(OnJvm):
         if name in self.regionservers:
             options = self.jvm_options
         else:
-            logged = [each for each in self.context.gc_options if re.match("-Xlog|-XX:.*(PrintGC|GCLog)", each)]
+            logged = [argument for argument in self.context.gc_options if re.match("-Xlog|-XX:.*(PrintGC|GCLog)", argument)]
             native = [f"-Djava.library.path={self.node['native']}"] if self.node["native"] else []
             options = [f"-Xmx{self.parts_here[name].heap}", *self.common_options, *logged, *native]
         log = "gc.log" if name == "regionserver" else f"gc-{name}.log"
-        return [each.replace("gc.log", log) for each in options]
+        return [argument.replace("gc.log", log) for argument in options]
 
     def part_command(self, name: str) -> list[str]:
         """Returns the command that runs a process in the foreground."""
         command = self._java(self.part_options(name), self.parts_here[name].main)
         if name == "kdc":
-            made = ["conf/kdc.properties", f"{self.secret}/made.keytab", *self.principals]
-            return ["sh", "-c", 'umask 077 && exec "$@"', "sh", *command, *made]
+            arguments = ["conf/kdc.properties", f"{self.secret}/made.keytab", *self.principals]
+            return ["sh", "-c", 'umask 077 && exec "$@"', "sh", *command, *arguments]
         if name in self.regionservers:
             # Region servers share conf/hbase-site.xml, so the ports are on their command lines.
             ports = (f"port={self.node[name]}", f"info.port={self.node[f'{name}_info']}")
@@ -640,17 +640,17 @@ class HBase(OnJvm):
     def attach(self, servers: Attached) -> Attach:
         """Returns how to connect to attached servers, given as ZOOKEEPERS[:PORT][:/ZNODE], such as zk1,zk2:2181:/hbase."""
         znode = f"/{servers.path}" if "/" in servers.servers else "/hbase"
-        port, place = servers.port or 2181, servers.place
+        port, namespace = servers.port or 2181, servers.namespace
         return Attach(
             admin="dohyo.hbase.admin.AttachedHBase",
-            words=[
+            arguments=[
                 f"hbase.zookeeper.quorum={servers.hosts}",
                 f"hbase.zookeeper.property.clientPort={port}",
                 f"zookeeper.znode.parent={znode}",
-                f"tables={','.join(f'{place}:{table}' for table in self.context.tables)}",
+                f"tables={','.join(f'{namespace}:{table}' for table in self.context.tables)}",
             ],
             schema_words=self._schema_words(self.regions, False),
-            client_properties={**self._connect(servers.hosts, port), "zookeeper.znode.parent": znode, "table": f"{place}:usertable"},
+            client_properties={**self._connect(servers.hosts, port), "zookeeper.znode.parent": znode, "table": f"{namespace}:usertable"},
         )
 
     def prepare(self, steps: Steps) -> None:
@@ -659,8 +659,8 @@ class HBase(OnJvm):
         def look(host: str) -> str:
             system = self.at(steps, host)
             brought = f"{system.context.home}/{system.native_name}" if system.native_name else "/nonexistent"
-            words = ["sh", "-c", NATIVE, "sh", system.data[0], brought, *system.native_folders]
-            return steps.run(host, words)
+            argv = ["sh", "-c", NATIVE, "sh", system.data[0], brought, *system.native_folders]
+            return steps.run(host, argv)
 
         if self.distributed:
             for host, folder in steps.each("Look for Hadoop's native library", look, steps.databases).items():
@@ -696,8 +696,8 @@ class HBase(OnJvm):
 
         def initialised(host: str) -> None:
             system = self.at(steps, host)
-            for shown in ('"masterFinishedInitializationTime": [1-9]', f'"numRegionServers": {self.regionserver_count},'):
-                steps.until(host, process, system.master_check(shown), ready=True)
+            for expected in ('"masterFinishedInitializationTime": [1-9]', f'"numRegionServers": {self.regionserver_count},'):
+                steps.until(host, process, system.master_check(expected), ready=True)
 
         if self.distributed:
             steps.each("Wait for the standby master", standby, self.hosts[1:2])
@@ -716,9 +716,9 @@ class HBase(OnJvm):
 
     def _format(self, steps: Steps, part: str, host: str) -> None:
         system = self.at(steps, host)
-        words = [*system.part_command(part), "-format", "-nonInteractive"]
+        argv = [*system.part_command(part), "-format", "-nonInteractive"]
         # Skip this step for a copied load, which is already formatted.
-        steps.run(host, words, chdir=system.run, creates=f"{system.data[0]}/namenode/current")
+        steps.run(host, argv, chdir=system.run, creates=f"{system.data[0]}/namenode/current")
 
     def _start_kerberos(self, steps: Steps) -> None:
         """Starts the KDC, which creates new keys, on the first host, and copies the keys to all hosts."""
@@ -731,9 +731,9 @@ class HBase(OnJvm):
 
         (keys,) = steps.each("Create the keys", make, self.hosts[:1]).values()
         script = 'umask 077 && mkdir -p "${1%/*}" && base64 -d > "$1" && printf %s "$3" > "$2"'
-        words = ["sh", "-euc", script, "sh", self.keytab, self.krb5_conf, self.render("krb5.conf")]
+        argv = ["sh", "-euc", script, "sh", self.keytab, self.krb5_conf, self.render("krb5.conf")]
         everywhere = dict.fromkeys([*steps.databases, *steps.clients])
-        steps.each("Copy the keys to all servers and clients", lambda host: steps.run(host, words, stdin=keys), everywhere)
+        steps.each("Copy the keys to all servers and clients", lambda host: steps.run(host, argv, stdin=keys), everywhere)
 
     def tuned(self) -> list[Tuned]:
         drives, same = self.context.drives, "the same"

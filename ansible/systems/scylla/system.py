@@ -173,8 +173,8 @@ class Scylla(Cql):
         """Returns true if clients share the host's processors, so that the server yields processors when it is idle."""
         return self.context.host in self.context.clients and not (self._cpus("server") and self._cpus("client"))
 
-    def _cpus(self, whose: str) -> str:
-        return str(self.context.get(f"host_cpus_{whose}", ""))
+    def _cpus(self, part: str) -> str:
+        return str(self.context.get(f"host_cpus_{part}", ""))
 
     def default_developer_mode(self) -> bool:
         """Returns false for tuned hosts, which do not need developer mode, and true for all others."""
@@ -240,7 +240,7 @@ class Scylla(Cql):
         name = f"scylla-unified-{self.fetch_version}.{self.platform[-1]}.tar.gz"
         return Archive(
             variable="scylla_package",
-            given=self.package,
+            user_source=self.package,
             checksum="scylla_package_sha256",
             sha256=self.package_sha256.lower(),
             url=f"{self.fetch_base}/scylladb-{series}/{name}" if self.fetch and not self.package else "",
@@ -280,8 +280,8 @@ class Scylla(Cql):
     @property
     def release(self) -> tuple[int, int]:
         """First two numbers of the server's version; very large numbers if the version is unknown."""
-        found = re.match(r"(\d+)\.(\d+)", self._printed(1))
-        return (int(found[1]), int(found[2])) if found else (9999, 0)
+        match = re.match(r"(\d+)\.(\d+)", self._printed(1))
+        return (int(match[1]), int(match[2])) if match else (9999, 0)
 
     @property
     def server_folder(self) -> str:
@@ -296,34 +296,34 @@ class Scylla(Cql):
             return self.archive_problem
         if self.binary:
             return ""
-        place = f"in {self.install_dir}" if self.install_dir else "found"
-        return f"no ScyllaDB server {place}; download it with --fetch scylla (other ways: docs/scylla.md)"
+        location = f"in {self.install_dir}" if self.install_dir else "found"
+        return f"no ScyllaDB server {location}; download it with --fetch scylla (other ways: docs/scylla.md)"
 
     def problems(self) -> list[str]:
-        found = super().problems()
-        if why := self.unavailable:
-            found.append(f"{self.context.host}: {why}")
+        problems = super().problems()
+        if reason := self.unavailable:
+            problems.append(f"{self.context.host}: {reason}")
         elif not self.binary:
             deploy = f"{self.context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
-            found.append(f"{self.context.host}: the server is not installed: type {deploy} first, with the same scylla_package or scylla_fetch")
+            problems.append(f"{self.context.host}: the server is not installed: type {deploy} first, with the same scylla_package or scylla_fetch")
         if self.tune and not self.nic:
-            found.append("scylla_tune spreads the interrupts of a network card: set scylla_nic, such as eth0")
+            problems.append("scylla_tune spreads the interrupts of a network card: set scylla_nic, such as eth0")
         if self.tune and self.binary and (not self.tuned_cores or (self.cpuset and cpus(self.cpuset) != cpus(self.tuned_cores))):
             cores = f"for the cores {self.tuned_cores}, not {self.cpuset}" if self.tuned_cores else "for no cores"
-            found.append(f"{self.context.host} was tuned {cores}: deploy with the same scylla_tune, scylla_nic and scylla_cpuset")
+            problems.append(f"{self.context.host} was tuned {cores}: deploy with the same scylla_tune, scylla_nic and scylla_cpuset")
         if not self.developer_mode and not self.io_properties:
-            found.append(
+            problems.append(
                 "Outside developer mode, ScyllaDB needs the speed of the disk: deploy with scylla_tune=true, or"
                 " name the file of an earlier measurement with scylla_io_properties, or set scylla_developer_mode=true"
             )
         if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
-            found.append(
+            problems.append(
                 f"Outside developer mode, ScyllaDB needs {SHARD_MB} MiB for each shard, and scylla_memory={self.memory} is for"
                 f" {self.shards}; raise it, or set fewer shards with scylla_smp"
             )
-        if self.context.on_disk and any(word.startswith("--unsafe-bypass-fsync") for word in self.options):
-            found.append("durability=disk needs fsync; leave --unsafe-bypass-fsync out of scylla_options")
-        return found
+        if self.context.on_disk and any(argument.startswith("--unsafe-bypass-fsync") for argument in self.options):
+            problems.append("durability=disk needs fsync; leave --unsafe-bypass-fsync out of scylla_options")
+        return problems
 
     def needs(self) -> HostNeeds:
         return HostNeeds(
@@ -432,7 +432,7 @@ class Scylla(Cql):
             *(["--io-properties-file", self.io_properties] if self.io_properties else []),
             *(["--lock-memory", "1"] if self.tune else []),
             *(["--logger-log-level", "compaction=debug"] if self.release >= (2025, 4) else []),
-            *([SOCKETS, "1000"] if self.developer_mode and not any(word.startswith(SOCKETS) for word in self.options) else []),
+            *([SOCKETS, "1000"] if self.developer_mode and not any(argument.startswith(SOCKETS) for argument in self.options) else []),
             *self.options,
         ]
 
@@ -459,8 +459,8 @@ class Scylla(Cql):
             system = self.at(steps, host)
             return steps.choose_ports(host, system.page_address, system.page_ports)
 
-        for host, found in steps.each("Choose the ports of this host", choose, steps.databases).items():
-            steps.remember(host, system_page_ports=found)
+        for host, ports in steps.each("Choose the ports of this host", choose, steps.databases).items():
+            steps.remember(host, system_page_ports=ports)
 
     def start(self, steps: Steps) -> None:
         """Checks that all nodes have the same ports, as each node assumes, and starts the nodes."""
@@ -473,8 +473,8 @@ class Scylla(Cql):
                 f" {ports}. Choose others with scylla_cql_port and scylla_storage_port",
             )
         if tuned := [host for host in steps.databases if self.at(steps, host).tune]:
-            words = ["sh", "-euc", '/opt/scylladb/scripts/perftune.py --options-file "$1" && touch "$2"', "sh", self.tuning, self.tuned_mark]
-            steps.each("Tune the host's disks and interrupts", lambda host: steps.run(host, words, root=True, creates=self.tuned_mark), tuned)
+            argv = ["sh", "-euc", '/opt/scylladb/scripts/perftune.py --options-file "$1" && touch "$2"', "sh", self.tuning, self.tuned_mark]
+            steps.each("Tune the host's disks and interrupts", lambda host: steps.run(host, argv, root=True, creates=self.tuned_mark), tuned)
         super().start(steps)
 
     def ready(self, steps: Steps) -> None:

@@ -23,4 +23,4 @@ CHARTS: Sequence[Callable[[Material], Chart | None]] = (
 
 def charts(material: Material) -> list[Chart]:
     """Returns all charts that apply. If a chart has no data, it states the reason."""
-    return [made for make in CHARTS if (made := make(material))]
+    return [chart for make in CHARTS if (chart := make(material))]

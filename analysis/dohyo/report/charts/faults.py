@@ -91,7 +91,7 @@ def _said(fault: FaultCost) -> str:
 def _healing(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     """Returns, for each kind of healing, the part of the window in which it was in progress."""
     end = len(run.successes)
-    of_run = (each for each in run.trial.faults if (each.phase, each.run) == (run.phase, run.number))
+    of_run = (faulted for faulted in run.trial.faults if (faulted.phase, faulted.run) == (run.phase, run.number))
     rows = [
         {
             **material.of_run(run),
@@ -100,8 +100,8 @@ def _healing(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
             "what": f"{run.trial.system}: {did.what}, second {did.begin:.1f} "
             + ("on" if did.unfinished else f"to {_end(did):.1f}"),
         }
-        for each in of_run
-        for fault in each.faults
+        for faulted in of_run
+        for fault in faulted.faults
         for did in fault.healing
         if did.begin is not None and did.begin < end
     ]
@@ -196,7 +196,7 @@ def _throughput(material: Material, system: str, name: str, most: float, runs: l
 
 
 def _latency(material: Material, system: str, name: str, waits: list[float]) -> Panel:
-    axis, words = scale(waits)
+    axis, suffix = scale(waits)
     if axis["type"] == "log":
         axis = {**axis, "domain": [min(wait for wait in waits if wait > 0), max(waits)]}
     else:
@@ -208,7 +208,7 @@ def _latency(material: Material, system: str, name: str, waits: list[float]) -> 
         "layer": [_band(name), {"mark": line}],
         "encoding": {
             "x": SECONDS,
-            "y": quantity("p99", f"p99 ms{words}", scale=axis, axis={**_AXIS, "grid": False}),
+            "y": quantity("p99", f"p99 ms{suffix}", scale=axis, axis={**_AXIS, "grid": False}),
             "color": by_system(material.systems),
             "detail": {"field": "series"},
         },

@@ -28,7 +28,7 @@ from dohyo.scenario.phases import RUN
 from dohyo.summary.comparison import latencies_at
 
 # Latencies that the table of results shows, except the mean: head → field.
-_SHOWN = {each.head: each.name for each in METRICS.values() if each.part == "latencies" and each.name != "mean_ms"}
+_SHOWN = {item.head: item.name for item in METRICS.values() if item.part == "latencies" and item.name != "mean_ms"}
 
 
 def chart(material: Material) -> Chart:
@@ -41,8 +41,8 @@ def chart(material: Material) -> Chart:
             name = f"latency-{len(panels)}"
             tables[name] = table(rows)
             panel = _panel(material, phase, operation, name, rows)
-            at, *_ = latencies_at(material.summary.compared, [phase]) or ("",)
-            panels.append(replace(panel, title=f"{panel.title}, {at}") if at else panel)
+            suffix, *_ = latencies_at(material.summary.compared, [phase]) or ("",)
+            panels.append(replace(panel, title=f"{panel.title}, {suffix}") if suffix else panel)
     return Chart(
         "latency",
         "Latency",
@@ -77,8 +77,8 @@ def _rows(material: Material, phase: str, operation: str) -> list[dict[str, Any]
 
 def _panel(material: Material, phase: str, operation: str, name: str, rows: list[dict[str, Any]]) -> Panel:
     labels = list(dict.fromkeys(row["label"] for row in rows))
-    axis, words = scale([row["value"] for row in rows])
-    x = quantity("value", f"ms{words}", scale=axis)
+    axis, suffix = scale([row["value"] for row in rows])
+    x = quantity("value", f"ms{suffix}", scale=axis)
     legend = {"disable": False, "orient": "top", "columns": 3, "symbolFillColor": GREY, "symbolStrokeWidth": 0}
     shapes = {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]}
     percentile_shape = {"field": "percentile", "type": "nominal", "title": None, "legend": legend, "scale": shapes}
@@ -99,8 +99,8 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
             },
         ],
     }
-    at = {(row["label"], row["percentile"]): row["value"] for row in rows if row["percentile"] in ("p50", "p99")}
-    says = "; ".join(f"{label} {percentile} {milliseconds(value)} ms" for (label, percentile), value in at.items())
+    values = {(row["label"], row["percentile"]): row["value"] for row in rows if row["percentile"] in ("p50", "p99")}
+    says = "; ".join(f"{label} {percentile} {milliseconds(value)} ms" for (label, percentile), value in values.items())
     title = operation_title(operation)
-    which = title if phase == RUN else f"{phase}: {title}"
-    return Panel(which, spec, name, f"Latency of {title}: {says}", heads={"value": "ms"})
+    heading = title if phase == RUN else f"{phase}: {title}"
+    return Panel(heading, spec, name, f"Latency of {title}: {says}", heads={"value": "ms"})

@@ -167,15 +167,15 @@ def _thinned(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     seconds = 1
     slots: dict[_Slot, dict[str, _Sum]] = {}
 
-    def add(of: _Slot, sums: Mapping[str, _Sum]) -> None:
-        into = slots.setdefault(of, dict.fromkeys(_OF_HOSTS, (0.0, 0)))
+    def add(slot: _Slot, sums: Mapping[str, _Sum]) -> None:
+        into = slots.setdefault(slot, dict.fromkeys(_OF_HOSTS, (0.0, 0)))
         for column, (value, count) in sums.items():
             into[column] = (into[column][0] + value, into[column][1] + count)
 
     for row in rows:
         time = row["time"] if seconds == 1 else row["time"] // seconds * seconds
-        known = {column: (row[column], 1) for column in _OF_HOSTS if row[column] is not None}
-        add((row["part"], row["system"], row["series"], time), known)
+        values = {column: (row[column], 1) for column in _OF_HOSTS if row[column] is not None}
+        add((row["part"], row["system"], row["series"], time), values)
         while len(slots) > _MOST_HOST_POINTS:
             seconds *= 2
             finer, slots = slots, {}
@@ -213,7 +213,7 @@ def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any
             names = sorted(of_hosts)
             more = f" and {len(names) - _MOST_HOSTS_NAMED} more" if len(names) > _MOST_HOSTS_NAMED else ""
             series = f"{run.trial.system} {run.name} {DOING[kind]}"
-            where = f"{', '.join(names[:_MOST_HOSTS_NAMED])}{more}"
+            hosts = f"{', '.join(names[:_MOST_HOSTS_NAMED])}{more}"
             yield {
                 "part": material.part(run.phase, run.trial),
                 "system": run.trial.system,
@@ -222,7 +222,7 @@ def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any
                 "time": slot * width,
                 "until": (slot + 1) * width,
                 "share": significant(share, 2),
-                "what": f"{series}, second {slot * width}: {share:.2%} of the time, on {where}",
+                "what": f"{series}, second {slot * width}: {share:.2%} of the time, on {hosts}",
             }
 
 
@@ -230,21 +230,21 @@ def _doing(trial: Trial, kind: str) -> str:
     return f"{trial.system} · {DOING[kind]}"
 
 
-def _labels(material: Material, known: set[str]) -> list[str]:
+def _labels(material: Material, present: set[str]) -> list[str]:
     labels = [f"{system} · {kind}" for system in material.systems for kind in DOING.values()]
-    return [label for label in labels if label in known]
+    return [label for label in labels if label in present]
 
 
 def _without(material: Material, rows: list[dict[str, Any]]) -> str:
     """Describes the kinds of work that did not occur, except for kinds that the logs do not report."""
-    known = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for each in trial.servers if each.pauses}
-    known |= {
-        _doing(trial, each.kind)
+    kinds = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for server in trial.servers if server.pauses}
+    kinds |= {
+        _doing(trial, work.kind)
         for trial in material.summary.trials
         for server in trial.servers
-        for each in server.background
+        for work in server.background
     }
-    none = _labels(material, known - {row["doing"] for row in rows})
+    none = _labels(material, kinds - {row["doing"] for row in rows})
     return f", and there were no {', '.join(label.replace(' · ', ' ') for label in none)}" if none else ""
 
 
@@ -289,17 +289,17 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
         + ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} time slots" for label in labels)
         + "."
     )
-    domains = {part: {"y": _labels(material, found)} for part, found in of_part.items()}
+    domains = {part: {"y": _labels(material, kinds)} for part, kinds in of_part.items()}
     return Panel(title, spec, "servers", says, cursor=True, domains=domains)
 
 
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
     values = [row[column] for row in rows if row[column] is not None]
     # Use a fixed axis for percentages, with room above 100.
-    axis, words = scale(values) if unit != "%" else ({"type": "linear", "domain": [0, 105]}, "")
+    axis, suffix = scale(values) if unit != "%" else ({"type": "linear", "domain": [0, 105]}, "")
     if column == "operations":
         # Use a linear scale: seconds without operations matter most, and a log scale cannot show 0.
-        axis, words = {"type": "linear", "zero": True, "nice": True}, ""
+        axis, suffix = {"type": "linear", "zero": True, "nice": True}, ""
     extent = {"minExtent": _AXIS_WIDTH}
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())
     width = 1.3 if longest <= _MOST_DASHED else 0.7
@@ -316,7 +316,7 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
         "layer": [{"mark": line}, *([event] if data == "time" else [])],
         "encoding": {
             "x": SECONDS,
-            "y": quantity(column, f"{unit}{words}", scale=axis, axis=extent),
+            "y": quantity(column, f"{unit}{suffix}", scale=axis, axis=extent),
             "color": by_system(material.systems),
             **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),
             "detail": {"field": "series"},

@@ -13,12 +13,12 @@ from dohyo.summary.comparison import latencies_at
 # Ticks and their percentiles. A tick is at 1 / (1 - share), so each additional nine has the same width.
 _TICKS = {1: "0", 2: "50", 10: "90", 100: "99", 1000: "99.9", 10_000: "99.99"}
 # Vega expression that maps a tick's number to its percentile. It contains only constants.
-_LABELS = " : ".join(f"datum.value == {at} ? '{label}%'" for at, label in _TICKS.items()) + " : ''"
+_LABELS = " : ".join(f"datum.value == {value} ? '{label}%'" for value, label in _TICKS.items()) + " : ''"
 
 
 def chart(material: Material) -> Chart:
     """Returns a panel for each operation type."""
-    in_order = sorted(material.curves, key=lambda each: material.place(each.phase))
+    in_order = sorted(material.curves, key=lambda curve: material.place(curve.phase))
     drawn = [curve for curve in in_order if len(curve.values) > 2]
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
@@ -44,12 +44,12 @@ def chart(material: Material) -> Chart:
         )
         title = operation_title(operation)
         panels.append(Panel(title, _spec(material, rows), name, f"Percentiles of {title}: {says}"))
-    at, *_ = latencies_at(material.summary.compared, material.phases) or ("",)
+    suffix, *_ = latencies_at(material.summary.compared, material.phases) or ("",)
     return Chart(
         "percentiles",
         "Percentiles",
         "What do the slowest calls look like? All runs that count, up to 99.99 %; a curve ends before one call decides."
-        + (f" Each {at}." if at else "")
+        + (f" Each {suffix}." if suffix else "")
         + ("" if any(curve.phase != LOAD for curve in drawn) else " Only the load has latencies."),
         panels,
         tables,
@@ -60,7 +60,7 @@ def chart(material: Material) -> Chart:
 
 
 def _spec(material: Material, rows: list[dict[str, Any]]) -> Spec:
-    axis, words = scale([row["value"] for row in rows])
+    axis, suffix = scale([row["value"] for row in rows])
     return {
         "height": 240,
         "mark": {"type": "line", "strokeWidth": 2},
@@ -71,7 +71,7 @@ def _spec(material: Material, rows: list[dict[str, Any]]) -> Spec:
                 scale={"type": "log", "domain": [1, 10_000], "nice": False},
                 axis={"values": list(_TICKS), "labelExpr": _LABELS},
             ),
-            "y": quantity("value", f"ms{words}", scale=axis),
+            "y": quantity("value", f"ms{suffix}", scale=axis),
             "color": by_system(material.systems),
             "strokeDash": dash(material.systems),
             "tooltip": shown("system", "percentile", value="ms"),

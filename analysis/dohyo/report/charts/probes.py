@@ -14,7 +14,7 @@ from dohyo.summary.results import Trial
 
 _HELD, _VIOLATED = "yes", "no"
 # The operation (None: the slowest one) and the percentile that a bound limits.
-_Place = tuple[str | None, str]
+_Subject = tuple[str | None, str]
 
 
 def chart(material: Material) -> Chart | None:
@@ -25,10 +25,10 @@ def chart(material: Material) -> Chart | None:
     valid = [(trial, search) for trial, search in searched if trial.status == "ok"]
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
-    for place in dict.fromkeys(_place(bound) for _, search in valid for bound in slo.bounds(search.slo)):
-        bounded = [(trial, search) for trial, search in valid if _limits(search, place)]
-        rows = [row for trial, search in bounded for row in _rows(material, trial, search, place)]
-        limits = [(_part(material, trial), limit) for trial, search in bounded for limit in _limits(search, place)]
+    for subject in dict.fromkeys(_subject(bound) for _, search in valid for bound in slo.bounds(search.slo)):
+        bounded = [(trial, search) for trial, search in valid if _limits(search, subject)]
+        rows = [row for trial, search in bounded for row in _rows(material, trial, search, subject)]
+        limits = [(_part(material, trial), limit) for trial, search in bounded for limit in _limits(search, subject)]
         lines = [
             {"part": part, "limit": significant(limit), "bound": f"bound: {limit:g} ms"}
             for part, limit in dict.fromkeys(limits)
@@ -38,7 +38,7 @@ def chart(material: Material) -> Chart | None:
             tables[name] = table(rows)
             tables[f"{name}-bounds"] = table(lines)
             says = "; ".join(f"{_series(trial)}: {search.conclusion}" for trial, search in bounded)
-            panels.append(_panel(material, place, name, rows, [limit for _, limit in limits], says))
+            panels.append(_panel(material, subject, name, rows, [limit for _, limit in limits], says))
     return Chart(
         "probes",
         "Rates under a bound",
@@ -52,12 +52,12 @@ def chart(material: Material) -> Chart | None:
     )
 
 
-def _place(bound: Bound) -> _Place:
+def _subject(bound: Bound) -> _Subject:
     return bound.operation, bound.percentile
 
 
-def _limits(search: Search, place: _Place) -> list[float]:
-    return [bound.limit_ms for bound in slo.bounds(search.slo) if _place(bound) == place]
+def _limits(search: Search, subject: _Subject) -> list[float]:
+    return [bound.limit_ms for bound in slo.bounds(search.slo) if _subject(bound) == subject]
 
 
 def _part(material: Material, trial: Trial) -> str:
@@ -69,13 +69,13 @@ def _series(trial: Trial) -> str:
     return f"{trial.system} round {trial.round}" if trial.round else trial.system
 
 
-def _rows(material: Material, trial: Trial, search: Search, place: _Place) -> list[dict[str, Any]]:
+def _rows(material: Material, trial: Trial, search: Search, subject: _Subject) -> list[dict[str, Any]]:
     rows = []
     for probe in search.probes:
-        found = _latency(probe, place)
-        if probe.held is None or probe.target is None or found is None:
+        slowest = _latency(probe, subject)
+        if probe.held is None or probe.target is None or slowest is None:
             continue
-        operation, value = found
+        operation, value = slowest
         rows.append(
             {
                 "part": _part(material, trial),
@@ -92,22 +92,22 @@ def _rows(material: Material, trial: Trial, search: Search, place: _Place) -> li
     return rows
 
 
-def _latency(probe: Probe, place: _Place) -> tuple[str, float] | None:
+def _latency(probe: Probe, subject: _Subject) -> tuple[str, float] | None:
     """Returns the slowest operation that the bound limits, and its latency in ms."""
-    operation, percentile = place
-    known = {
+    operation, percentile = subject
+    latencies = {
         name: value
-        for name, of in intended(probe.rows).items()
-        if operation in (None, name) and (value := of[percentile]) is not None
+        for name, percentiles in intended(probe.rows).items()
+        if operation in (None, name) and (value := percentiles[percentile]) is not None
     }
-    slowest = max(known, key=lambda name: known[name], default=None)
-    return (slowest, known[slowest]) if slowest else None
+    slowest = max(latencies, key=lambda name: latencies[name], default=None)
+    return (slowest, latencies[slowest]) if slowest else None
 
 
 def _panel(
-    material: Material, place: _Place, name: str, rows: list[dict[str, Any]], limits: list[float], says: str
+    material: Material, subject: _Subject, name: str, rows: list[dict[str, Any]], limits: list[float], says: str
 ) -> Panel:
-    operation, percentile = place
+    operation, percentile = subject
     title = f"{percentile} of {operation or 'the slowest operation type'}"
     x_axis, x_words = scale([row["rate"] for row in rows])
     y_axis, y_words = scale([*(row["value"] for row in rows), *limits])

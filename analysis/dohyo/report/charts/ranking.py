@@ -32,18 +32,18 @@ def chart(material: Material) -> Chart:
     cut = False
     searched = any(trial.search for trial in summary.trials)
     for phase in [*([PROBE] if searched else []), *material.phases]:
-        ranked = [each for together in at_points(summary.compared) for each in _ranked(material, together, phase)]
+        ranked = [pair for together in at_points(summary.compared) for pair in _ranked(material, together, phase)]
         if ranked:
             name = f"ranking-{len(panels)}"
-            means = [_mean(material, phase, *each) for each in ranked]
+            means = [_mean(material, phase, *pair) for pair in ranked]
             runs = [row for trial, _ in ranked for row in _runs(material, phase, trial)]
             tables[name], tables[f"{name}-runs"] = table(means), table(runs, _RUNS)
             panels.append(_panel(material, phase, name, means, runs, ranked))
             cut = cut or any((row["high"] or 0) > _end(means, runs) for row in means)
             every += [rate for _, rate in ranked]
     over = samples_words(every)
-    discarded = any(_NO in each.get("counts", []) for each in tables.values())
-    said = [
+    discarded = any(_NO in columns.get("counts", []) for columns in tables.values())
+    notes = [
         "Bar: mean rate; point: one run",
         f"line: 95 % interval over {over}" if over else "no intervals are known",
         "triangle: the interval continues beyond the edge" if cut else "",
@@ -53,39 +53,39 @@ def chart(material: Material) -> Chart:
         "hollow and grey: discarded, not counted" if discarded else "",
     ]
     missing = None if panels else "No trial has valid numbers."
-    return Chart("ranking", "Ranking", f"{'; '.join(filter(None, said))}.", panels, tables, missing=missing)
+    return Chart("ranking", "Ranking", f"{'; '.join(filter(None, notes))}.", panels, tables, missing=missing)
 
 
 def _ranked(material: Material, trials: Sequence[Trial], phase: str) -> list[tuple[Trial, Rate]]:
     """Returns the trials with valid numbers and their rates, in descending order."""
     summary = material.summary
     if phase == PROBE:
-        found = [(trial, rate) for trial in trials for key, rate in decisive(summary, trial).items() if key[0] == PROBE]
+        rates = [(trial, rate) for trial in trials for key, rate in decisive(summary, trial).items() if key[0] == PROBE]
     else:
-        found = [(trial, rate) for trial in trials if (rate := throughput(summary, trial, phase))]
-    return sorted(found, key=lambda each: -each[1].mean)
+        rates = [(trial, rate) for trial in trials if (rate := throughput(summary, trial, phase))]
+    return sorted(rates, key=lambda pair: -pair[1].mean)
 
 
-def _mean(material: Material, phase: str, trial: Trial, of: Rate) -> dict[str, Any]:
+def _mean(material: Material, phase: str, trial: Trial, result: Rate) -> dict[str, Any]:
     pair = next(
         (
             pair.inverse
             for pair in material.summary.comparisons
-            if (pair.key, pair.to) == ((phase, OVERALL, of.figure), trial.name)
+            if (pair.key, pair.to) == ((phase, OVERALL, result.figure), trial.name)
         ),
         None,
     )
     # Leave out a half-width above 100 %: the drawn interval shows it.
-    half = of.plus_minus if of.plus_minus.endswith("%") else ""
-    beside = [f"{rate(of.mean)} {of.unit} {half}".rstrip()]
+    half = result.plus_minus if result.plus_minus.endswith("%") else ""
+    beside = [f"{rate(result.mean)} {result.unit} {half}".rstrip()]
     if pair:
         beside.append(ratio(pair) if pair.low is None else f"{ratio(pair)} {interval(pair)}")
-    if (price := trial.usd_per_million(of.row.ops_per_second)) is not None:
+    if (price := trial.usd_per_million(result.row.ops_per_second)) is not None:
         beside.append(f"{dollars(price)} per million operations")
     return {
         "label": material.label(trial),
         "system": trial.system,
-        **{name: significant(getattr(of, name)) for name in ("mean", "low", "high")},
+        **{name: significant(getattr(result, name)) for name in ("mean", "low", "high")},
         "beside": "\n".join(beside),
     }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.load_curve import SHORTEST_SECONDS
+from dohyo.report.chart_data import is_drawn
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, table
 from dohyo.report.material import Material, significant
-from dohyo.report.measured import is_drawn
 from dohyo.scenario.phases import LOAD
 
 # Maximum number of points of a curve; more would not be visible.
@@ -23,8 +23,8 @@ def chart(material: Material) -> Chart:
     for trial in material.summary.trials:
         if trial.load is None or not is_drawn(trial, LOAD, trial.load.tenths[-1]):
             continue
-        which = f" round {trial.round}" if trial.round else ""
-        series = f"{trial.system}{which}"
+        suffix = f" round {trial.round}" if trial.round else ""
+        series = f"{trial.system}{suffix}"
         step = max(1, len(trial.load.points) // _MOST_POINTS)
         points = [*trial.load.points[:-1][::step], *trial.load.points[-1:]]
         rows += [
@@ -39,8 +39,8 @@ def chart(material: Material) -> Chart:
         ]
         if trial.load.slowdown is not None:
             slowdowns[series] = trial.load.slowdown
-    said = "; ".join(f"{series} {value:.2f}" for series, value in slowdowns.items())
-    slow = f" Seconds for the last tenth of the rows / for the first tenth: {said}." if said else ""
+    ratios = "; ".join(f"{series} {value:.2f}" for series, value in slowdowns.items())
+    slow = f" Seconds for the last tenth of the rows / for the first tenth: {ratios}." if ratios else ""
     panel = Panel("", _spec(material), "rows", f"Rows inserted against seconds elapsed.{slow}")
     return Chart(
         "rows",

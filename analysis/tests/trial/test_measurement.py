@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dohyo.trial.measuring import seconds
+from dohyo.trial.measurement import seconds
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import PAGES, ROWS, FakeTrial, fake_trial
 

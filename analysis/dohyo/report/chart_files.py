@@ -44,11 +44,11 @@ def specs(charts: Iterable[Chart]) -> Iterable[tuple[str, Spec]]:
     """Yields the name and the complete specification, including data, of each file."""
     for chart in charts:
         for number, panel in enumerate(chart.panels, 1):
-            for place, part in enumerate(chart.parts or [None], 1):
+            for index, part in enumerate(chart.parts or [None], 1):
                 spec = with_data(panel, chart.tables, part)
                 if spec["data"]["values"]:
                     ends = [chart.name, *([str(number)] if len(chart.panels) > 1 else [])]
-                    ends += [str(place)] if len(chart.parts) > 1 else []
+                    ends += [str(index)] if len(chart.parts) > 1 else []
                     yield "-".join(ends), _whole(panel, spec, part, chart)
 
 

@@ -29,7 +29,7 @@ _KINDS_OF_WRONG = 3
 def _curve_percentiles() -> list[float]:
     steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1))
     # Round the results, so that 50, 90, 99, … are exact: ranks are computed from the decimal number.
-    return sorted({0.0, 50.0, *(round(100 - 100 / each, 4) for each in steps)})
+    return sorted({0.0, 50.0, *(round(100 - 100 / step, 4) for step in steps)})
 
 
 CURVE_PERCENTILES = _curve_percentiles()
@@ -56,7 +56,7 @@ def read(experiment: Path) -> Material:
 
     summary = summarise(experiment, add)
     of_phases = ((trial, phase, latencies) for (_, phase), (trial, latencies) in merged.items())
-    return Material(summary, runs, [each for of in of_phases for each in curves(*of)], HostsOverTime(experiment))
+    return Material(summary, runs, [curve for part in of_phases for curve in curves(*part)], HostsOverTime(experiment))
 
 
 def _run(trial: Trial, phase: Phase) -> MeasuredRun:
@@ -89,8 +89,8 @@ def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list
 
 
 def _values(latencies: Latencies) -> list[tuple[float, float]]:
-    known = [each for each in CURVE_PERCENTILES if is_known(each, latencies.count) or each == 0]
-    return list(latencies.percentiles_ms(known).items())
+    percentiles = [level for level in CURVE_PERCENTILES if is_known(level, latencies.count) or level == 0]
+    return list(latencies.percentiles_ms(percentiles).items())
 
 
 def is_drawn(trial: Trial, phase: str, seconds: float | None) -> bool:

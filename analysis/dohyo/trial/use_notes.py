@@ -41,8 +41,8 @@ def others(
     :param attaches: whether servers that this deployment keeps up count, because they must not be stopped
     :param group: group of trials that may take turns on the host, so that they do not count
     """
-    own = next((note["since"] for note in notes if note["own"]), float("inf"))
-    rivals = [note for note in notes if not note["own"] and note["since"] <= own and not _takes_turns(note, group)]
+    since = next((note["since"] for note in notes if note["own"]), float("inf"))
+    rivals = [note for note in notes if not note["own"] and note["since"] <= since and not _takes_turns(note, group)]
     return [
         _use(note)
         for note in rivals
@@ -54,21 +54,21 @@ def _takes_turns(note: dict[str, Any], group: str) -> bool:
     return bool(group) and note.get("group") == group
 
 
-def _counts(note: dict[str, Any], ours: bool, attaches: bool) -> bool:
+def _counts(note: dict[str, Any], is_ours: bool, attaches: bool) -> bool:
     if note.get("kept"):
-        return attaches or not ours
+        return attaches or not is_ours
     if note.get("machine") == machine():
         return bool(start_of(note["pid"]) == note["start"])
     # If this machine has booted since the note was written, the process in the note has ended.
-    return not (ours and note.get("controller") == socket.gethostname())
+    return not (is_ours and note.get("controller") == socket.gethostname())
 
 
 def _use(note: dict[str, Any]) -> str:
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(note["since"]))
-    what = "keeps servers up there" if note.get("kept") else "is at work there"
+    activity = "keeps servers up there" if note.get("kept") else "is at work there"
     text = (
-        f"{note.get('user')} {what} since {since}, from {note.get('controller')}:{note.get('checkout')}"
+        f"{note.get('user')} {activity} since {since}, from {note.get('controller')}:{note.get('checkout')}"
         f" (process {note['pid']}, deployment {note['deployment']}); wait for its end, or play stop.yml there"
         f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
     )
-    return "".join(each if each.isprintable() else "?" for each in text)
+    return "".join(character if character.isprintable() else "?" for character in text)

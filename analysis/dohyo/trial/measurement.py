@@ -105,10 +105,10 @@ class Measuring:
         write_json(self.folder / "settled.json", settled)
         expected, rows = Context(self.values).records, sum(settled["rows"].values())
         if settled["rows"] and rows < expected:
-            words = (
+            message = (
                 f"{rows} of {expected} records are in the tables after the load, though every insert was acknowledged"
             )
-            self.world.fail("Check that the load is complete", dict.fromkeys(self.world.hosts, words))
+            self.world.fail("Check that the load is complete", dict.fromkeys(self.world.hosts, message))
 
     def measure(self) -> None:
         """Measures all phases as often as the scenario says, then searches and counts the rows."""
@@ -154,28 +154,28 @@ class Measuring:
 
     def search(self) -> None:
         """Searches for the highest rate (docs/knee.md). The evidence of the earlier probes determines the next one."""
-        asked, base = self.values["trial_search"], self.values["trial_phases"][0]
-        for number in range(1, int(asked["probes"]) + 1):
+        search, base = self.values["trial_search"], self.values["trial_phases"][0]
+        for number in range(1, int(search["probes"]) + 1):
             self.fetch("" if number == 1 else f"probe-{number - 1}", self.folder)
             target = json.loads(self.world.ask_dohyo("next-probe", self.folder))["target"]
             if target is None:
                 return
             properties = {**base.get("properties", self.values["trial_properties"]), "target": target}
-            probe = {**base, "name": "probe", "properties": properties, "duration": asked["duration"]}
+            probe = {**base, "name": "probe", "properties": properties, "duration": search["duration"]}
             self.measure_phase(probe, number, is_first=False)
 
     def clients_alone(self) -> None:
         """Runs each phase in the playbook's variables once, on clients that need no servers."""
         values = self.world.first.values
         results = Path(values["clients_results"])
-        for asked in values["clients_phases"]:
+        for description in values["clients_phases"]:
             phase = ClientPhase(
-                name=f"{values['clients_prefix']}{asked['name']}",
+                name=f"{values['clients_prefix']}{description['name']}",
                 number=1,
-                properties=asked["properties"],
-                threads=int(asked["threads"]),
-                warmup=seconds(asked["warmup"]),
-                duration=seconds(asked["duration"]),
+                properties=description["properties"],
+                threads=int(description["threads"]),
+                warmup=seconds(description["warmup"]),
+                duration=seconds(description["duration"]),
                 binding=values["client_binding"],
                 measured=Context(values).flag("clients_measured"),
             )
@@ -184,15 +184,15 @@ class Measuring:
 
     # ---- the clients ------------------------------------------------------------------------------------------------
 
-    def run(self, asked: Mapping[str, Any], number: int) -> None:
+    def run(self, description: Mapping[str, Any], number: int) -> None:
         """Runs the load or a run on the clients.
 
-        :param asked: the phase as in the trial's variables
+        :param description: the phase as in the trial's variables
         :param number: number of the run, from 1; 0 for the load
         :raises StepError: if the run does not count
         """
         world = self.world
-        phase = self.phase_of(asked, number)
+        phase = self.phase_of(description, number)
         results = self.folder / phase.folder
         world.phase(phase.name, number or None, [str(results / name) for name in world.clients])
         if phase.faults:
@@ -218,30 +218,30 @@ class Measuring:
         if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
             world.fail("Check that the run counts", dict.fromkeys(world.hosts, outcome.report["failure"]))
 
-    def phase_of(self, asked: Mapping[str, Any], number: int) -> ClientPhase:
+    def phase_of(self, description: Mapping[str, Any], number: int) -> ClientPhase:
         """Returns the phase that the trial's variables describe. The values of the whole trial are the defaults."""
         values, system = self.values, self.servers.first
-        properties = asked.get("properties", values["trial_properties"])
+        properties = description.get("properties", values["trial_properties"])
         attached = self.servers.is_attached
         connection = values["system_secrets"][system.role]["client_properties"]
         if number and properties.get("verify", "none") == "acknowledged":
             self.counted += 1
-        asked_faults = asked.get("faults", "none") if number else "none"
-        name = asked["name"]
+        requested_faults = description.get("faults", "none") if number else "none"
+        name = description["name"]
         return ClientPhase(
             name=name,
             number=number,
             properties=properties,
-            threads=int(asked.get("threads", values["trial_threads"])),
-            warmup=seconds(asked.get("warmup", values["trial_warmup"])),
-            duration=seconds(asked.get("duration", values["trial_duration"])),
+            threads=int(description.get("threads", values["trial_threads"])),
+            warmup=seconds(description.get("warmup", values["trial_warmup"])),
+            duration=seconds(description.get("duration", values["trial_duration"])),
             binding=system.binding,
             # In a trial without runs, the load is measured.
             measured=number > 0 or not values["trial_phases"],
             tolerant=name == "probe",
             of_trial=max(self.counted, 1),
-            faults_asked=asked_faults,
-            faults=faults.on_hosts(asked_faults, self.world.databases, system.role),
+            faults_asked=requested_faults,
+            faults=faults.on_hosts(requested_faults, self.world.databases, system.role),
             connection=connection,
             # Credentials do not belong in the evidence.
             hidden=[key for key in connection if key not in system.attachment.client_properties] if attached else [],

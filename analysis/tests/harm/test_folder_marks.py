@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import ours
+import folder_marks
 from support.marked_folders import run_with_own_mounts
 
 MINE, THEIRS = "0123456789ab", "ba9876543210"
@@ -64,13 +64,13 @@ def dangling_link(place: Path, elsewhere: Path) -> str:
 
 
 def of_another(place: Path, _: Path) -> str:
-    ours.claim(str(shop(place) / "x"), mark(THEIRS), THEIRS)
+    folder_marks.claim(str(shop(place) / "x"), mark(THEIRS), THEIRS)
     (place / ".dohyo").write_text(json.dumps(mark(THEIRS)), "utf-8")
     return f"belongs to deployment {THEIRS} (here:/a, now); run destroy.yml there"
 
 
 def mark_that_is_a_link(place: Path, elsewhere: Path) -> str:
-    ours.claim(str(elsewhere / "mine"), mark(), MINE)
+    folder_marks.claim(str(elsewhere / "mine"), mark(), MINE)
     (shop(place) / ".dohyo").symlink_to(elsewhere / "mine" / ".dohyo")
     return "does not carry Dohyo's mark"
 
@@ -110,13 +110,13 @@ def test_what_is_not_ours_is_refused_by_name_and_stays(foreign: Callable[[Path, 
     said = foreign(place, elsewhere)
     before = os.lstat(place).st_mtime_ns
     attempts: list[Callable[[str], object]] = [
-        lambda path: ours.claim(path, mark(), MINE),
-        lambda path: ours.remove(path, MINE),
-        lambda path: ours.check(path, MINE),
+        lambda path: folder_marks.claim(path, mark(), MINE),
+        lambda path: folder_marks.remove(path, MINE),
+        lambda path: folder_marks.check(path, MINE),
     ]
     for attempt in attempts:
-        with pytest.raises(ours.NotOursError) as raised:
-            attempt(ours.path_of(str(base), "dohyo/mysql"))
+        with pytest.raises(folder_marks.NotOursError) as raised:
+            attempt(folder_marks.path_of(str(base), "dohyo/mysql"))
         assert str(place) in str(raised.value)
         assert said in str(raised.value)
         assert os.lstat(place).st_mtime_ns == before
@@ -127,18 +127,19 @@ def test_what_is_not_ours_is_refused_by_name_and_stays(foreign: Callable[[Path, 
 def test_a_mount_below_ours_is_not_emptied(tmp_path: Path) -> None:
     script = f"""
 import os, subprocess, sys
-import ours
+import folder_marks
 mine = {str(tmp_path / "mine with space")!r}
-ours.claim(mine, {mark()!r}, {MINE!r})
+folder_marks.claim(mine, {mark()!r}, {MINE!r})
 os.makedirs(mine + "/run/their disk")
 subprocess.run(["mount", "-t", "tmpfs", "none", mine + "/run/their disk"], check=True)
 open(mine + "/run/their disk/precious", "w").close()
-for attempt in (lambda: ours.remove(mine, {MINE!r}), lambda: ours.remove_inside(mine, "run", {MINE!r}),
-                lambda: ours.remove_inside(mine, "run/their*", {MINE!r}), lambda: ours.remove_path(mine + "/run")):
+for attempt in (lambda: folder_marks.remove(mine, {MINE!r}), lambda: folder_marks.remove_inside(mine, "run", {MINE!r}),
+                lambda: folder_marks.remove_inside(mine, "run/their*", {MINE!r}),
+                lambda: folder_marks.remove_path(mine + "/run")):
     try:
         attempt()
         sys.exit("was not refused")
-    except ours.NotOursError as error:
+    except folder_marks.NotOursError as error:
         assert "their disk is a mount point" in str(error), error
     assert os.path.exists(mine + "/run/their disk/precious")
 """
@@ -152,8 +153,8 @@ for attempt in (lambda: ours.remove(mine, {MINE!r}), lambda: ours.remove_inside(
      ("/tmp/${HOME}", "")],
 )  # fmt: skip
 def test_paths_that_lead_elsewhere_are_refused(base: str, below: str) -> None:
-    with pytest.raises(ours.NotOursError):
-        ours.path_of(base, below)
+    with pytest.raises(folder_marks.NotOursError):
+        folder_marks.path_of(base, below)
 
 
 # ---- Claims and removals ---------------------------------------------------------------------------------------------
@@ -162,47 +163,47 @@ def test_paths_that_lead_elsewhere_are_refused(base: str, below: str) -> None:
 def test_what_was_made_goes_and_what_was_there_stays(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     data = str(tmp_path / "disk" / "new" / "dohyo" / "mysql")
-    assert ours.claim(data, mark(), MINE)
-    assert not ours.claim(data, mark(at="later"), MINE)
-    assert ours.claim(data, mark(experiment="/r/raw/01"), MINE)
-    assert ours.read_mark(data)["experiment"] == "/r/raw/01"
+    assert folder_marks.claim(data, mark(), MINE)
+    assert not folder_marks.claim(data, mark(at="later"), MINE)
+    assert folder_marks.claim(data, mark(experiment="/r/raw/01"), MINE)
+    assert folder_marks.read_mark(data)["experiment"] == "/r/raw/01"
     (Path(data) / "ibdata1").write_text("ours", "utf-8")
-    assert ours.remove(data, MINE)
+    assert folder_marks.remove(data, MINE)
     assert list((tmp_path / "disk").iterdir()) == []
-    assert not ours.remove(data, MINE)
+    assert not folder_marks.remove(data, MINE)
     # If a folder was empty when Dohyo claimed it, its content is removed, but not the folder itself.
-    assert ours.claim(str(tmp_path / "disk"), mark(experiment="/r/raw/01"), MINE)
+    assert folder_marks.claim(str(tmp_path / "disk"), mark(experiment="/r/raw/01"), MINE)
     (tmp_path / "disk" / "x").mkdir()
-    assert ours.remove(str(tmp_path / "disk"), MINE)
+    assert folder_marks.remove(str(tmp_path / "disk"), MINE)
     assert list((tmp_path / "disk").iterdir()) == []
 
 
 def test_parents_with_something_of_others_stay(tmp_path: Path) -> None:
     data = tmp_path / "disk" / "dohyo" / "mysql"
-    ours.claim(str(data), mark(), MINE)
+    folder_marks.claim(str(data), mark(), MINE)
     (tmp_path / "disk" / "theirs").touch()
-    ours.remove(str(data), MINE)
+    folder_marks.remove(str(data), MINE)
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["theirs"]
 
 
 def test_links_in_ours_go_others_stay_and_so_does_what_they_name(tmp_path: Path) -> None:
     theirs = shop(tmp_path / "theirs")
     mine = tmp_path / "mine"
-    ours.claim(str(mine), mark(), MINE)
+    folder_marks.claim(str(mine), mark(), MINE)
     (mine / "run").mkdir()
     (mine / "run" / "mysql").symlink_to(theirs)
     (mine / "run" / "hbase-kdc").mkdir()
     (mine / "run" / "hbase-kdc" / "link").symlink_to(theirs / "shop")
     (mine / "secret").symlink_to(theirs)
     before = digest(theirs)
-    with pytest.raises(ours.NotOursError, match="is a symbolic link"):
-        ours.remove_inside(str(mine), "secret/shop", MINE)
-    with pytest.raises(ours.NotOursError, match=f"{mine}/run/mysql was not made by Dohyo"):
-        ours.remove_inside(str(mine), "run/mysql*", MINE)
-    assert ours.remove_inside(str(mine), "run/hbase-*", MINE) == [str(mine / "run/hbase-kdc")]
+    with pytest.raises(folder_marks.NotOursError, match="is a symbolic link"):
+        folder_marks.remove_inside(str(mine), "secret/shop", MINE)
+    with pytest.raises(folder_marks.NotOursError, match=f"{mine}/run/mysql was not made by Dohyo"):
+        folder_marks.remove_inside(str(mine), "run/mysql*", MINE)
+    assert folder_marks.remove_inside(str(mine), "run/hbase-*", MINE) == [str(mine / "run/hbase-kdc")]
     assert digest(theirs) == before
     stayed: list[str] = []
-    ours.remove(str(mine), MINE, foreign=stayed)
+    folder_marks.remove(str(mine), MINE, foreign=stayed)
     assert digest(theirs) == before
     assert sorted(digest(mine)) == [mine / "run", mine / "run/mysql", mine / "secret"]
     assert [reason.partition(" ")[0] for reason in stayed] == [f"{mine}/run/mysql", f"{mine}/secret"]
@@ -211,23 +212,23 @@ def test_links_in_ours_go_others_stay_and_so_does_what_they_name(tmp_path: Path)
 def test_the_named_folder_may_be_reached_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "big").mkdir()
     (tmp_path / "data").symlink_to(tmp_path / "big")
-    folder = ours.path_of(str(tmp_path / "data"), "dohyo/mysql")
+    folder = folder_marks.path_of(str(tmp_path / "data"), "dohyo/mysql")
     assert folder == str(tmp_path / "big" / "dohyo" / "mysql")
 
 
 def test_another_deployment_in_ours_and_data_of_a_kept_server_stay(tmp_path: Path) -> None:
     mine = tmp_path / "srv" / "dohyo"
-    ours.claim(str(mine), mark(), MINE)
-    ours.claim(str(tmp_path / "other"), mark(THEIRS), THEIRS)
+    folder_marks.claim(str(mine), mark(), MINE)
+    folder_marks.claim(str(tmp_path / "other"), mark(THEIRS), THEIRS)
     (tmp_path / "other").rename(mine / "mysql")
-    with pytest.raises(ours.NotOursError, match=f"{mine}/mysql belongs to deployment {THEIRS}"):
-        ours.remove(str(mine), MINE)
-    with pytest.raises(ours.NotOursError, match=f"which belongs to deployment {MINE}"):
-        ours.claim(str(mine / "new"), mark(THEIRS), THEIRS)
+    with pytest.raises(folder_marks.NotOursError, match=f"{mine}/mysql belongs to deployment {THEIRS}"):
+        folder_marks.remove(str(mine), MINE)
+    with pytest.raises(folder_marks.NotOursError, match=f"which belongs to deployment {MINE}"):
+        folder_marks.claim(str(mine / "new"), mark(THEIRS), THEIRS)
     (mine / "mysql").rename(tmp_path / "other")
     makes = {"data": ["mysql", "ycsb"], "data/ycsb/": ["usertable*", "db.opt"]}
     data = mine / "data" / "dohyo" / "mysql"
-    ours.claim(str(data), {**mark(), "makes": makes}, MINE)
+    folder_marks.claim(str(data), {**mark(), "makes": makes}, MINE)
     for name in ("mysql", "ycsb"):
         (data / "data" / name).mkdir(parents=True)
     (data / "data" / "ycsb" / "usertable.ibd").touch()
@@ -236,22 +237,22 @@ def test_another_deployment_in_ours_and_data_of_a_kept_server_stay(tmp_path: Pat
         place = data / foreign
         place.touch() if place.suffix else place.mkdir()
         for folder in (data, mine):
-            with pytest.raises(ours.NotOursError, match=f"{place} was not made by a trial"):
-                ours.remove(str(folder), MINE)
+            with pytest.raises(folder_marks.NotOursError, match=f"{place} was not made by a trial"):
+                folder_marks.remove(str(folder), MINE)
         place.unlink() if place.suffix else place.rmdir()
-    ours.remove(str(mine), MINE)
+    folder_marks.remove(str(mine), MINE)
     assert not mine.exists()
 
 
 def test_octal_escapes_of_mounts_are_undone() -> None:
-    assert ours.decoded(r"/a\040b\134c") == r"/a b\c"
+    assert folder_marks.decoded(r"/a\040b\134c") == r"/a b\c"
 
 
 def claims_in(of: tuple[str, int]) -> bool:
     folder, number = of
     try:
-        return bool(ours.claim(folder, mark(f"{number:012x}"), f"{number:012x}"))
-    except ours.NotOursError:
+        return bool(folder_marks.claim(folder, mark(f"{number:012x}"), f"{number:012x}"))
+    except folder_marks.NotOursError:
         return False
 
 
@@ -261,7 +262,7 @@ def test_a_mark_is_on_the_disk_before_it_has_its_name_and_its_name_before_anythi
 ) -> None:
     folder = tmp_path / "data"
     if again:
-        ours.claim(str(folder), mark(), MINE)
+        folder_marks.claim(str(folder), mark(), MINE)
     calls: list[tuple[str, object]] = []
     named = "replace" if again else "link"
     fsync, name = os.fsync, getattr(os, named)
@@ -277,7 +278,7 @@ def test_a_mark_is_on_the_disk_before_it_has_its_name_and_its_name_before_anythi
 
     monkeypatch.setattr(os, "fsync", flushed)
     monkeypatch.setattr(os, named, linked)
-    assert ours.claim(str(folder), mark(user="me"), MINE)
+    assert folder_marks.claim(str(folder), mark(user="me"), MINE)
     assert calls == [("flushed", "me"), (named, ".dohyo"), ("flushed", folder)]
 
 
@@ -330,14 +331,14 @@ def test_nothing_outside_of_ours_changes_whatever_the_path(data: st.DataObject) 
             )
             step = data.draw(st.sampled_from(["claim", "remove", "inside"]))
             try:
-                folder = ours.path_of(base, below)
+                folder = folder_marks.path_of(base, below)
                 if step == "claim":
-                    ours.claim(folder, mark(), MINE)
+                    folder_marks.claim(folder, mark(), MINE)
                 elif step == "remove":
-                    ours.remove(folder, MINE)
+                    folder_marks.remove(folder, MINE)
                 else:
-                    ours.remove_inside(base, below, MINE)
-            except (ours.NotOursError, OSError):
+                    folder_marks.remove_inside(base, below, MINE)
+            except (folder_marks.NotOursError, OSError):
                 pass
             # The step may have created a folder for Dohyo. Everything else is unchanged.
             assert before.items() <= digest(root).items()

@@ -33,11 +33,11 @@ def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool 
     summaries = [summarise(folder) for folder in folders]
     for warning in (warning for summary in summaries for warning in summary.warnings):
         warn(warning)
-    found = regression.compare(summaries[0], summaries[1], margin, force=force)
-    if found.comparable and not found.changes and not found.problems:
-        raise BadInputError(f"nothing to compare: {'; '.join(found.single) or 'there are no trials'}")
+    comparison = regression.compare(summaries[0], summaries[1], margin, force=force)
+    if comparison.comparable and not comparison.changes and not comparison.problems:
+        raise BadInputError(f"nothing to compare: {'; '.join(comparison.single) or 'there are no trials'}")
     if fmt == "json":
-        sys.stdout.write(printable(found.json()))
+        sys.stdout.write(printable(comparison.json()))
     else:
-        changes_table.render(found, Console())
-    return found.exit_code
+        changes_table.render(comparison, Console())
+    return comparison.exit_code

@@ -37,21 +37,21 @@ def detach_earlier(world: World, role: str) -> None:
     """
 
     def remove(host: Host) -> None:
-        if left := detach(host, [role]):
-            raise HostError(left)
+        if leftovers := detach(host, [role]):
+            raise HostError(leftovers)
 
     world.on(world.databases, "Remove the leftovers of earlier trials on the attached system", remove)
 
 
-def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None:
+def detach_all(world: World, roles: Sequence[str], reachable: Sequence[str]) -> None:
     """Removes Dohyo's tables and connection files on attached systems. Notes name what stop.yml must still remove.
 
-    :param there: names of the hosts that respond
+    :param reachable: names of the hosts that respond
     """
-    names = [name for name in world.databases if name in there]
-    done, failed = world.attempt(names, lambda host: detach(host, roles))
-    for left in filter(None, [*done.values(), *failed.values()]):
-        world.progress.event("note", text=f"WARNING: {left}")
+    names = [name for name in world.databases if name in reachable]
+    results, failed = world.attempt(names, lambda host: detach(host, roles))
+    for leftovers in filter(None, [*results.values(), *failed.values()]):
+        world.progress.event("note", text=f"WARNING: {leftovers}")
 
 
 def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
@@ -65,13 +65,13 @@ def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
     try:
         if os.stat(os.path.expanduser(file)).st_mode & 0o077:  # noqa: PTH111, PTH116 - pathlib fails for an unknown user
             raise BadInputError(f"attached_secrets={file}: others may read it; type chmod 600 {file}")
-        found = (yaml.safe_load(text) or {}).get(system, {}).items()
-        properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found}
+        entries = (yaml.safe_load(text) or {}).get(system, {}).items()
+        properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in entries}
         for key in [key for key in properties if key.endswith(".ca")]:
             with open(os.path.expanduser(properties[key]), "rb") as certificates:  # noqa: PTH111, PTH123 - as above
                 properties[key] = base64.b64encode(certificates.read()).decode()
     except (OSError, AttributeError, yaml.YAMLError) as error:
         # The message of the YAML error would quote a line of the file, which may contain a password.
-        known = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML; docs/attach.md"
-        raise BadInputError(f"attached_secrets={file}: {known}") from None
+        cause = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML; docs/attach.md"
+        raise BadInputError(f"attached_secrets={file}: {cause}") from None
     return properties

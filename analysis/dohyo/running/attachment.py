@@ -51,23 +51,23 @@ _OF_SERVERS = {"profile": "tuned", "reuse": "data"}
 
 
 def overrides(
-    given: Sequence[str], secrets: str | None, may: Sequence[str], inventory: Path | None
+    assignments: Sequence[str], secrets: str | None, may: Sequence[str], inventory: Path | None
 ) -> dict[str, str | None]:
     """Converts the options and the inventory to properties of the scenario. Options take precedence.
 
-    :param given: arguments of --attach, NAME=HOSTS
+    :param assignments: arguments of --attach, NAME=HOSTS
     :param secrets: file with credentials
     :param may: actions that are allowed beyond the use of Dohyo's own database
     :raises BadInputError: with the option and what is wrong with it
     """
     of_inventory = _of_inventory(inventory)
-    named: dict[str, str] = {}
-    for each in given:
-        name, equals, places = each.partition("=")
-        if not equals or name in named:
-            raise BadInputError(f"--attach {each}: must read --attach SYSTEM=HOSTS, once for each system")
-        named[name] = places
-    attached = {**(of_inventory.get("attached") or {}), **named}
+    requested: dict[str, str] = {}
+    for assignment in assignments:
+        name, equals, places = assignment.partition("=")
+        if not equals or name in requested:
+            raise BadInputError(f"--attach {assignment}: must read --attach SYSTEM=HOSTS, once for each system")
+        requested[name] = places
+    attached = {**(of_inventory.get("attached") or {}), **requested}
     secrets = secrets or of_inventory.get("attached_secrets")
     may = may or of_inventory.get("attached_may") or ()
     if not attached:
@@ -100,20 +100,20 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
     :raises BadInputError: if a type is wrong, or if hosts differ: Ansible would attach systems without the user's
         consent
     """
-    known = {"attached": dict, "attached_secrets": str, "attached_may": list}
-    said = []
+    types = {"attached": dict, "attached_secrets": str, "attached_may": list}
+    settings = []
     for host in host_variables(inventory).values():
-        for name in known.keys() & host:
-            if not isinstance(host[name], known[name]):
+        for name in types.keys() & host:
+            if not isinstance(host[name], types[name]):
                 raise BadInputError(f"the inventory {inventory}: {name}={host[name]}: wrong type; see docs/attach.md")
-        said.append({name: host[name] for name in known if host.get(name)})
-    for each in said:
-        if each != said[0]:
-            names = ", ".join(sorted(each.keys() | said[0]))
+        settings.append({name: host[name] for name in types if host.get(name)})
+    for setting in settings:
+        if setting != settings[0]:
+            names = ", ".join(sorted(setting.keys() | settings[0]))
             raise BadInputError(
                 f"the inventory {inventory}: {names}: must be the same for all hosts; set it below all: vars:"
             )
-    return said[0] if said else {}
+    return settings[0] if settings else {}
 
 
 def _check_places(name: str, places: Any) -> None:
@@ -138,26 +138,31 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         about = file.stat()
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is not text"
-        raise BadInputError(f"--attach-secrets {file}: {why}; docs/attach.md has an example of such a file") from None
+        cause = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is not text"
+        raise BadInputError(f"--attach-secrets {file}: {cause}; docs/attach.md has an example of such a file") from None
     if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
         raise BadInputError(f"--attach-secrets {file}: other users may read it; run: chmod 600 {file}")
     if text.startswith("$ANSIBLE_VAULT;"):
         text = decrypted(file)
     try:
-        found = yaml.safe_load(text)
+        secrets = yaml.safe_load(text)
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
         raise BadInputError(f"--attach-secrets {file}: line {line} is not YAML; see docs/attach.md") from None
-    if not isinstance(found, dict):
+    if not isinstance(secrets, dict):
         raise BadInputError(f"--attach-secrets {file}: must contain SYSTEM: with properties below (docs/attach.md)")
-    for name, of_system in found.items():
+    for name, of_system in secrets.items():
         if name not in catalogue.all_systems():
             raise unknown("system", str(name), catalogue.all_systems(), f"--attach-secrets {file} names systems")
         for key, value in of_system.items() if isinstance(of_system, dict) else [("", None)]:
-            known = properties.find(str(key))
+            entry = properties.find(str(key))
             binding = catalogue.all_systems()[name].bindings
-            if known is None or known.by not in binding or not re.fullmatch(_ACCESS, str(key)) or not _is_single(value):
+            if (
+                entry is None
+                or entry.reader not in binding
+                or not re.fullmatch(_ACCESS, str(key))
+                or not _is_single(value)
+            ):
                 raise BadInputError(
                     f"--attach-secrets {file}: {name}: {key or 'its value'}: must be a property with one value,"
                     " such as user, password, ca (docs/attach.md)"
@@ -165,7 +170,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
             if str(key).endswith(".ca") and not Path(str(value)).expanduser().is_file():
                 raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is not a file with certificates")
     for name in names:
-        if name not in found:
+        if name not in secrets:
             terminal.warn(f"--attach-secrets {file} has no entry for {name}: clients connect to it without a user")
 
 
@@ -179,22 +184,22 @@ def of(scenario: Scenario) -> dict[str, str]:
     :raises BadInputError: if the hosts, which may come from a scenario's file, are not valid
     """
     attached = scenario.role_variables.get("attached", {})
-    found = {name: attached[name] for name in scenario.systems if name in attached}
-    for name, places in found.items():
+    measured = {name: attached[name] for name in scenario.systems if name in attached}
+    for name, places in measured.items():
         _check_places(name, places)
-    return found
+    return measured
 
 
-def check_measured(given: Sequence[str], scenario: Scenario) -> None:
+def check_measured(assignments: Sequence[str], scenario: Scenario) -> None:
     """Rejects an attached system that is not measured.
 
-    :param given: arguments of --attach, NAME=HOSTS
+    :param assignments: arguments of --attach, NAME=HOSTS
     :raises BadInputError: with the option
     """
-    for each in given:
-        if each.partition("=")[0] not in of(scenario):
+    for assignment in assignments:
+        if assignment.partition("=")[0] not in of(scenario):
             among = ",".join(scenario.systems)
-            raise BadInputError(f"--attach {each}: is not among --systems {among}; add it there")
+            raise BadInputError(f"--attach {assignment}: is not among --systems {among}; add it there")
 
 
 def check(scenario: Scenario, target: str | None, most: str | None, changes: Mapping[str, str]) -> None:
@@ -239,24 +244,24 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
 
     :raises BadInputError: with the setting from the command line
     """
-    ours = {catalogue.all_systems()[name].role for name in scenario.systems if name not in attached}
+    started_roles = {catalogue.all_systems()[name].role for name in scenario.systems if name not in attached}
     idle: dict[str, str] = {}
     for trial in plan.trials(scenario):
         if trial.system not in attached:
             continue
         system = catalogue.all_systems()[trial.system]
         for key, value in trial.scenario.role_variables.items():
-            if key.startswith(f"{system.role}_") and key not in system.of_tables and system.role not in ours:
+            if key.startswith(f"{system.role}_") and key not in system.of_tables and system.role not in started_roles:
                 idle[key] = str(value)
-        if not ours:
+        if not started_roles:
             idle |= {key: value for key, value in _OF_SERVERS.items() if trial.scenario[key] == value}
     for key, value in idle.items():
-        what = f"{key}={value} only affects servers that Dohyo starts, but these run already"
+        problem = f"{key}={value} only affects servers that Dohyo starts, but these run already"
         if key in changes or f"{MATRIX}{key}" in changes:
-            raise BadInputError(f"{what} (--attach {','.join(attached)}); leave it out")
+            raise BadInputError(f"{problem} (--attach {','.join(attached)}); leave it out")
         if key in scenario.matrix:
-            raise BadInputError(f"{what}; measure a copy of the scenario {scenario.name} without {MATRIX}{key}")
-        terminal.warn(f"the scenario {scenario.name}: {what}; it is ignored")
+            raise BadInputError(f"{problem}; measure a copy of the scenario {scenario.name} without {MATRIX}{key}")
+        terminal.warn(f"the scenario {scenario.name}: {problem}; it is ignored")
 
 
 def _check_rates(point: Scenario, target: str) -> None:
@@ -274,9 +279,9 @@ def _check_rates(point: Scenario, target: str) -> None:
         rate = float(point.of(name)["target"])
         records = point.of(name).number("batchsize") if name == INSERT else 1
         if not 0 < rate * records <= float(target):
-            each = f" of {records} records" if records > 1 else ""
+            batch = f" of {records} records" if records > 1 else ""
             raise BadInputError(
-                f"--target {target}: phase {name} has {f'target={rate:g}{each}' if rate else 'no target'}; add"
+                f"--target {target}: phase {name} has {f'target={rate:g}{batch}' if rate else 'no target'}; add"
                 f" --set {name}.target={_rate(target, records)}"
             )
 
@@ -301,8 +306,8 @@ def describe(scenario: Scenario) -> list[str]:
     attached = of(scenario)
     if not attached:
         return []
-    mine = [trial for trial in plan.trials(scenario) if trial.system in attached]
-    points = [trial.scenario for trial in mine]
+    trials = [trial for trial in plan.trials(scenario) if trial.system in attached]
+    points = [trial.scenario for trial in trials]
     most = max(points, key=lambda point: point.data_bytes * point.number("replication"))
     written = [_written(point) for point in points]
     bytes_ = (
@@ -316,14 +321,14 @@ def describe(scenario: Scenario) -> list[str]:
         if all(rates)
         else "as many operations as the servers can process"
     )
-    named = " and ".join(f"{name} at {places}" for name, places in attached.items())
+    hosts = " and ".join(f"{name} at {places}" for name, places in attached.items())
     may = scenario.role_variables.get("attached_may", [])
     copies = counted(most.number("replication"), "copy", "copies")
     updates = max(point.preconditions for point in points)
     before = f", updates {counted(updates, 'record')} before the runs" if updates else ""
     return [
-        f"attached: {named}. Dohyo does not own these servers, and others may depend on them.",
-        f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} creates dohyo_<id> there (a keyspace,"
+        f"attached: {hosts}. Dohyo does not own these servers, and others may depend on them.",
+        f"{f'Each of {len(trials)} trials' if len(trials) > 1 else 'The trial'} creates dohyo_<id> there (a keyspace,"
         " database or namespace), and removes it at the end.",
         f"It loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
         f" {size(most.data_bytes * most.number('replication'))}){before}, and writes {bytes_} of records.",
@@ -340,10 +345,10 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     :param agreed: whether --yes was given
     :raises BadInputError: if the user declines, or if there is no terminal for the question
     """
-    said = describe(scenario)
-    for line in said:
+    sentences = describe(scenario)
+    for line in sentences:
         terminal.say(line, err=True)
-    if not said or agreed:
+    if not sentences or agreed:
         return
     if not sys.stdin.isatty():
         raise BadInputError("there is no terminal to confirm on, and nothing was started; add --yes")
@@ -394,7 +399,7 @@ def examine(scenario: Scenario, inventory: Path | None) -> int:
         signals = Signals()
         build_client(signals)
         point = plan.trials(scenario)[0].scenario
-        asked = {
+        variables = {
             "deploy_systems": list(attached),
             "doctor_systems": list(attached),
             "doctor_results": name,
@@ -404,7 +409,7 @@ def examine(scenario: Scenario, inventory: Path | None) -> int:
             **point.role_variables,
         }
         for playbook in ("deploy.yml", "attached.yml"):
-            failure = play(playbook, inventory, Path(name), check=signals.check, variables=asked)
+            failure = play(playbook, inventory, Path(name), check=signals.check, variables=variables)
             if failure is not None:
                 terminal.say(f"ERROR: {failure}", err=True)
                 return 1
@@ -412,23 +417,23 @@ def examine(scenario: Scenario, inventory: Path | None) -> int:
         return max(_show(system, read_json(Path(name) / f"{system}.json"), threads) for system in attached)
 
 
-def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
+def _show(system: str, data: Mapping[str, Any], threads: int) -> int:
     """Prints the results for one system. Returns 1 if the system cannot be measured."""
-    missing = said["missing"]
-    nodes = counted(said["nodes"], "node") if isinstance(said.get("nodes"), int) else f"{NOT_KNOWN} how many nodes"
-    terminal.say(f"{system}: {said.get('version', NOT_KNOWN)}, {nodes}; {said['what']}")
-    most = threads * 1000 / said["median_ms"]
+    missing = data["missing"]
+    nodes = counted(data["nodes"], "node") if isinstance(data.get("nodes"), int) else f"{NOT_KNOWN} how many nodes"
+    terminal.say(f"{system}: {data.get('version', NOT_KNOWN)}, {nodes}; {data['what']}")
+    most = threads * 1000 / data["median_ms"]
     terminal.say(
-        f"  latency: median {said['median_ms']:.2f} ms, slowest of 21 {said['slowest_ms']:.2f} ms; {threads} threads"
+        f"  latency: median {data['median_ms']:.2f} ms, slowest of 21 {data['slowest_ms']:.2f} ms; {threads} threads"
         f" do at most {most:,.0f} operations/s; for more, raise threadcount, inflight or batchsize"
     )
-    clock = said["clock_ms"]
-    off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {said['clock_error_ms']} ms" if clock is not None else NOT_KNOWN
+    clock = data["clock_ms"]
+    off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {data['clock_error_ms']} ms" if clock is not None else NOT_KNOWN
     terminal.say(f"  clock of the server minus clock of the first database host: {off}")
     for key in ("replication", "write_acks", "durability", "compression"):
-        if key in said and said[key] == NOT_KNOWN:
+        if key in data and data[key] == NOT_KNOWN:
             terminal.say(f"  {key}: {NOT_KNOWN}")
-    for note in said.get("notes", []):
+    for note in data.get("notes", []):
         terminal.say(f"  {note}")
     if missing:
         terminal.say(f"  missing permissions, which a run needs: {', '.join(missing)}")

@@ -22,9 +22,9 @@ def check(scenario: Scenario) -> None:
     if "recordcount" not in scenario.values:
         raise BadInputError("recordcount is missing; set recordcount=N, the records to load, or datasize=40GB")
     if not scenario.phases and (scenario.repeats > 1 or scenario.number("discard")):
-        given = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
+        assignments = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
         raise BadInputError(
-            f"phases={scenario['phases']} with {given}: there is no run, only a load;"
+            f"phases={scenario['phases']} with {assignments}: there is no run, only a load;"
             " to load N times into fresh servers, set rounds=N"
         )
     if scenario.number("discard") >= scenario.repeats:
@@ -84,11 +84,11 @@ def _check_rounds(scenario: Scenario) -> None:
     """Checks that the properties that end the rounds are valid together."""
     if not scenario.adds_rounds:
         # precision=none, or rounds=N on the command line, disables the precision of a file.
-        given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
-        if given and "precision" not in scenario.values:
+        texts = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
+        if texts and "precision" not in scenario.values:
             raise BadInputError(
-                f"{' '.join(given)}: without a precision, rounds={scenario['rounds']} is exact;"
-                f" add precision=decided, or leave out {' and '.join(each.partition('=')[0] for each in given)}"
+                f"{' '.join(texts)}: without a precision, rounds={scenario['rounds']} is exact;"
+                f" add precision=decided, or leave out {' and '.join(text.partition('=')[0] for text in texts)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
         raise BadInputError(
@@ -99,17 +99,17 @@ def _check_rounds(scenario: Scenario) -> None:
 
 def _check_equal(scenario: Scenario) -> None:
     """Checks that nothing contradicts the rates of the phases max, equal and own."""
-    named = ",".join(scenario.phases)
+    names = ",".join(scenario.phases)
     for phase, key in phases.SHARES.items():
         if phase not in scenario.phases and key in scenario.values:
             raise BadInputError(
                 f"{key}={scenario[key]} with phases={scenario['phases']}: there is no phase {phase}; set"
                 f" phases={phases.MAX},{phase}, or leave it out"
             )
-    own = scenario.of(phases.OWN)["target"]
-    if phases.OWN in scenario.phases and float(own):
+    target = scenario.of(phases.OWN)["target"]
+    if phases.OWN in scenario.phases and float(target):
         raise BadInputError(
-            f"{phases.OWN}.target={own} with phases={named}: the rate of {phases.OWN} follows from {phases.MAX}; set"
+            f"{phases.OWN}.target={target} with phases={names}: the rate of {phases.OWN} follows from {phases.MAX}; set"
             f" {phases.SHARES[phases.OWN]} instead"
         )
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
@@ -118,13 +118,13 @@ def _check_equal(scenario: Scenario) -> None:
                 f"; {phases.EQUAL}.target={value} is for {phases.EQUAL}" if phases.EQUAL in scenario.phases else ""
             )
             raise BadInputError(
-                f"{key}={value} with phases={named}: {phases.MAX} cannot have a target rate; leave it out{way_out}"
+                f"{key}={value} with phases={names}: {phases.MAX} cannot have a target rate; leave it out{way_out}"
             )
     if not set(phases.AT_RATE) & set(scenario.phases):
         return
     if scenario["search"] != "none":
         raise BadInputError(
-            f"search={scenario['search']} with phases={named}: a search chooses its own rates; set"
+            f"search={scenario['search']} with phases={names}: a search chooses its own rates; set"
             f" phases={phases.MAX}, or search=none"
         )
     if phases.EQUAL not in scenario.phases:
@@ -132,7 +132,7 @@ def _check_equal(scenario: Scenario) -> None:
     share = f"{phases.SHARE}={scenario[phases.SHARE]}"
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
-            f"phases={named} with rounds={scenario['rounds']}: {phases.MAX} of round 1 decides the rate of"
+            f"phases={names} with rounds={scenario['rounds']}: {phases.MAX} of round 1 decides the rate of"
             f" {phases.EQUAL}; set rounds=2, or {phases.EQUAL}.target=N"
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
@@ -167,9 +167,9 @@ def _check_records(scenario: Scenario) -> None:
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
     if scenario.records < records and scenario.number("tablecount") > 1:
-        given = next(key for key in ("insertcount", "insertstart") if key in scenario.values)
+        key = next(key for key in ("insertcount", "insertstart") if key in scenario.values)
         raise BadInputError(
-            f"{given}={scenario[given]}: a part of the records needs tablecount=1, not {scenario['tablecount']}"
+            f"{key}={scenario[key]}: a part of the records needs tablecount=1, not {scenario['tablecount']}"
         )
     if scenario["verify"] == "acknowledged":
         _check_accounting(scenario)
@@ -217,10 +217,10 @@ def _check_fields(scenario: Scenario) -> None:
     longest = f"{scenario['fieldnameprefix']}{scenario.number('fieldcount') - 1}"
     measured = {catalogue.all_systems()[name].role for name in scenario.systems}
     for entry in properties.known().values():
-        most, why = entry.names.get(scenario[entry.key], (len(longest), ""))
-        if entry.by in measured and len(longest) > most:
+        most, reason = entry.names.get(scenario[entry.key], (len(longest), ""))
+        if entry.reader in measured and len(longest) > most:
             raise BadInputError(
-                f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and {why}"
+                f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and {reason}"
             )
 
 
@@ -229,21 +229,21 @@ def _check_key(scenario: Scenario) -> None:
     columns = key_columns.parse(scenario["keycolumns"])
     if not columns:
         return
-    given = f"keycolumns={scenario['keycolumns']}"
+    setting = f"keycolumns={scenario['keycolumns']}"
     if scenario["insertorder"] != "ordered":
         raise BadInputError(
             "partitions and keycolumns need insertorder=ordered: the columns are made from the record's number"
         )
     if scenario["keysalt"] != "none":
         raise BadInputError(
-            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) leave no room for a salt; leave one out"
+            f"keysalt={scenario['keysalt']}: the columns of a key ({setting}) leave no room for a salt; leave one out"
         )
     fields = {f"{scenario['fieldnameprefix']}{number}".lower() for number in range(scenario.number("fieldcount"))}
     if same := next((column.name for column in columns if column.name in fields), None):
-        raise BadInputError(f"{given}: a field is also called {same}; rename the column")
+        raise BadInputError(f"{setting}: a field is also called {same}; rename the column")
     if scenario.number("recordcount") > key_columns.records(columns):
         raise BadInputError(
-            f"recordcount={scenario['recordcount']}: {given} makes only {key_columns.records(columns)} keys; give"
+            f"recordcount={scenario['recordcount']}: {setting} makes only {key_columns.records(columns)} keys; give"
             " the columns more values"
         )
 
@@ -251,9 +251,9 @@ def _check_key(scenario: Scenario) -> None:
 def _check_batch(phase: Scenario) -> None:
     for entry in properties.known().values():
         value = phase[entry.key]
-        for other, why in entry.never.get(value, {}).items():
-            if phase[other]:
-                raise BadInputError(f"{entry.key}={value} with {other}={phase[other]}: {why}")
+        for key, reason in entry.never.get(value, {}).items():
+            if phase[key]:
+                raise BadInputError(f"{entry.key}={value} with {key}={phase[key]}: {reason}")
     records, tables = phase.number("recordcount"), phase.number("tablecount")
     _at_most(phase, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
     _at_most(phase, "batchsize", phase.records, "the records that are loaded (insertcount)")
@@ -295,38 +295,38 @@ def _check_run(run: Scenario, load: Scenario) -> None:
 
 def _check_next(run: Scenario) -> None:
     """Checks that no operation needs an existing record."""
-    given = [key for key in phases.PROPORTIONS if float(run[key]) and key not in ("insertproportion", "scanproportion")]
-    given += ["verify"] if run["verify"] != "none" else []
-    if given:
+    keys = [key for key in phases.PROPORTIONS if float(run[key]) and key not in ("insertproportion", "scanproportion")]
+    keys += ["verify"] if run["verify"] != "none" else []
+    if keys:
         raise BadInputError(
-            f"requestdistribution=next with {given[0]}={run[given[0]]}: its keys have no records; use only scans,"
+            f"requestdistribution=next with {keys[0]}={run[keys[0]]}: its keys have no records; use only scans,"
             " without verify"
         )
 
 
 def _check_passes(run: Scenario) -> None:
     """Checks that a run can end after a number of passes over all records."""
-    given = f"passes={run['passes']}"
+    setting = f"passes={run['passes']}"
     if run.duration:
-        raise BadInputError(f"{given} and duration={run['duration']} both say what ends a run; set one of them to 0")
+        raise BadInputError(f"{setting} and duration={run['duration']} both say what ends a run; set one of them to 0")
     if run["requestdistribution"] != "ranges":
         raise BadInputError(
-            f"{given} with requestdistribution={run['requestdistribution']}: passes need ranges; leave passes out"
+            f"{setting} with requestdistribution={run['requestdistribution']}: passes need ranges; leave passes out"
         )
 
 
 def _check_faults(run: Scenario) -> None:
     """Checks that the faults lie within the window of a run."""
-    found = run.faults
-    if found and run.duration == 0:
+    run_faults = run.faults
+    if run_faults and run.duration == 0:
         raise BadInputError(f"faults={run['faults']}: faults need a window of known length; set duration=60s")
-    for fault in found:
-        if fault.at >= run.duration:
+    for fault in run_faults:
+        if fault.second >= run.duration:
             raise BadInputError(
                 f"{fault}: the measured window ends after {run.duration} s (duration); choose an earlier time, or a"
                 " longer window"
             )
-    if found and run["search"] != "none":
+    if run_faults and run["search"] != "none":
         raise BadInputError(
             f"search={run['search']} with faults={run['faults']}: a search needs undisturbed servers; leave one out"
         )

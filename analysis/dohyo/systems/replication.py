@@ -54,8 +54,8 @@ class Replicated(System):
 
     @property
     def owner(self) -> Owner:
-        found = self.found
-        return Owner(found.get("name", self.run_as), found["uid"], found["gid"], found["change"])
+        account = self.found
+        return Owner(account.get("name", self.run_as), account["uid"], account["gid"], account["change"])
 
     @property
     def hosts(self) -> list[str]:
@@ -70,9 +70,9 @@ class Replicated(System):
         """Returns the address and port of a server, as ``ADDRESS:PORT``."""
         return f"{node.address}:{node[self.role]}"
 
-    def url(self, place: str, database: str) -> dict[str, Any]:
+    def url(self, address: str, database: str) -> dict[str, Any]:
         """Returns the property with the JDBC URL."""
-        return {f"{self.role}.url": f"jdbc:{self.driver}://{place}/{database}"}
+        return {f"{self.role}.url": f"jdbc:{self.driver}://{address}/{database}"}
 
     @property
     def client_properties(self) -> dict[str, Any]:

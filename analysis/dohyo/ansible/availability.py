@@ -50,7 +50,7 @@ def _here(system: System, variables: Mapping[str, Any]) -> str:
     """Returns why a system is unavailable on this machine, or "". Does the same as dohyo.trial.hosts.look_for."""
     if system.name in variables.get("attached", {}):
         return ""
-    known = {
+    values = {
         "inventory_hostname": "localhost",
         "groups": {"database": ["localhost"], "client": ["localhost"]},
         "dohyo_home": str(LOCAL_HOME),
@@ -58,16 +58,16 @@ def _here(system: System, variables: Mapping[str, Any]) -> str:
         "environment": os.environ,
         **variables,
     }
-    if catalogue.ask(system.name, Context(known), lambda each: each.downloads):
-        known["system_platform"] = _said_by(PLATFORM, {})
-    if (script := catalogue.ask(system.name, Context(known), lambda each: each.looks_for)) is not None:
+    if catalogue.ask(system.name, Context(values), lambda instance: instance.downloads):
+        values["system_platform"] = _said_by(PLATFORM, {})
+    if (script := catalogue.ask(system.name, Context(values), lambda instance: instance.looks_for)) is not None:
         looked = _said_by(["sh", "-c", script.text, "sh", *script.arguments], script.environment)
-        known["system_state"] = {system.role: {"looked": looked}}
-    return catalogue.ask(system.name, Context(known), lambda each: each.unavailable)
+        values["system_state"] = {system.role: {"looked": looked}}
+    return catalogue.ask(system.name, Context(values), lambda instance: instance.unavailable)
 
 
 def _said_by(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
@@ -76,4 +76,4 @@ def _said_by(command: Sequence[str], environment: Mapping[str, str]) -> dict[str
         errors="replace",
         check=False,
     )
-    return {"stdout": done.stdout.strip(), "stderr": done.stderr.strip()}
+    return {"stdout": process.stdout.strip(), "stderr": process.stderr.strip()}

@@ -51,21 +51,21 @@ class Again:
 
         The reason is shown in full, or shortened to its first clauses, or in its short form.
         """
-        ways = [f". Try: {way}" for way in self._mend(reason, summary)] or [""]
+        fixes = [f". Try: {fix}" for fix in self._mend(reason, summary)] or [""]
         text = reason.text.removesuffix(".")
-        lines = [f"{said}{way}" for way in ways for said in (clauses(text, width - len(way)), reason.short) if said]
+        lines = [f"{form}{fix}" for fix in fixes for form in (clauses(text, width - len(fix)), reason.short) if form]
         return next((line for line in lines if len(line) <= width), reason.short)
 
     def skipped(self, names: Sequence[str], width: int) -> str:
         """Returns a line of at most `width` columns with the skipped systems and the command that most users need."""
-        said = f"not measured: {', '.join(names)}"
+        text = f"not measured: {', '.join(names)}"
         if self.folder is None:
-            return said
-        known = all_systems()
-        fetched = [name for name in names if name in known and known[name].licence]
+            return text
+        systems = all_systems()
+        fetched = [name for name in names if name in systems and systems[name].licence]
         fetch = self._command("--fetch", ",".join(fetched)) if fetched else ""
-        ways = [f"{said}. Try: {way}" for way in (fetch, command(RUN, "--list", "--details")) if way]
-        return next((way for way in ways if len(way) <= width), said)
+        lines = [f"{text}. Try: {fix}" for fix in (fetch, command(RUN, "--list", "--details")) if fix]
+        return next((line for line in lines if len(line) <= width), text)
 
     def _mend(self, reason: Reason, summary: Summary) -> list[str]:
         """Returns the command that fixes the reason and, as a shorter form, only its options; empty without a fix."""
@@ -77,8 +77,8 @@ class Again:
             return [f"a cluster, {shown(ROOT / 'docs/cluster.md')}"]
         for pattern, options in _MENDS:
             if re.match(pattern, reason.short):
-                given = options(summary, self._scenario)
-                return list(filter(None, (self._command(*given), shlex.join(given))))
+                arguments = options(summary, self._scenario)
+                return list(filter(None, (self._command(*arguments), shlex.join(arguments))))
         return []
 
     def _command(self, *options: str) -> str:
@@ -145,14 +145,14 @@ def _rounds(summary: Summary, _: Scenario | None) -> list[str]:
 def _exactness(summary: Summary, scenario: Scenario | None) -> list[str]:
     """Returns options for the number of rounds that makes all rates precise enough."""
     short = summary.precision.short if summary.precision else []
-    needed = max((each.rounds + (each.more or 2 * each.rounds) for each in short), default=_ROUNDS)
-    return _further(max((each.rounds for each in short), default=1), needed, scenario)
+    needed = max((entry.rounds + (entry.more or 2 * entry.rounds) for entry in short), default=_ROUNDS)
+    return _further(max((entry.rounds for entry in short), default=1), needed, scenario)
 
 
 def _decision(summary: Summary, scenario: Scenario | None) -> list[str]:
     """Returns options for the number of rounds that decides all neighbours in the ranking."""
     measured = max((trial.round or 1 for trial in summary.trials), default=1)
-    needed = measured + max((each.more or 2 * measured for each in undecided(summary)), default=_ROUNDS)
+    needed = measured + max((pair.more or 2 * measured for pair in undecided(summary)), default=_ROUNDS)
     return _further(measured, needed, scenario)
 
 

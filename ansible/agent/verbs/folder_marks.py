@@ -106,17 +106,17 @@ def read_object(path: str) -> dict[str, Any]:
         return {}
     with os.fdopen(handle, "rb") as file:
         try:
-            found = json.loads(file.read(_LONGEST))
+            content = json.loads(file.read(_LONGEST))
         except (ValueError, RecursionError):
             return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def new_mark(deployment: str, controller: dict[str, Any]) -> dict[str, Any]:
     """Returns a mark with the current time. `controller` is the result of the lookup of the same name."""
-    who = {key: controller.get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
+    origin = {key: controller.get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
     systems = list(controller.get("systems") or [])
-    return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "systems": systems, **who}
+    return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "systems": systems, **origin}
 
 
 def existing(path: str) -> str:
@@ -139,17 +139,17 @@ def read_mark(folder: str) -> dict[str, Any]:
 
 def whose(mark: dict[str, Any]) -> str:
     """Returns a phrase that names the deployment of a mark."""
-    place = ":".join(str(mark[key]) for key in ("controller", "checkout") if mark.get(key))
-    return f"deployment {mark['deployment']}" + (f" ({place}, {mark.get('at', '')})" if place else "")
+    origin = ":".join(str(mark[key]) for key in ("controller", "checkout") if mark.get(key))
+    return f"deployment {mark['deployment']}" + (f" ({origin}, {mark.get('at', '')})" if origin else "")
 
 
 def contents(folder: str) -> str:
     """Returns a phrase that describes what a folder probably contains."""
     names = sorted(os.listdir(folder))
     inner = [f"{name}/{below}" for name in names[:50] for below in _names(os.path.join(folder, name))[:50]]
-    for pattern, what in _TELLTALES:
+    for pattern, description in _TELLTALES:
         if any(fnmatch.fnmatchcase(name.rpartition("/")[2], pattern) for name in names + inner):
-            return f"{_listed(names)}; it looks like {what}"
+            return f"{_listed(names)}; it looks like {description}"
     return _listed(names)
 
 
@@ -160,7 +160,7 @@ def _listed(names: list[str]) -> str:
 
 def shown(name: str) -> str:
     """Returns a name without control characters, for terminals."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in printable(name))
+    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode() for character in printable(name))
 
 
 def printable(name: str) -> str:
@@ -248,15 +248,15 @@ def claim(
     Raises NotOursError like :func:`check`, and OSError if the folder cannot be created.
     """
     # Read the mark before the check, so that a mark that another process writes in between is ignored.
-    there = read_mark(folder)
+    previous = read_mark(folder)
     check(folder, deployment, beside)
     # The mark records the topmost folder created here, which is removed with the marked one. Folders that existed before stay.
-    wanted = {
+    content = {
         **mark,
-        "made": there.get("made", "") if there else _made_with(folder, deployment),
+        "made": previous.get("made", "") if previous else _made_with(folder, deployment),
         **(_place(folder) if os.path.isdir(folder) else {}),
     }
-    if {**wanted, "at": there.get("at")} == there:
+    if {**content, "at": previous.get("at")} == previous:
         return False
     around = os.path.dirname(folder)
     while around != "/":
@@ -266,16 +266,16 @@ def claim(
         around = os.path.dirname(around)
     if not dry:
         os.makedirs(folder, mode=0o755, exist_ok=True)
-        wanted |= _place(folder)
+        content |= _place(folder)
         new = os.path.join(folder, f"{MARK}.{os.getpid()}")
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(json.dumps(wanted, indent=1, sort_keys=True) + "\n")
+                file.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
                 # Sync the mark, because if a crash of the host left an empty mark, the data would not be recognised as Dohyo's.
                 file.flush()
                 os.fsync(file.fileno())
-            if there:
+            if previous:
                 os.replace(new, os.path.join(folder, MARK))
             else:
                 # This fails if another process has marked the folder in the meantime.
@@ -303,9 +303,9 @@ def _made_with(folder: str, deployment: str) -> str:
     around = os.path.dirname(folder)
     for name in _names(around):
         mark = read_mark(os.path.join(around, name))
-        made = str(mark.get("made", ""))
-        if made and mark["deployment"] == deployment and (around + "/").startswith(made + "/"):
-            return made
+        topmost = str(mark.get("made", ""))
+        if topmost and mark["deployment"] == deployment and (around + "/").startswith(topmost + "/"):
+            return topmost
     return _first_missing(folder)
 
 
@@ -332,11 +332,11 @@ class Rules:
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
         # Marks of older versions do not name the systems.
-        systems = [each for each in mark.get("systems") or () if re.fullmatch("[a-z][a-z0-9_]*", str(each))]
-        words = MADE.get(_kind(mark), "").split()
+        systems = [system for system in mark.get("systems") or () if re.fullmatch("[a-z][a-z0-9_]*", str(system))]
+        patterns = MADE.get(_kind(mark), "").split()
         for capitals, values in {**_STANDS_FOR, "ROLE": systems or ["[a-z]*"]}.items():
-            words = [word.replace(capitals, value) for word in words for value in (values if capitals in word else ("",))]
-        self._made = [word.split("/") for word in words]
+            patterns = [pattern.replace(capitals, value) for pattern in patterns for value in (values if capitals in pattern else ("",))]
+        self._patterns = [pattern.split("/") for pattern in patterns]
         self._owner = owner
         self._listed: dict[str, set[str] | None] = {}
 
@@ -346,32 +346,32 @@ class Rules:
         unfinished = re.fullmatch(re.escape(UNFINISHED) + r"\w{8}", "".join(names[-1:]))
         if unfinished or re.fullmatch(re.escape(MARK) + r"(\.\d+)?", "/".join(names)):
             return not folder
-        for *way, last in self._made:
-            if not all(map(fnmatch.fnmatchcase, names, way)):
+        for *parents, last in self._patterns:
+            if not all(map(fnmatch.fnmatchcase, names, parents)):
                 continue
-            if len(names) <= len(way):
-                made = folder
+            if len(names) <= len(parents):
+                is_made = folder
             elif last == "**":
-                made = True
+                is_made = True
             elif last == "=":
-                made = self._lists(names, len(way))
+                is_made = self._lists(names, len(parents))
             else:
-                made = len(names) == len(way) + 1 and not folder and fnmatch.fnmatchcase(names[-1], last)
-            if made:
+                is_made = len(names) == len(parents) + 1 and not folder and fnmatch.fnmatchcase(names[-1], last)
+            if is_made:
                 return True
         return False
 
     def leads(self, names: tuple[str, ...]) -> bool:
         """Returns whether these names are the path of a folder in which Dohyo creates files, or of a folder above one."""
-        return any(len(names) < len(word) and all(map(fnmatch.fnmatchcase, names, word)) for word in self._made)
+        return any(len(names) < len(parts) and all(map(fnmatch.fnmatchcase, names, parts)) for parts in self._patterns)
 
     def _lists(self, names: tuple[str, ...], depth: int) -> bool:
         """Returns whether the manifest in the folder at that depth lists the path, or is missing because the copy is incomplete."""
         folder = os.path.join(self._owner, *names[:depth])
         if folder not in self._listed:
             self._listed[folder] = listed(folder)
-        known = self._listed[folder]
-        return known is None or "/".join(names[depth:]) in known
+        paths = self._listed[folder]
+        return paths is None or "/".join(names[depth:]) in paths
 
 
 def listed(folder: str) -> set[str] | None:
@@ -384,21 +384,21 @@ def listed(folder: str) -> set[str] | None:
         return None
     if os.path.islink(path) or not os.path.isfile(path):
         return set()
-    known = {MANIFEST}
+    paths = {MANIFEST}
     with open(path, encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             name = line.rstrip("\n").partition("  ")[2]
             while name:
-                known.add(name)
+                paths.add(name)
                 name = name.rpartition("/")[0]
-    return known
+    return paths
 
 
 class Contents:
     """Sorts the content of a marked folder into Dohyo's paths and foreign paths."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
-        self.ours: list[str] = []  # paths with no foreign files below them; the mark of a folder comes last
+        self.own_paths: list[str] = []  # paths with no foreign files below them; the mark of a folder comes last
         self.foreign: list[str] = []  # sentences about foreign paths, each with the reason
         # Manifests of folders with foreign files. While a folder's mark stays, its manifest is needed to recognise Dohyo's files.
         self.manifests: list[str] = []
@@ -411,7 +411,7 @@ class Contents:
     def sort(self, path: str, names: tuple[str, ...], rules: Rules | None = None) -> None:
         """Sorts a path and everything below it. ``names`` are the parts of the path below the rules' marked folder."""
         rules = rules or self._rules
-        ours, foreign = len(self.ours), len(self.foreign)
+        own_count, foreign = len(self.own_paths), len(self.foreign)
         try:
             mark = read_mark(path) if stat.S_ISDIR(os.lstat(path).st_mode) else {}
             if names and path in self._mounts:
@@ -427,7 +427,7 @@ class Contents:
         except RecursionError:
             self.foreign.append(f"{path} contains too many nested folders; remove it yourself")
         if len(self.foreign) == foreign:
-            self.ours[ours:] = [path]
+            self.own_paths[own_count:] = [path]
 
     def refuse_mounts_above(self, path: str, owner: str) -> bool:
         """Returns whether the path is on a file system mounted below the owner. If so, adds its mount point to `foreign`."""
@@ -449,7 +449,7 @@ class Contents:
             return
         self._sort_entries(path, (), rules)
         if not self.keeps_mark:
-            self.ours.append(os.path.join(path, MARK))
+            self.own_paths.append(os.path.join(path, MARK))
 
     def _sort_entries(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
         if stat.S_ISDIR(os.lstat(path).st_mode):
@@ -463,18 +463,18 @@ class Contents:
     def _sort_unknown(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
         """Sorts a path that the rules do not list. The user may have placed a marked data folder below it."""
         folder = stat.S_ISDIR(os.lstat(path).st_mode)
-        made = [str(mark.get("made", "")) for mark in self._marks_below(path)] if folder else []
-        if not any(first and (path + "/").startswith(first + "/") for first in made):
+        topmost = [str(mark.get("made", "")) for mark in self._marks_below(path)] if folder else []
+        if not any(first and (path + "/").startswith(first + "/") for first in topmost):
             self.foreign.append((folder and why_not(path, self._deployment)) or f"{path} was not made by Dohyo; move it away")
-        if made:
+        if topmost:
             self._sort_entries(path, names, rules)
 
     def _marks_below(self, path: str) -> list[dict[str, Any]]:
-        found = []
-        for place, folders, files in os.walk(path):
-            found += [read_mark(place)] if MARK in files and read_mark(place) else []
-            folders[:] = [name for name in folders if os.path.join(place, name) not in self._mounts]
-        return found
+        marks = []
+        for folder, folders, files in os.walk(path):
+            marks += [read_mark(folder)] if MARK in files and read_mark(folder) else []
+            folders[:] = [name for name in folders if os.path.join(folder, name) not in self._mounts]
+        return marks
 
 
 def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str] | None = None) -> list[str]:
@@ -490,22 +490,22 @@ def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str
     contents = Contents(folder, mark)
     contents.sort(folder, ())
     _accept(contents, foreign)
-    made = str(mark.get("made", ""))
+    topmost = str(mark.get("made", ""))
     # Remove the manifests after the mark. With the mark but without its manifest, a folder would count as an incomplete copy, and its
     # foreign files as Dohyo's.
-    paths = contents.ours + ([] if contents.keeps_mark else contents.manifests)
-    if not dry and contents.ours != [folder]:
+    paths = contents.own_paths + ([] if contents.keeps_mark else contents.manifests)
+    if not dry and contents.own_paths != [folder]:
         _delete_all(paths, foreign)
     elif not dry and _delete_all([os.path.join(folder, name) for name in sorted(os.listdir(folder), key=_last)], foreign):
-        at = folder
-        while made and (at == made or at.startswith(made + "/")):
+        current = folder
+        while topmost and (current == topmost or current.startswith(topmost + "/")):
             try:
-                os.rmdir(at)
+                os.rmdir(current)
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
                     _report([error], foreign)
                 break
-            at = os.path.dirname(at)
+            current = os.path.dirname(current)
     return paths
 
 
@@ -525,13 +525,13 @@ def remove_inside(
     if last in ("", ".", ".."):
         raise NotOursError(f"{pattern!r} names nothing in {owner}")
     folder = path_of(owner, parent)
-    found = [name for name in _names(folder) if fnmatch.fnmatchcase(name, last) and name != MARK]
-    if not found:
+    matches = [name for name in _names(folder) if fnmatch.fnmatchcase(name, last) and name != MARK]
+    if not matches:
         return []
     check(os.path.realpath(owner), deployment)
     return _remove_in(
         os.path.realpath(owner),
-        [os.path.join(folder, name) for name in found],
+        [os.path.join(folder, name) for name in matches],
         foreign,
         dry=dry,
     )
@@ -573,8 +573,8 @@ def _remove_in(owner: str, paths: list[str], foreign: list[str] | None, *, dry: 
             contents.sort(path, tuple(os.path.relpath(path, owner).split("/")))
     _accept(contents, foreign)
     if not dry:
-        _delete_all(contents.ours, foreign)
-    return contents.ours
+        _delete_all(contents.own_paths, foreign)
+    return contents.own_paths
 
 
 def _accept(contents: Contents, foreign: list[str] | None) -> None:
@@ -586,22 +586,22 @@ def _accept(contents: Contents, foreign: list[str] | None) -> None:
 
 def foreign_in(folder: str, deployment: str) -> list[str]:
     """Returns the foreign files in a marked folder, or why the folder is not Dohyo's. An empty or missing folder has none."""
-    found: list[str] = []
+    problems: list[str] = []
     try:
-        remove(folder, deployment, dry=True, foreign=found)
+        remove(folder, deployment, dry=True, foreign=problems)
     except NotOursError as error:
         return [str(error)]
-    return found
+    return problems
 
 
 def unlisted(folder: str) -> list[str]:
     """Returns why a folder of copied files must not be replaced. The result has a line for each file that the manifest omits."""
-    known = listed(folder) or set()
+    paths = listed(folder) or set()
     return [
-        f"{os.path.join(place, name)} was not made by Dohyo; move it away"
-        for place, folders, files in os.walk(folder)
+        f"{os.path.join(parent, name)} was not made by Dohyo; move it away"
+        for parent, folders, files in os.walk(folder)
         for name in sorted(folders + files)
-        if os.path.relpath(os.path.join(place, name), folder) not in known
+        if os.path.relpath(os.path.join(parent, name), folder) not in paths
     ]
 
 
@@ -611,12 +611,12 @@ def unexpected(folder: str) -> str:
     The mark's `makes` maps paths to patterns of the folders, and after a final slash also files, that a trial creates there.
     """
     for below, patterns in dict(read_mark(folder).get("makes") or {}).items():
-        place = path_of(folder, below.rstrip("/"))
-        for name in sorted(os.listdir(place) if os.path.isdir(place) else []):
-            known = any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
-            if not known and (below.endswith("/") or os.path.isdir(os.path.join(place, name))):
+        parent = path_of(folder, below.rstrip("/"))
+        for name in sorted(os.listdir(parent) if os.path.isdir(parent) else []):
+            is_expected = any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
+            if not is_expected and (below.endswith("/") or os.path.isdir(os.path.join(parent, name))):
                 return (
-                    f"{place}/{name} was not made by a trial: data was added to servers that were kept;"
+                    f"{parent}/{name} was not made by a trial: data was added to servers that were kept;"
                     f" save it, and remove {folder} yourself"
                 )
     return ""
@@ -671,14 +671,14 @@ def _report(failures: list[OSError], foreign: list[str] | None) -> None:
 
 def _opened(folder: str) -> int:
     """Returns a descriptor of a folder. Does not follow links, because one may have been created since the check."""
-    at = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     for name in filter(None, folder.split("/")):
         try:
-            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
         finally:
-            os.close(at)
-        at = below
-    return at
+            os.close(descriptor)
+        descriptor = below
+    return descriptor
 
 
 def _delete(path: str, parent: int, failures: list[OSError]) -> None:

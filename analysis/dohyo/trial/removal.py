@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dohyo.trial import attached, processes
+from dohyo.trial import attached_systems, processes
 from dohyo.trial.evidence import collect, end_observing, under_way
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program
@@ -63,11 +63,11 @@ def trim(host: Host) -> None:
     Only the volumes that host_devices reports as Dohyo's are trimmed.
     """
     values = host.values
-    found = host.do(
+    devices = host.do(
         "host_devices", become=True, devices=values["dohyo_devices"], label=f"dohyo-{values['dohyo_deployment'][:6]}",
         root="/dohyo", deployment=values["dohyo_deployment"], layout=values["host_disk_layout"],
     )  # fmt: skip
-    for volume in found["volumes"]:
+    for volume in devices["volumes"]:
         if volume["mounted"] and volume["discards"]:
             program(host, ["fstrim", volume["mount_point"]], root=True)
 
@@ -81,7 +81,7 @@ def note_use(host: Host, state: str) -> None:
 def with_control(world: World) -> World:
     """Returns the world with the control machine as a further host: servers of the local inventory may run there."""
     home = world.first.values["dohyo_control"]
-    if any(each.values["dohyo_home"] == home and is_local(each) for each in world.hosts.values()):
+    if any(host.values["dohyo_home"] == home and is_local(host) for host in world.hosts.values()):
         return world
     world.control.remember({"dohyo_home": home})
     return replace(world, hosts={**world.hosts, CONTROL: world.control})
@@ -105,15 +105,15 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     failures: dict[str, str] = {}
     world.phase("stop")
 
-    def failed(step: str, said: Mapping[str, str]) -> None:
-        for name, words in said.items():
-            if words:
-                failures.setdefault(name if name in world.hosts else world.first.name, words)
-                world.progress.event("failed", task=step, host=name, message=words, ignored=False)
+    def failed(step: str, messages: Mapping[str, str]) -> None:
+        for name, message in messages.items():
+            if message:
+                failures.setdefault(name if name in world.hosts else world.first.name, message)
+                world.progress.event("failed", task=step, host=name, message=message, ignored=False)
 
-    def leave(words: str, found: Mapping[str, list[str]]) -> None:
-        for problem in (each for problems in found.values() for each in problems):
-            world.progress.event("note", text=f"{words}{problem}")
+    def leave(prefix: str, problems_by_host: Mapping[str, list[str]]) -> None:
+        for problem in (text for problems in problems_by_host.values() for text in problems):
+            world.progress.event("note", text=f"{prefix}{problem}")
 
     def look(host: Host) -> list[str]:
         folders = [[host.values["dohyo_home"], ""]]
@@ -130,25 +130,27 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
         return list(host.do("owned", state="absent", deployment=deployment, folders=folders, leave=True)["problems"])
 
     everywhere = with_control(world) if only_halts else world
-    found, said = everywhere.attempt(everywhere.hosts, look)
-    failed("Check who owns the folder", said)
+    obstacles, errors = everywhere.attempt(everywhere.hosts, look)
+    failed("Check who owns the folder", errors)
     # Leave hosts alone if their folder belongs to another deployment: no process of this deployment can run in it.
-    leave("", found)
-    ours = [name for name, problems in found.items() if not problems]
-    stopped, said = everywhere.attempt(ours, stop)
-    failed("Stop all processes", said)
-    detached, said = everywhere.attempt(ours, lambda host: attached.detach(host, attached.all_roles()))
-    failed("Remove Dohyo's objects on attached systems", detached | said)
-    trials = under_way(world) if ours else []
+    leave("", obstacles)
+    own_hosts = [name for name, problems in obstacles.items() if not problems]
+    stopped, errors = everywhere.attempt(own_hosts, stop)
+    failed("Stop all processes", errors)
+    detached, errors = everywhere.attempt(
+        own_hosts, lambda host: attached_systems.detach(host, attached_systems.all_roles())
+    )
+    failed("Remove Dohyo's objects on attached systems", detached | errors)
+    trials = under_way(world) if own_hosts else []
     have_answered = [end_observing(world, Path(trial["dir"])) for trial in trials]
     if only_halts:
         return failures
     if not keeps_loads:
-        found, said = world.attempt([name for name in world.databases if name in ours], forget_loads)
-        failed("Remove the kept loads", said)
-        leave("left alone: ", found)
+        obstacles, errors = world.attempt([name for name in world.databases if name in own_hosts], forget_loads)
+        failed("Remove the kept loads", errors)
+        leave("left alone: ", obstacles)
     for trial in trials:
-        fetched = collect(world, ours, trial, keeps_note=not all(have_answered))
+        fetched = collect(world, own_hosts, trial, keeps_note=not all(have_answered))
         failed("Fetch the evidence of an interrupted trial", fetched)
     # Do this last, because other deployments may use the hosts afterwards.
     failed("Record that no trial is under way", world.attempt(stopped, free)[1])
