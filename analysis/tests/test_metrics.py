@@ -18,14 +18,14 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from dohyo import metrics
-from dohyo.report import measured, page
+from dohyo.report import chart_data, page
 from dohyo.report.matrix import matrix
 from dohyo.scenario import published, slo
 from dohyo.summary import summary_file
 from dohyo.tables import files, table
 
 experiment = Path(sys.argv[1])
-found = measured.read(experiment)
+found = chart_data.read(experiment)
 summary = found.summary
 files.write(summary, experiment)
 (bound,) = slo.bounds("read.p99.99<50ms")
