@@ -63,7 +63,7 @@ class Theirs:
     @property
     def places(self) -> list[str]:
         """Names of the databases that trials created."""
-        return sorted(each.name for each in (self.folder / "data").glob("dohyo_*"))
+        return sorted(folder.name for folder in (self.folder / "data").glob("dohyo_*"))
 
     @property
     def log(self) -> str:
@@ -104,8 +104,8 @@ def _mariadbd(folder: Path) -> list[str]:
 
 
 def _certificates(folder: Path) -> None:
-    def openssl(*words: str) -> None:
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
     new = ("-newkey", "rsa:2048", "-nodes")
     openssl("req", "-x509", *new, "-days", "2", "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")
@@ -118,8 +118,8 @@ def _certificates(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     log = tmp_path_factory.mktemp("deploy")
-    asked = {"deploy_systems": ["mysql-innodb"]}
-    assert play("deploy.yml", None, log, variables=asked, check=lambda: None, timeout=300) is None
+    variables = {"deploy_systems": ["mysql-innodb"]}
+    assert play("deploy.yml", None, log, variables=variables, check=lambda: None, timeout=300) is None
     # The user of the server cannot read pytest's folders.
     folder = Path(tempfile.mkdtemp(prefix="foreign-", dir=HOME))
     folder.chmod(0o755)
@@ -127,8 +127,8 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     _certificates(folder)
     (folder / "key.pem").chmod(0o644)
     if os.geteuid() == 0:
-        for each in (folder, folder / "data"):
-            shutil.chown(each, "nobody")
+        for path in (folder, folder / "data"):
+            shutil.chown(path, "nobody")
     (server,) = (HOME / "install/mysql").glob("*/server")
     tables = [(server / f"share/mariadb_{kind}_tables.sql").read_text() for kind in ("system", "performance")]
     script = "".join(("CREATE DATABASE mysql;\nUSE mysql;\n", *tables))
@@ -151,9 +151,9 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     server_.process.kill()
     server_.process.wait(60)
     # A failed test may leave connection files of this server, with which all later trials would fail.
-    left = HOME / "attached/mysql"
-    if any(f":{port}" in file.read_text("utf-8", "replace") for file in left.rglob("*") if file.is_file()):
-        shutil.rmtree(left)
+    leftovers = HOME / "attached/mysql"
+    if any(f":{port}" in file.read_text("utf-8", "replace") for file in leftovers.rglob("*") if file.is_file()):
+        shutil.rmtree(leftovers)
     assert play("stop.yml", None, log, check=lambda: None, timeout=120) is None
     shutil.rmtree(folder)
 
@@ -184,19 +184,19 @@ def begin(
 
 def attach(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) -> tuple[int, str]:
     run = begin(theirs, out, *more, secrets=secrets)
-    said, _ = run.communicate(timeout=300)
-    return run.returncode, " ".join(said.split())
+    output, _ = run.communicate(timeout=300)
+    return run.returncode, " ".join(output.split())
 
 
 def test_a_run_leaves_nothing_and_touches_nothing_else(
     theirs: Theirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, said = attach(theirs, tmp_path / "no")
-    assert (code, "add --yes" in said, "dohyo_<id>" in said) == (2, True, True)
-    code, said = attach(theirs, tmp_path / "no", "--yes", "--max-data", "999kB")
-    assert (code, "--max-data 999kB" in said) == (2, True)
-    code, said = attach(theirs, tmp_path / "no", "--yes", secrets=theirs.secrets("open", mode=0o640))
-    assert (code, "chmod 600" in said) == (2, True)
+    code, output = attach(theirs, tmp_path / "no")
+    assert (code, "add --yes" in output, "dohyo_<id>" in output) == (2, True, True)
+    code, output = attach(theirs, tmp_path / "no", "--yes", "--max-data", "999kB")
+    assert (code, "--max-data 999kB" in output) == (2, True)
+    code, output = attach(theirs, tmp_path / "no", "--yes", secrets=theirs.secrets("open", mode=0o640))
+    assert (code, "chmod 600" in output) == (2, True)
     assert "benchuser" not in theirs.log
 
     before = (theirs.folder / "data/theirs/t.ibd").read_bytes()
@@ -212,16 +212,16 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(
     inventory.write_text(INVENTORY)
     options = ["--yes", "--target", "300", "--max-data", "10MB", "--inventory", str(inventory)]
     options += ["--set", "preconditioning=1000"]
-    code, said = attach(theirs, out, *options, secrets=secrets)
-    assert code == 0, said
-    assert "hosts/db1" not in said  # a warning about missing samples would name the host
+    code, output = attach(theirs, out, *options, secrets=secrets)
+    assert code == 0, output
+    assert "hosts/db1" not in output  # a warning about missing samples would name the host
     used = json.loads((out / "summary.json").read_text())["trials"][0]["hosts"]
-    assert {each["host"] for each in used if each["phase"] == "run"} == {"localhost", "db1"}
+    assert {used_host["host"] for used_host in used if used_host["phase"] == "run"} == {"localhost", "db1"}
     assert not list(Path.home().glob(".dohyo-metrics-*"))
     loaded = json.loads((out / "raw/01-mysql-innodb/load/localhost/client.json").read_text())
     assert loaded["records"] / loaded["measured_seconds"] <= 300 * 1.05  # the limit applies to records
-    assert "mysql-innodb (attached)" in said
-    assert "replication: asked for 1, not known" in said
+    assert "mysql-innodb (attached)" in output
+    assert "replication: asked for 1, not known" in output
     written = [file for file in out.rglob("*") if file.is_file()]
     assert [
         file for file in written if PASSWORD.encode() in file.read_bytes() or b"benchuser" in file.read_bytes()
@@ -239,23 +239,23 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(
         if WRITES.match(statement) and not connections.get(number, "").startswith("dohyo_")
     ]
     assert all(
-        re.match(r"(CREATE|DROP) DATABASE `dohyo_[0-9a-f]{16}`$|CREATE TABLE `usertable`", each) for each in outside
+        re.match(r"(CREATE|DROP) DATABASE `dohyo_[0-9a-f]{16}`$|CREATE TABLE `usertable`", sql) for sql in outside
     )
     assert outside
 
 
 def test_who_may_not_is_told_so(theirs: Theirs, tmp_path: Path) -> None:
     for name, secrets in (("wrong", theirs.secrets("wrong")), ("reader", theirs.secrets("reader"))):
-        code, said = attach(theirs, tmp_path / name, "--yes", secrets=secrets)
-        assert (code, "Access denied" in said) == (1, True), said
+        code, output = attach(theirs, tmp_path / name, "--yes", secrets=secrets)
+        assert (code, "Access denied" in output) == (1, True), output
     # A database with the name that the trial would choose already exists.
     out = tmp_path / "there"
     name = hashlib.sha256(str(out / "raw/01-mysql-innodb").encode()).hexdigest()[:16]
     (theirs.folder / f"data/dohyo_{name}").mkdir()
     if os.geteuid() == 0:
         shutil.chown(theirs.folder / f"data/dohyo_{name}", "nobody")
-    code, said = attach(theirs, out, "--yes")
-    assert (code, "this run did not create it; nothing was written" in said) == (1, True), said
+    code, output = attach(theirs, out, "--yes")
+    assert (code, "this run did not create it; nothing was written" in output) == (1, True), output
     assert theirs.places == [f"dohyo_{name}"]
     (theirs.folder / f"data/dohyo_{name}").rmdir()
 
@@ -265,15 +265,15 @@ def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -
     run = begin(theirs, tmp_path / "out", stdin=stdin)
     os.close(stdin)
     assert run.stdout
-    said = ""
-    while "Go on?" not in said:
-        said += run.stdout.read(1)
-        assert run.poll() is None, said
+    output = ""
+    while "Go on?" not in output:
+        output += run.stdout.read(1)
+        assert run.poll() is None, output
     time.sleep(1)  # wait: Python may miss a signal between its prompt and the answer
     run.send_signal(signal.SIGINT)
-    said, _ = run.communicate(timeout=30)
+    output, _ = run.communicate(timeout=30)
     os.close(terminal)
-    assert (run.returncode, said.split("\n")[-2:]) == (130, ["interrupted; nothing was started", ""])
+    assert (run.returncode, output.split("\n")[-2:]) == (130, ["interrupted; nothing was started", ""])
     assert not (tmp_path / "out").exists()
 
 
@@ -303,8 +303,8 @@ def test_ctrl_c_removes_what_was_made(theirs: Theirs, tmp_path: Path, step: str)
         time.sleep(1)
         assert len(theirs.places) == 1
     run.send_signal(signal.SIGINT)
-    said, _ = run.communicate(timeout=120)
-    assert run.returncode == 130, said
+    output, _ = run.communicate(timeout=120)
+    assert run.returncode == 130, output
     assert theirs.places == []
     assert list(HOME.glob("attached/*")) == []
 
@@ -318,10 +318,10 @@ def test_the_command_is_named_that_removes_it_from_a_server_that_died(theirs: Th
     time.sleep(2)
     theirs.process.kill()
     theirs.process.wait(60)
-    said = " ".join(run.communicate(timeout=200)[0].split())
-    assert run.returncode == 1, said
-    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", said)
-    assert command, said
+    output = " ".join(run.communicate(timeout=200)[0].split())
+    assert run.returncode == 1, output
+    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", output)
+    assert command, output
     theirs.start()
     assert len(theirs.places) == 1
     subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
@@ -336,20 +336,20 @@ def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: P
         assert run.poll() is None
         time.sleep(0.1)
     # Nothing in the database may be removed, because it now contains a foreign table.
-    (place,) = theirs.places
+    (database,) = theirs.places
     for file in (theirs.folder / "data/mysql").glob("help_category.*"):
-        shutil.copy2(file, theirs.folder / "data" / place)
+        shutil.copy2(file, theirs.folder / "data" / database)
         if os.geteuid() == 0:
-            shutil.chown(theirs.folder / "data" / place / file.name, "nobody")
-    said = " ".join(run.communicate(timeout=200)[0].split())
-    assert run.returncode == 0, said
+            shutil.chown(theirs.folder / "data" / database / file.name, "nobody")
+    output = " ".join(run.communicate(timeout=200)[0].split())
+    assert run.returncode == 0, output
     (trial,) = json.loads((out / "summary.json").read_text())["trials"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
-    assert "some objects of Dohyo are left on an attached system; the numbers stay" in said
-    assert "help_category" in said
-    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", said)
-    assert command, said
-    for file in (theirs.folder / "data" / place).glob("help_category.*"):
+    assert "some objects of Dohyo are left on an attached system; the numbers stay" in output
+    assert "help_category" in output
+    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", output)
+    assert command, output
+    for file in (theirs.folder / "data" / database).glob("help_category.*"):
         file.unlink()
     subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
     assert theirs.places == []

@@ -22,14 +22,14 @@ def doctor(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
     before = set(RESULTS.iterdir()) if RESULTS.exists() else set()
-    others = LOCAL_HOME / "client" / "run-9"
-    others.mkdir(parents=True, exist_ok=True)
+    run = LOCAL_HOME / "client" / "run-9"
+    run.mkdir(parents=True, exist_ok=True)
     try:
         # The first target can always be reached, the second never.
         results = {target: doctor("--set", f"target={target}") for target in (1, 1_000_000_000)}
-        assert others.is_dir()
+        assert run.is_dir()
     finally:
-        others.rmdir()
+        run.rmdir()
     for target, verdict, code in ((1, "enough", 0), (1_000_000_000, "BOUND BY THE CLIENT", 1)):
         result = results[target]
         assert result.returncode == code, result.stdout + result.stderr
@@ -70,19 +70,19 @@ def test_an_interruption_leaves_no_client() -> None:
     ready = LOCAL_HOME / "client/doctor-run-1/localhost/ready"
     wait_until(ready.exists)
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert "the clients end by themselves" in said
+    assert "the clients end by themselves" in errors
     wait_until(lambda: not clients() and not ours())
 
 
 def clients() -> list[str]:
     """Returns the command lines of the clients that `--doctor` of this checkout started."""
-    found = []
+    lines = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # the process has ended
-            found.append(file.read_bytes().decode(errors="replace"))
-    return [line for line in found if f"{LOCAL_HOME}/client/doctor-" in line or f"{LOCAL_HOME}/bundle/client/" in line]
+            lines.append(file.read_bytes().decode(errors="replace"))
+    return [line for line in lines if f"{LOCAL_HOME}/client/doctor-" in line or f"{LOCAL_HOME}/bundle/client/" in line]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -30,9 +30,9 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
     assert run.end() == 0
     trial = run.trials()["scylla"]
     assert trial["status"] == "ok", trial["reason"]
-    (of,) = trial["faults"]
-    assert of["accounting"]["acknowledged"] > 0
-    assert [of["accounting"][count] for count in ("lost", "missing", "corrupt", "unreadable")] == [0] * 4
+    (entry,) = trial["faults"]
+    assert entry["accounting"]["acknowledged"] > 0
+    assert [entry["accounting"][count] for count in ("lost", "missing", "corrupt", "unreadable")] == [0] * 4
     assert "commit log replayed" in (tmp_path / "out/summary.md").read_text()
 
     raw = tmp_path / "out/raw/01-scylla"
@@ -44,8 +44,8 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_its_conditions_and_figures_are_known(tmp_path: Path) -> None:
-    words = ["workloadA", "--systems=scylla", "--records=2000", *options(), "--set=scylla_memory=1g"]
-    run = Run(tmp_path / "out", *words, "--set=scylla_smp=1")
+    arguments = ["workloadA", "--systems=scylla", "--records=2000", *options(), "--set=scylla_memory=1g"]
+    run = Run(tmp_path / "out", *arguments, "--set=scylla_smp=1")
     assert run.end() == 0
     trial = run.trials()["scylla"]
     assert mix(trial) == {"READ", "UPDATE"}

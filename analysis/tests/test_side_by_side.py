@@ -161,7 +161,7 @@ def test_the_servers_warm_up_has_a_length_of_its_own(
 
     monkeypatch.setattr(shared, "server", server)
     steady = client(shared, "A", 100)
-    monkeypatch.setattr(shared, "ours", lambda *_: steady)
+    monkeypatch.setattr(shared, "dohyo_client", lambda *_: steady)
     arguments = argparse.Namespace(records=10, server_warmup=1.2, warmup=0, window=0.1, set=[])
     begin = shared.time.monotonic()
     with shared.warm_table(shared.Cell("hbase", 1, "read", shared.MANY), {}, {}, arguments, str(tmp_path)):
@@ -175,7 +175,7 @@ def test_no_password_stands_in_a_command_or_an_error(
     table["recordcount"] = "10"
     cell = shared.Cell("mysql-innodb", 1, "read", shared.MANY)
     clients = [
-        shared.ours(cell, table, []),
+        shared.dohyo_client(cell, table, []),
         native.sysbench("sysbench", cell, table),
         versus_stock.stock(cell, table, tmp_path),
     ]
@@ -194,7 +194,7 @@ def test_no_password_stands_in_a_command_or_an_error(
 def test_our_client_can_have_the_binding_of_another_system(
     shared: ModuleType, changes: list[str], binding: str
 ) -> None:
-    client = shared.ours(shared.Cell("scylla", 1, "read", shared.MANY), {"recordcount": "10"}, changes)
+    client = shared.dohyo_client(shared.Cell("scylla", 1, "read", shared.MANY), {"recordcount": "10"}, changes)
     assert client.command[client.command.index("-db") + 1] == binding
     assert f"/{binding}/target/bundle/*" in client.command[client.command.index("-cp") + 1]
     assert "\ndb=" not in client.files["client.properties"]

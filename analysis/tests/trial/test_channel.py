@@ -22,11 +22,11 @@ AGENT = sent.command("python3")
 
 @contextmanager
 def channel(script: str = AGENT, rise: Rise | None = None) -> Iterator[Any]:
-    found = Channel(Way(["/bin/sh", "-c", script], rise=rise))
+    connection = Channel(Way(["/bin/sh", "-c", script], rise=rise))
     try:
-        yield found
+        yield connection
     finally:
-        found.close()
+        connection.close()
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -49,7 +49,7 @@ def test_modules_of_the_folder_in_which_it_begins_are_not_taken(tmp_path: Path) 
 
 def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> None:
     with channel() as host:
-        for verb, arguments, words in [
+        for verb, arguments, message in [
             ("program", {"argv": ["sh", "-c", "echo why >&2; exit 3"]}, "why"),
             ("program", {"argv": ["/no/such/program"]}, "/no/such/program: No such file or directory"),
             ("program", {"argw": []}, "program has no argw: argv, "),
@@ -58,7 +58,7 @@ def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> 
         ]:
             with pytest.raises(HostError) as error:
                 host.ask(verb, arguments)
-            assert str(error.value).startswith(words)
+            assert str(error.value).startswith(message)
         assert host.ask("program", {"argv": ["echo", "\udcff"]})["stdout"] == "\udcff"
 
 
@@ -78,18 +78,18 @@ def test_an_agent_that_ends_is_told_from_a_greeting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "message"),
     [
         ("echo 'No route to host' >&2; exit 255", "the host does not answer: No route to host"),
         ("exit 7", "the host does not answer: its connection ended with exit code 7"),
         ("exec sed -n d", "the host does not answer: its agent did not start within 1 s"),
     ],
 )
-def test_no_way_to_the_host_is_said(script: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_way_to_the_host_is_said(script: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conducting_channel, "OPEN_SECONDS", 1)
     monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.1)
     monkeypatch.setattr(conducting_channel, "CLOSE_SECONDS", 1)
-    with pytest.raises(HostError, match=f"^{words}$"), channel(script):
+    with pytest.raises(HostError, match=f"^{message}$"), channel(script):
         pass
 
 
@@ -110,11 +110,11 @@ def test_what_runs_ends_with_the_connection_and_nothing_more_begins(tmp_path: Pa
         folder = tmp_path / "attached" / role
         folder.mkdir(parents=True)
         (folder / "remove").write_text(f"touch {tmp_path}/{role}\nexec sleep 60\n")
-    found = Channel(Way(["/bin/sh", "-c", AGENT]))
-    found._send(sent.request("detach", {"home": str(tmp_path), "roles": ["first", "second"], "host": "a"}, bound=True))
+    agent = Channel(Way(["/bin/sh", "-c", AGENT]))
+    agent._send(sent.request("detach", {"home": str(tmp_path), "roles": ["first", "second"], "host": "a"}, bound=True))
     until((tmp_path / "first").exists)
     began = time.monotonic()
-    found.close()
+    agent.close()
     assert time.monotonic() < began + 5
     time.sleep(0.3)
     assert not (tmp_path / "second").exists()
