@@ -182,10 +182,10 @@ class TwoSeconds:
     """Log of clients with two seconds in it."""
 
     def __init__(self, *_: object) -> None:
-        self.left = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]
+        self.seconds = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]
 
     def poll(self) -> list[Second]:
-        self.left, done = [], self.left
+        self.seconds, done = [], self.seconds
         return done
 
 

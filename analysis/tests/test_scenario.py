@@ -57,11 +57,11 @@ def test_every_scenario_is_valid_and_described(path: Path) -> None:
 
 
 def test_the_title_is_what_the_file_says_and_names_other_operations(tmp_path: Path) -> None:
-    said = "Workload A: half reads, half updates of single fields, popular records first"
+    title = "Workload A: half reads, half updates of single fields, popular records first"
     path = WORKLOADS / "workloadA"
-    assert loading.load(path, {"recordcount": "1000", "rounds": "1"}).title == said
+    assert loading.load(path, {"recordcount": "1000", "rounds": "1"}).title == title
     changed = {"readproportion": "0.9", "updateproportion": "0.1"}
-    assert loading.load(path, changed).title == f"{said}, with readproportion=0.9, updateproportion=0.1"
+    assert loading.load(path, changed).title == f"{title}, with readproportion=0.9, updateproportion=0.1"
     assert load(tmp_path, SMALL, "requestdistribution=uniform").title == ""
     assert load(tmp_path, f"#  My mix (a test)\n{SMALL}").title == "My mix"
 
@@ -75,12 +75,12 @@ WITH_FAULTS = re.compile(r"^((?:\w+\.)?faults)=", re.MULTILINE)
     ids=lambda path: path.name,
 )
 def test_a_title_is_true_of_other_faults_too(path: Path) -> None:
-    said = loading.load(path).title
+    title = loading.load(path).title
     # A title must not state targets and times, because --set may change them.
-    assert not re.search(r"minute|second|sigkill|start|\d", said.lower())
+    assert not re.search(r"minute|second|sigkill|start|\d", title.lower())
     (key,) = WITH_FAULTS.findall(path.read_text("utf-8"))
-    other = {key: "pause(any)@5s,resume(any)@7s"}
-    assert loading.load(path, other).title == f"{said}, with {key}={other[key]}"
+    changes = {key: "pause(any)@5s,resume(any)@7s"}
+    assert loading.load(path, changes).title == f"{title}, with {key}={changes[key]}"
 
 
 @pytest.mark.parametrize(
@@ -457,8 +457,8 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
         load(tmp_path, series + f"keycolumns={STATDATA}\n")
     with pytest.raises(BadInputError, match=r"at variant=v: partitions=5000 and keycolumns=a int 2, b int both say"):
         load(tmp_path, series, "matrix.variant=v", "variant.v.keycolumns=a int 2, b int")
-    at = load(tmp_path, SMALL + "insertorder=ordered\n", "matrix.partitions=2,3", "systems=hbase").points
-    assert [point["keycolumns"].split(",")[0] for _, point in at] == ["series bigint 2", "series bigint 3"]
+    points = load(tmp_path, SMALL + "insertorder=ordered\n", "matrix.partitions=2,3", "systems=hbase").points
+    assert [point["keycolumns"].split(",")[0] for _, point in points] == ["series bigint 2", "series bigint 3"]
 
 
 @pytest.mark.parametrize(
@@ -490,13 +490,13 @@ def test_columns_that_cannot_be(tmp_path: Path, columns: str, expected: str) -> 
 
 
 def test_what_columns_of_a_key_do_not_go_with(tmp_path: Path) -> None:
-    given = ("insertorder=ordered", "keycolumns=host int 10, when timestamp")
+    assignments = ("insertorder=ordered", "keycolumns=host int 10, when timestamp")
     with pytest.raises(BadInputError, match=r"keysalt=crc32: .* have no place for a salt"):
-        load(tmp_path, SMALL, *given, "keysalt=crc32")
+        load(tmp_path, SMALL, *assignments, "keysalt=crc32")
     with pytest.raises(BadInputError, match=r"cassandra.batchread=in with keycolumns=host .* use cassandra.batchread"):
-        load(tmp_path, SMALL, *given, "cassandra.batchread=in")
+        load(tmp_path, SMALL, *assignments, "cassandra.batchread=in")
     with pytest.raises(BadInputError, match=r"phase b: cassandra.batchread=in with keycolumns"):
-        load(tmp_path, SMALL, *given, "phases=a,b", "b.cassandra.batchread=in")
+        load(tmp_path, SMALL, *assignments, "phases=a,b", "b.cassandra.batchread=in")
 
 
 def test_options_and_assignments_must_not_contradict() -> None:
@@ -509,9 +509,9 @@ def test_options_and_assignments_must_not_contradict() -> None:
 
 def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
     assert loading.find("workloadA") == ROOT / "workloads" / "workloadA"
-    mine = tmp_path / "mine.properties"
-    mine.write_text(SMALL)
-    assert loading.find(str(mine)) == mine
+    file = tmp_path / "mine.properties"
+    file.write_text(SMALL)
+    assert loading.find(str(file)) == file
     with pytest.raises(BadInputError, match="did you mean workloadA"):
         loading.find("worklodA")
     with pytest.raises(BadInputError, match=r"the property file .*missing.* does not exist"):
@@ -521,15 +521,15 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="/dev/null is a device or a pipe, not a property file"):
         loading.find("/dev/null")
     with pytest.raises(BadInputError, match=r"cannot read the property file .*/below: Not a directory"):
-        loading.find(f"{mine}/below")
+        loading.find(f"{file}/below")
 
 
 def points_of(tmp_path: Path, text: str, *assignments: str) -> dict[str, dict[str, scenario.Scenario]]:
     """Returns for each variant the scenarios by system."""
-    found: dict[str, dict[str, scenario.Scenario]] = {}
+    points: dict[str, dict[str, scenario.Scenario]] = {}
     for system, point in load(tmp_path, text, *assignments).points:
-        found.setdefault(point.point["variant"], {})[system] = point
-    return found
+        points.setdefault(point.point["variant"], {})[system] = point
+    return points
 
 
 FEW_AND_MANY = """recordcount=1000
@@ -543,9 +543,9 @@ variant.many.cassandra_heap=2g
 
 
 def test_the_command_line_replaces_what_variants_say_also_all_of_it(tmp_path: Path) -> None:
-    found = points_of(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
-    assert {name: [*of] for name, of in found.items()} == {"few": ["cassandra", "hbase"], "many": ["cassandra"]}
-    for point in (point for of in found.values() for point in of.values()):
+    points = points_of(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
+    assert {name: [*group] for name, group in points.items()} == {"few": ["cassandra", "hbase"], "many": ["cassandra"]}
+    for point in (point for group in points.values() for point in group.values()):
         assert (point["tablecount"], point.role_variables["cassandra_heap"]) == ("2", "1g")
     # The scenario file of an experiment must lead to the same scenario.
     chosen = load(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
@@ -557,14 +557,14 @@ def test_the_command_line_replaces_what_variants_say_also_all_of_it(tmp_path: Pa
 
 def test_published_variants_can_have_other_tables() -> None:
     for full in (False, True):
-        found = loading.load(loading.find("heavyweights"), {"tablecount": "2"}, full=full)
-        assert {point["tablecount"] for _, point in found.points} == {"2"}
+        chosen = loading.load(loading.find("heavyweights"), {"tablecount": "2"}, full=full)
+        assert {point["tablecount"] for _, point in chosen.points} == {"2"}
 
 
 def test_several_variants_may_share_a_key(tmp_path: Path) -> None:
     text = FEW_AND_MANY + "variant.few,many.fieldlength=7\nfull.variant.few.fieldlength=8\n"
-    found = points_of(tmp_path, text)
-    assert {point["fieldlength"] for of in found.values() for point in of.values()} == {"7"}
+    points = points_of(tmp_path, text)
+    assert {point["fieldlength"] for by_system in points.values() for point in by_system.values()} == {"7"}
     (tmp_path / "bout").write_text(text, encoding="utf-8")
     full = loading.load(tmp_path / "bout", full=True)
     assert {point.point["variant"]: point["fieldlength"] for _, point in full.points} == {"few": "8", "many": "7"}
@@ -574,11 +574,11 @@ def test_several_variants_may_share_a_key(tmp_path: Path) -> None:
 
 def test_entries_of_a_variant_s_dict_are_added_to_the_scenario_s(tmp_path: Path) -> None:
     text = FEW_AND_MANY + "cassandra_settings={a: 1, b: 2}\nvariant.many.cassandra_settings={b: 3, c: 4}\n"
-    found = points_of(tmp_path, text)
-    assert found["few"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 2}
-    assert found["many"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 3, "c": 4}
-    other = points_of(tmp_path, text, "cassandra_settings={d: 5}")
-    assert other["many"]["cassandra"].role_variables["cassandra_settings"] == {"d": 5}
+    points = points_of(tmp_path, text)
+    assert points["few"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 2}
+    assert points["many"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 3, "c": 4}
+    replaced = points_of(tmp_path, text, "cassandra_settings={d: 5}")
+    assert replaced["many"]["cassandra"].role_variables["cassandra_settings"] == {"d": 5}
 
 
 @pytest.mark.parametrize("key", ["", "matrix.", "variant.a,b.", "run."])

@@ -65,11 +65,11 @@ def test_region_servers_are_a_dimension_of_hbase_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_the_read_variants_of_hbase(full: bool) -> None:
     chosen = loading.load(WORKLOADS / "hbase-read-variants", full=full)
-    found = {
-        each.scenario.point["variant"]: (each.scenario["settle.flush"], each.scenario["compression"])
-        for each in plan.trials(chosen)
+    settings = {
+        planned.scenario.point["variant"]: (planned.scenario["settle.flush"], planned.scenario["compression"])
+        for planned in plan.trials(chosen)
     }
-    assert found == {
+    assert settings == {
         "memstore": ("false", "gz" if full else "none"),
         "hfile-gz": ("true", "gz"),
         "hfile": ("true", "none"),

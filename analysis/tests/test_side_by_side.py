@@ -179,13 +179,13 @@ def test_no_password_stands_in_a_command_or_an_error(
         native.sysbench("sysbench", cell, table),
         versus_stock.stock(cell, table, tmp_path),
     ]
-    for each in clients:
-        assert "hunter2" not in " ".join(map(str, each.command))
-        ((name, text),) = each.files.items()
+    for peer in clients:
+        assert "hunter2" not in " ".join(map(str, peer.command))
+        ((name, text),) = peer.files.items()
         assert "hunter2" in text
-        assert name in " ".join(map(str, each.command))
+        assert name in " ".join(map(str, peer.command))
         program = f"import os; print(open({name!r}).read(), oct(os.stat({name!r}).st_mode), flush=True)"
-        reading = shared.Client([sys.executable, "-c", program], each.progress, "0o100600", files=each.files)
+        reading = shared.Client([sys.executable, "-c", program], peer.progress, "0o100600", files=peer.files)
         with pytest.raises(shared.NotMeasured, match="had errors"):
             shared.run(reading, str(tmp_path), ARGUMENTS)
 
@@ -240,8 +240,8 @@ def test_the_faster_load_is_that_of_a_peer_without_batches(
     monkeypatch.setattr(shared, "ROOT", tmp_path)
     cell = shared.Cell("mysql-innodb", 1, "read", shared.BATCHES)
     for rates, best in (({8: 5, 128: 9}, "128 in flight"), ({8: 9, 128: 5}, "8 × 1")):
-        found, of = shared.without_batches(
-            cell, lambda each, rates=rates: client(shared, "A", rates[each.load.requests]), ARGUMENTS, str(tmp_path)
+        rate, command = shared.without_batches(
+            cell, lambda cell_, rates=rates: client(shared, "A", rates[cell_.load.requests]), ARGUMENTS, str(tmp_path)
         )
-        assert found == best
-        assert of.command[4] == "9"
+        assert rate == best
+        assert command.command[4] == "9"
