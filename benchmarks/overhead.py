@@ -163,10 +163,10 @@ def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
     """Prints a table with the medians of several gaps."""
     print(f"\n### {name}\n\n| step | tasks | modules | s in tasks | s |\n|---|---|---|---|---|")
     for step in STEPS:
-        print_row(step, [gap_.steps[step] for gap_ in gaps])
-    print_row("**all but the load**", [sum_of(gap_.steps.values()) for gap_ in gaps])
+        print_row(step, [interval.steps[step] for interval in gaps])
+    print_row("**all but the load**", [sum_of(interval.steps.values()) for interval in gaps])
     if tasks:
-        total: Counter[str] = sum((gap_.tasks for gap_ in gaps), Counter())
+        total: Counter[str] = sum((interval.tasks for interval in gaps), Counter())
         print("\n| task | s |\n|---|---|")
         for task, took in total.most_common():
             print(f"| {task} | {took / len(gaps):.2f} |")

@@ -52,7 +52,7 @@ def listen() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def ours() -> list[int]:
+def find_processes() -> list[int]:
     """Returns the pids of the processes that this checkout's agent started, and of their supervisors."""
     secret = LOCAL_HOME / "run" / "secret"
     mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()

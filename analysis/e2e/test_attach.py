@@ -53,7 +53,7 @@ WRITES = re.compile(
 
 
 @dataclass
-class Theirs:
+class ForeignServer:
     """A server that belongs to another user."""
 
     folder: Path
@@ -61,7 +61,7 @@ class Theirs:
     process: subprocess.Popen[bytes]
 
     @property
-    def places(self) -> list[str]:
+    def databases(self) -> list[str]:
         """Names of the databases that trials created."""
         return sorted(folder.name for folder in (self.folder / "data").glob("dohyo_*"))
 
@@ -116,7 +116,7 @@ def _certificates(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForeignServer]:
     log = tmp_path_factory.mktemp("deploy")
     variables = {"deploy_systems": ["mysql-innodb"]}
     assert play("deploy.yml", None, log, variables=variables, check=lambda: None, timeout=300) is None
@@ -145,7 +145,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     time.sleep(1)
     first.terminate()
     first.wait(60)
-    server_ = Theirs(folder, port, first)
+    server_ = ForeignServer(folder, port, first)
     server_.start()
     yield server_
     server_.process.kill()
@@ -159,9 +159,14 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
 
 
 def begin(
-    theirs: Theirs, out: Path, *more: str, secrets: Path | None = None, stdin: int = subprocess.DEVNULL
+    foreign: ForeignServer, out: Path, *more: str, secrets: Path | None = None, stdin: int = subprocess.DEVNULL
 ) -> "subprocess.Popen[str]":
-    where = ("--attach", f"mysql-innodb=127.0.0.1:{theirs.port}", "--attach-secrets", str(secrets or theirs.secrets()))
+    where = (
+        "--attach",
+        f"mysql-innodb=127.0.0.1:{foreign.port}",
+        "--attach-secrets",
+        str(secrets or foreign.secrets()),
+    )
     command = [
         str(Path(sys.executable).with_name("dohyo")),
         "run",
@@ -182,37 +187,37 @@ def begin(
     )
 
 
-def attach(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) -> tuple[int, str]:
-    run = begin(theirs, out, *more, secrets=secrets)
+def attach(foreign: ForeignServer, out: Path, *more: str, secrets: Path | None = None) -> tuple[int, str]:
+    run = begin(foreign, out, *more, secrets=secrets)
     output, _ = run.communicate(timeout=300)
     return run.returncode, " ".join(output.split())
 
 
 def test_a_run_leaves_nothing_and_touches_nothing_else(
-    theirs: Theirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    foreign: ForeignServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, output = attach(theirs, tmp_path / "no")
+    code, output = attach(foreign, tmp_path / "no")
     assert (code, "add --yes" in output, "dohyo_<id>" in output) == (2, True, True)
-    code, output = attach(theirs, tmp_path / "no", "--yes", "--max-data", "999kB")
+    code, output = attach(foreign, tmp_path / "no", "--yes", "--max-data", "999kB")
     assert (code, "--max-data 999kB" in output) == (2, True)
-    code, output = attach(theirs, tmp_path / "no", "--yes", secrets=theirs.secrets("open", mode=0o640))
+    code, output = attach(foreign, tmp_path / "no", "--yes", secrets=foreign.secrets("open", mode=0o640))
     assert (code, "chmod 600" in output) == (2, True)
-    assert "benchuser" not in theirs.log
+    assert "benchuser" not in foreign.log
 
-    before = (theirs.folder / "data/theirs/t.ibd").read_bytes()
+    before = (foreign.folder / "data/theirs/t.ibd").read_bytes()
     out = tmp_path / "out"
     password = tmp_path / "vault"
     password.write_text("of the vault")
     monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(password))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    secrets = theirs.secrets()
+    secrets = foreign.secrets()
     subprocess.run([Path(sys.executable).with_name("ansible-vault"), "encrypt", secrets], check=True)
     assert PASSWORD not in secrets.read_text()
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(INVENTORY)
     options = ["--yes", "--target", "300", "--max-data", "10MB", "--inventory", str(inventory)]
     options += ["--set", "preconditioning=1000"]
-    code, output = attach(theirs, out, *options, secrets=secrets)
+    code, output = attach(foreign, out, *options, secrets=secrets)
     assert code == 0, output
     assert "hosts/db1" not in output  # a warning about missing samples would name the host
     used = json.loads((out / "summary.json").read_text())["trials"][0]["hosts"]
@@ -228,14 +233,14 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(
     ] == []
     assert json.loads((out / "raw/01-mysql-innodb/settled.json").read_text())["rows"] == {"usertable": 1000}
     assert (out / "raw/01-mysql-innodb/server/localhost/stats/run-1/stats-status.txt").is_file()
-    assert theirs.places == []
+    assert foreign.databases == []
     assert list(HOME.glob("attached/*")) == []
-    assert (theirs.folder / "data/theirs/t.ibd").read_bytes() == before
-    assert "theirs" not in theirs.log
-    connections = dict(re.findall(r"(\d+) Connect\t\S+ on (\S*)", theirs.log))
+    assert (foreign.folder / "data/theirs/t.ibd").read_bytes() == before
+    assert "theirs" not in foreign.log
+    connections = dict(re.findall(r"(\d+) Connect\t\S+ on (\S*)", foreign.log))
     outside = [
         statement
-        for number, statement in re.findall(r"(\d+) Query\t(.*)", theirs.log)
+        for number, statement in re.findall(r"(\d+) Query\t(.*)", foreign.log)
         if WRITES.match(statement) and not connections.get(number, "").startswith("dohyo_")
     ]
     assert all(
@@ -244,25 +249,25 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(
     assert outside
 
 
-def test_who_may_not_is_told_so(theirs: Theirs, tmp_path: Path) -> None:
-    for name, secrets in (("wrong", theirs.secrets("wrong")), ("reader", theirs.secrets("reader"))):
-        code, output = attach(theirs, tmp_path / name, "--yes", secrets=secrets)
+def test_denied_access_is_an_error(foreign: ForeignServer, tmp_path: Path) -> None:
+    for name, secrets in (("wrong", foreign.secrets("wrong")), ("reader", foreign.secrets("reader"))):
+        code, output = attach(foreign, tmp_path / name, "--yes", secrets=secrets)
         assert (code, "Access denied" in output) == (1, True), output
     # A database with the name that the trial would choose already exists.
     out = tmp_path / "there"
     name = hashlib.sha256(str(out / "raw/01-mysql-innodb").encode()).hexdigest()[:16]
-    (theirs.folder / f"data/dohyo_{name}").mkdir()
+    (foreign.folder / f"data/dohyo_{name}").mkdir()
     if os.geteuid() == 0:
-        shutil.chown(theirs.folder / f"data/dohyo_{name}", "nobody")
-    code, output = attach(theirs, out, "--yes")
+        shutil.chown(foreign.folder / f"data/dohyo_{name}", "nobody")
+    code, output = attach(foreign, out, "--yes")
     assert (code, "this run did not create it; nothing was written" in output) == (1, True), output
-    assert theirs.places == [f"dohyo_{name}"]
-    (theirs.folder / f"data/dohyo_{name}").rmdir()
+    assert foreign.databases == [f"dohyo_{name}"]
+    (foreign.folder / f"data/dohyo_{name}").rmdir()
 
 
-def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -> None:
+def test_ctrl_c_at_the_question_starts_nothing(foreign: ForeignServer, tmp_path: Path) -> None:
     terminal, stdin = os.openpty()
-    run = begin(theirs, tmp_path / "out", stdin=stdin)
+    run = begin(foreign, tmp_path / "out", stdin=stdin)
     os.close(stdin)
     assert run.stdout
     output = ""
@@ -282,17 +287,17 @@ STATEMENTS = {"making": ("CREATE DATABASE", 1), "removing": ("SHOW GLOBAL STATUS
 
 
 @pytest.mark.parametrize("step", ["making", "load", "run-1", "removing"])
-def test_ctrl_c_removes_what_was_made(theirs: Theirs, tmp_path: Path, step: str) -> None:
+def test_ctrl_c_removes_what_was_made(foreign: ForeignServer, tmp_path: Path, step: str) -> None:
     out = tmp_path / "out"
     slow = {"load": ("--target", "20"), "run-1": ("--duration", "60s")}.get(step, ())
-    before = len(theirs.log)
-    run = begin(theirs, out, "--yes", *slow)
+    before = len(foreign.log)
+    run = begin(foreign, out, "--yes", *slow)
 
     def reached() -> bool:
         if step not in STATEMENTS:
             return (out / f"raw/01-mysql-innodb/{step}").is_dir()
         statement, number = STATEMENTS[step]
-        return theirs.log[before:].count(statement) >= number
+        return foreign.log[before:].count(statement) >= number
 
     for _ in range(1200):
         if reached():
@@ -301,46 +306,46 @@ def test_ctrl_c_removes_what_was_made(theirs: Theirs, tmp_path: Path, step: str)
         time.sleep(0.1)
     if step not in STATEMENTS:
         time.sleep(1)
-        assert len(theirs.places) == 1
+        assert len(foreign.databases) == 1
     run.send_signal(signal.SIGINT)
     output, _ = run.communicate(timeout=120)
     assert run.returncode == 130, output
-    assert theirs.places == []
+    assert foreign.databases == []
     assert list(HOME.glob("attached/*")) == []
 
 
-def test_the_command_is_named_that_removes_it_from_a_server_that_died(theirs: Theirs, tmp_path: Path) -> None:
+def test_the_command_is_named_that_removes_it_from_a_server_that_died(foreign: ForeignServer, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run = begin(theirs, out, "--yes", "--duration", "8s")
+    run = begin(foreign, out, "--yes", "--duration", "8s")
     while not (out / "raw/01-mysql-innodb/run-1").is_dir():
         assert run.poll() is None
         time.sleep(0.1)
     time.sleep(2)
-    theirs.process.kill()
-    theirs.process.wait(60)
+    foreign.process.kill()
+    foreign.process.wait(60)
     output = " ".join(run.communicate(timeout=200)[0].split())
     assert run.returncode == 1, output
     command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", output)
     assert command, output
-    theirs.start()
-    assert len(theirs.places) == 1
+    foreign.start()
+    assert len(foreign.databases) == 1
     subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
-    assert theirs.places == []
+    assert foreign.databases == []
     shutil.rmtree(HOME / "attached/mysql")
 
 
-def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: Path) -> None:
+def test_a_failed_removal_keeps_the_measurement(foreign: ForeignServer, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run = begin(theirs, out, "--yes", "--duration", "5s")
+    run = begin(foreign, out, "--yes", "--duration", "5s")
     while not (out / "raw/01-mysql-innodb/run-1").is_dir():
         assert run.poll() is None
         time.sleep(0.1)
     # Nothing in the database may be removed, because it now contains a foreign table.
-    (database,) = theirs.places
-    for file in (theirs.folder / "data/mysql").glob("help_category.*"):
-        shutil.copy2(file, theirs.folder / "data" / database)
+    (database,) = foreign.databases
+    for file in (foreign.folder / "data/mysql").glob("help_category.*"):
+        shutil.copy2(file, foreign.folder / "data" / database)
         if os.geteuid() == 0:
-            shutil.chown(theirs.folder / "data" / database / file.name, "nobody")
+            shutil.chown(foreign.folder / "data" / database / file.name, "nobody")
     output = " ".join(run.communicate(timeout=200)[0].split())
     assert run.returncode == 0, output
     (trial,) = json.loads((out / "summary.json").read_text())["trials"]
@@ -349,15 +354,15 @@ def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: P
     assert "help_category" in output
     command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", output)
     assert command, output
-    for file in (theirs.folder / "data" / database).glob("help_category.*"):
+    for file in (foreign.folder / "data" / database).glob("help_category.*"):
         file.unlink()
     subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
-    assert theirs.places == []
+    assert foreign.databases == []
     shutil.rmtree(HOME / "attached/mysql")
 
 
-def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path: Path) -> None:
-    run = begin(theirs, tmp_path / "out", "--yes", "--duration", "5s")
+def test_nothing_runs_on_when_the_controller_was_killed(foreign: ForeignServer, tmp_path: Path) -> None:
+    run = begin(foreign, tmp_path / "out", "--yes", "--duration", "5s")
     while not (tmp_path / "out/raw/01-mysql-innodb/run-1").is_dir():
         assert run.poll() is None
         time.sleep(0.1)
@@ -372,4 +377,4 @@ def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path
         time.sleep(0.5)
     assert ended.read_text() == "0\n"
     assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
-    assert theirs.places == []
+    assert foreign.databases == []

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dohyo.places import LOCAL_HOME, RESULTS, ROOT
-from e2e.runs import ours
+from e2e.runs import find_processes
 
 
 def doctor(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -47,19 +47,20 @@ def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
 
 
 def test_a_host_that_cannot_be_measured_is_named_and_left_alone(tmp_path: Path) -> None:
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
-    (theirs / "precious").write_text("data")
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "precious").write_text("data")
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    hosts = {"hosts": {"h1": {**local, "dohyo_home": str(theirs)}}}
+    hosts = {"hosts": {"h1": {**local, "dohyo_home": str(foreign)}}}
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(json.dumps({"all": {"children": {"database": hosts, "client": hosts}}}))
     result = doctor("--inventory", str(inventory))
     assert result.returncode == 1
     assert (
-        f"ERROR: the clients could not be measured: task 'Mark the folder of the host' on h1: {theirs}" in result.stderr
+        f"ERROR: the clients could not be measured: task 'Mark the folder of the host' on h1: {foreign}"
+        in result.stderr
     )
-    assert [path.name for path in theirs.iterdir()] == ["precious"]
+    assert [path.name for path in foreign.iterdir()] == ["precious"]
 
 
 def test_an_interruption_leaves_no_client() -> None:
@@ -73,7 +74,7 @@ def test_an_interruption_leaves_no_client() -> None:
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 143
     assert "the clients end by themselves" in errors
-    wait_until(lambda: not clients() and not ours())
+    wait_until(lambda: not clients() and not find_processes())
 
 
 def clients() -> list[str]:

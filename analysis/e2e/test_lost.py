@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dohyo.places import LOCAL_HOME, ROOT
-from e2e.runs import LONG, SMALL, Run, listen, mix, ours, shorten
+from e2e.runs import LONG, SMALL, Run, find_processes, listen, mix, shorten
 
 
 def playbooks() -> list[int]:
@@ -48,7 +48,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
     end(run, signal.SIGHUP)
     run = Run(run.out, "--resume", str(run.out))
     assert run.end() == 0
-    assert ours() == playbooks() == []
+    assert find_processes() == playbooks() == []
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
     attempts = sorted(path.name for path in (run.out / "attempts").iterdir())
     assert attempts == [f"01-mysql-innodb.{number}" for number in range(1, 4)]
@@ -114,7 +114,7 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     run.until("run", "01-mysql-innodb")
     fill(seen / "fill")
     assert run.end() == 1
-    assert ours() == []
+    assert find_processes() == []
     state = json.loads((seen / "out/raw/01-mysql-innodb/state.json").read_text())
     assert state["status"] == "failed"
     assert "No space left on device" in state["reason"]

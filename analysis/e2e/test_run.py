@@ -19,7 +19,7 @@ import pytest
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 from dohyo.systems.catalogue import all_systems
-from e2e.runs import LONG, SMALL, Run, mix, options, ours, shorten
+from e2e.runs import LONG, SMALL, Run, find_processes, mix, options, shorten
 from support.browser import browser, chromium
 
 DOHYO = ROOT / ".venv/bin/dohyo"
@@ -31,7 +31,7 @@ def kill(service: str) -> None:
         # The pid file may still be that of the previous phase's client, or may not exist yet.
         for pid_file in (LOCAL_HOME / "run").glob(f"{service}*/pid"):
             pid = int((pid_file.read_text().split() or ["0"])[0])
-            if pid in ours():
+            if pid in find_processes():
                 os.kill(pid, signal.SIGKILL)
                 return
         time.sleep(0.1)

@@ -28,7 +28,7 @@ def operations(trial: dict[str, Any]) -> set[str]:
     return {f"{row['phase']} {row['operation']}" for row in trial["rows"] if row["operations"] and not row["errors"]}
 
 
-def test_a_part_of_the_records(tmp_path: Path) -> None:
+def test_a_partial_load_contains_all_records_that_runs_read(tmp_path: Path) -> None:
     """Loads only a part of the records. All reads of the runs must still find a record."""
     text = "recordcount=2000\noperationcount=2000\nreadproportion=0\nupdateproportion=0\nscanproportion=0.95\n"
     text += "insertproportion=0.05\nrequestdistribution=zipfian\nmaxscanlength=20\ninsertstart=1000\ninsertcount=900\n"

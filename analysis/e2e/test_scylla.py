@@ -43,7 +43,7 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
     assert not [file for file in raw.rglob("*") if file.is_file() and b"$6$" in file.read_bytes()]
 
 
-def test_its_conditions_and_figures_are_known(tmp_path: Path) -> None:
+def test_conditions_and_figures_of_scylla_are_complete(tmp_path: Path) -> None:
     arguments = ["workloadA", "--systems=scylla", "--records=2000", *options(), "--set=scylla_memory=1g"]
     run = Run(tmp_path / "out", *arguments, "--set=scylla_smp=1")
     assert run.end() == 0

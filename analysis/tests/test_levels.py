@@ -75,7 +75,7 @@ def dips(every: int, length: int, share: float) -> list[float]:
         "short",
     ],
 )
-def test_what_is_no_change_of_level(series: list[float]) -> None:
+def test_noise_and_dips_are_no_change_of_level(series: list[float]) -> None:
     assert changes(series) == []
 
 

@@ -308,7 +308,7 @@ def test_a_broken_report_does_not_crash(tmp_path: Path, key: str, value: object)
     write(summarise(tmp_path), tmp_path)
 
 
-def test_a_load_beside_runs_is_as_ever(tmp_path: Path) -> None:
+def test_a_load_beside_runs_is_not_the_measurement(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", repeats=1)
     result = only(tmp_path)
     assert not result.load_is_measured

@@ -42,7 +42,7 @@ def test_a_budget_is_a_share_or_a_size(budget: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("budget", ["0.8", "0", "120%", "0%", "-1g", "lots", "80 percent", "1g 2g"])
-def test_another_budget_is_refused_by_name(budget: str) -> None:
+def test_an_invalid_budget_is_refused(budget: str) -> None:
     with pytest.raises(BadInputError, match=rf"host_memory_budget={budget}: must be a share .* 80%, or a size"):
         budget_mb(budget, 196608)
 
@@ -228,7 +228,7 @@ def test_without_systemd_processors_count_all_the_same(bound: str, end: list[str
     assert [call[6:] for call in calls] == [end, end]
 
 
-def test_what_follows_from_processors_follows_from_those_of_the_servers(tmp_path: Path) -> None:
+def test_collector_threads_follow_from_the_processors_of_the_servers(tmp_path: Path) -> None:
     """The collector's threads and the classes agree; a host without known facts has eight processors."""
     cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
     for number, (bound, cores) in enumerate(cases):

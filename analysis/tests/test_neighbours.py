@@ -85,7 +85,7 @@ def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest
     os.close(terminal)
 
 
-def test_where_everything_is_allowed_nothing_is_looked_at(
+def test_without_a_limit_other_processes_are_not_measured(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delattr(neighbours, "look")

@@ -173,12 +173,12 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("insert.warmup=steady", "phase to phase, because the load ends when it has inserted every record once"),
     ],
 )  # fmt: skip
-def test_what_no_phase_can_be_is_said(tmp_path: Path, assignments: str, expected: str) -> None:
+def test_invalid_phases_are_refused(tmp_path: Path, assignments: str, expected: str) -> None:
     with pytest.raises(BadInputError, match=expected.replace("?", r"\?")):
         load(tmp_path, SMALL, *assignments.split())
 
 
-def test_what_a_trial_goes_through_in_words(tmp_path: Path) -> None:
+def test_the_course_of_a_trial_is_printed(tmp_path: Path) -> None:
     times = ("warmuptime=10", "duration=30", "repeats=2")
     assert plan.course(load(tmp_path, SMALL, *times)) == "2 × (10 s warm-up + 30 s)"
     assert plan.course(load(tmp_path, SMALL, *times, "phases=update,read")) == (
@@ -502,7 +502,7 @@ def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
     assert {loading.load(file, {"recordcount": "10M"}, full=True).points[0][1]["recordcount"]} == {"10000000"}
 
 
-def test_a_file_has_two_sizes(tmp_path: Path) -> None:
+def test_a_scenario_file_may_have_a_full_size(tmp_path: Path) -> None:
     text = SMALL + "scale=0.5\nfull.scale=1\nbatchsize=2\nfull.matrix.batchsize=10,20\nfull.replication=3\n"
     small, full = load(tmp_path, text), load(tmp_path, text, full=True)
     assert (small["recordcount"], small["replication"], small.matrix) == ("500", "1", {})

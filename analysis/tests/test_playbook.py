@@ -101,7 +101,7 @@ def test_signals_are_answered_but_held_back_while_servers_stop(capfd: pytest.Cap
     assert capfd.readouterr().err == "\nalready stopping\n"
 
 
-def test_what_is_ignored_stays_ignored() -> None:
+def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.getsignal(signal.SIGHUP)
     try:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -203,7 +203,7 @@ def test_an_inventory_is_read_without_the_descriptions_of_systems(monkeypatch: p
     assert "cassandra_heap" not in answer.stdout
 
 
-def test_what_is_no_playbook_is_explained(tmp_path: Path) -> None:
+def test_a_missing_playbook_is_explained(tmp_path: Path) -> None:
     failure = play("no-such-playbook.yml", None, tmp_path, check=never)
     assert failure is not None
     assert "no-such-playbook.yml" in failure.message

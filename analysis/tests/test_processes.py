@@ -218,7 +218,7 @@ def test_the_last_one_started_is_stopped_first(host: Host) -> None:
     assert host.call("stop-all", 30) == "stopped client\nstopped server\n"
 
 
-def test_whom_nothing_is_kept_of_is_killed_at_once(host: Host) -> None:
+def test_processes_without_kept_data_are_killed_at_once(host: Host) -> None:
     for name in ("other", "db", "db-part"):
         host.start(name, "bash", "-c", ASKED, name)
         host.call("until", name, 5, "test", "-e", host.work / f"up-{name}")
@@ -259,7 +259,7 @@ def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> Non
     host.call("stop", "one", 30)
 
 
-def test_what_says_how_to_connect_goes_with_all_processes(host: Host) -> None:
+def test_connection_files_are_removed_with_the_processes(host: Host) -> None:
     host.start("db-part", "sleep", "300")
     run = host.home / "run"
     for name in ("db.properties", "db-two.properties", "dbx.properties", "other.properties"):

@@ -26,7 +26,7 @@ TRIALS = plan.trials(SCENARIO)
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (62.4, "1:02"), (3723, "1:02:03")])
-def test_clock(seconds: float, shown: str) -> None:
+def test_durations_are_printed_as_a_clock(seconds: float, shown: str) -> None:
     assert clock(seconds) == shown
 
 
@@ -243,7 +243,7 @@ Downloading from central: https://repo.example/m2/ch/b/b-2.jar
 """
 
 
-def test_what_is_fetched_while_systems_are_installed_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloads_of_an_installation_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "maven.log"
     assert progress.fetching(log) == ""
     log.write_text(MAVEN)

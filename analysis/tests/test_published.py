@@ -54,7 +54,7 @@ def test_the_example_of_the_page_is_in_the_file() -> None:
         assert file[key][: len(value)] == value
 
 
-def test_they_are_no_scenarios() -> None:
+def test_published_files_are_no_scenarios() -> None:
     assert not set(FILES) & set(loading.scenario_files().values())
     assert "published" not in loading.scenario_files()
 
@@ -170,7 +170,7 @@ def test_an_experiment_keeps_them_and_shows_them_apart(tmp_path: Path) -> None:
     assert "\n| C, 40 GB | hbase | 148,558,364 | 165,063 | 0.24 | 0.3 | 0.48 |\n" in page
 
 
-def test_no_statistic_of_ours_takes_them_in(tmp_path: Path) -> None:
+def test_published_figures_are_in_no_statistic(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra")
     alone = summarise(tmp_path)
     (tmp_path / "published").mkdir()

@@ -74,7 +74,7 @@ def test_parts_of_a_list_and_of_an_object_count_alone(tmp_path: Path) -> None:
     assert [phase.name for phase in settings.phases or ()] == ["a", "b"]
 
 
-def test_nothing_where_there_is_no_file_and_no_object(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_empty_record(tmp_path: Path) -> None:
     assert records.read(tmp_path / "none.json", ExperimentFacts, pytest.fail) == ExperimentFacts()
     write_json(tmp_path / "list.json", [])
     warnings: list[str] = []

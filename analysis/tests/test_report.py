@@ -756,7 +756,7 @@ def long_run(of_trial: Trial, number: int) -> MeasuredRun:
 
     run = Run(seconds=float(SECONDS), operations=40_000 * SECONDS, records=40_000 * SECONDS)
     slots = [slot(second) for second in range(SECONDS)]
-    return MeasuredRun(of_trial, "run", number, False, run, [slot_.operations for slot_ in slots], slots)
+    return MeasuredRun(of_trial, "run", number, False, run, [entry.operations for entry in slots], slots)
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_the_table_of_results_fits_1280_pixels(quiet: Browser, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("short_loads")
-def test_what_a_part_has_nothing_of_is_left_out(quiet: Browser, tmp_path: Path) -> None:
+def test_charts_without_data_of_a_phase_are_hidden(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(two_systems(tmp_path))
     quiet.open(page)
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")

@@ -219,7 +219,7 @@ def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
     assert host.files("kept") == {}
 
 
-def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -> None:
+def test_a_load_that_cannot_be_copied_is_used_in_place(host: Host) -> None:
     host.wipe()
     # A file in place of a folder stops the copy, even for root.
     for disk in host.data:
@@ -232,7 +232,7 @@ def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -
     assert host.files("kept") == {}
 
 
-def test_another_experiment_begins_with_none_and_only_in_folders_of_its_own_deployment(host: Host) -> None:
+def test_another_experiment_removes_loads_of_its_own_deployment_only(host: Host) -> None:
     assert not host.ask("found", experiment="/results/two")["found"]
     assert host.files("kept") == {}
     with pytest.raises(AgentError, match="belongs to deployment 0123456789ab"):
@@ -251,7 +251,7 @@ def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     assert "no room for a second copy" in answer["note"]
 
 
-def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) -> None:
+def test_the_last_owner_removes_the_created_folders(host: Host) -> None:
     def owned(state: str, name: str) -> None:
         owner = {key: host.arguments[key] for key in ("deployment", "controller")}
         module("owned", state=state, folders=[[str(disk), f"dohyo/{name}"] for disk in host.data], **owner)
@@ -291,7 +291,7 @@ def test_a_trial_without_a_load_of_its_own_is_whole(tmp_path: Path) -> None:
     rendered(summary)
 
 
-def test_without_a_word_of_whose_it_is_the_load_is_missing(tmp_path: Path) -> None:
+def test_a_trial_without_any_load_is_invalid(tmp_path: Path) -> None:
     _, second = rounds(tmp_path)
     write_json(second / "kept.json", {"load": None, "note": "its load was not kept: no room"})
     summary = summarise(tmp_path)

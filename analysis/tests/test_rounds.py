@@ -113,7 +113,7 @@ def test_neighbours_that_stay_open_are_named_with_the_time_that_would_decide_the
     assert kept.read(result.folder).neighbours == [pair]
 
 
-def test_the_time_of_what_is_open_is_that_of_further_rounds() -> None:
+def test_an_open_pair_states_the_time_of_further_rounds() -> None:
     pair = Pair("run", "OVERALL", "ops_per_second", "a", "b", 1.02, 0.9, 1.16, tie=True)
     summary = Summary("x", [], round_seconds=320)
     phrase = "a and b 1.02× [0.90, 1.16]"
@@ -178,9 +178,7 @@ def test_only_what_has_a_valid_round_gets_another(tmp_path: Path, monkeypatch: p
     assert [result.state(trial) for trial in result.trials] == ["done", "failed", "failed", "done", "done", "done"]
 
 
-def test_without_any_valid_round_there_is_no_end_but_no_more_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_valid_round_the_experiment_stops_unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result, play, _, code = measured(
         tmp_path, monkeypatch, "rounds=2\nprecision=5%\n", {"cassandra": [0], "hbase": [0]}
     )
@@ -332,7 +330,7 @@ def test_what_cannot_end_rounds_is_refused(text: str, message: str, tmp_path: Pa
     assert message in str(refused.value)
 
 
-def test_rounds_that_are_given_by_hand_are_as_many(tmp_path: Path) -> None:
+def test_rounds_on_the_command_line_replace_the_precision(tmp_path: Path) -> None:
     chosen = loading.load(ROOT / "workloads/workloadA")
     assert (chosen["precision"], chosen.precision, chosen.alike) == ("decided", None, 0.15)
     assert (chosen.budget, chosen.number("rounds"), chosen.most_rounds) == (1200, 3, 10)
@@ -381,7 +379,7 @@ def test_what_was_not_reached_is_a_sentence(short: Shortfall, sentence: str) -> 
 
 
 @given(st.lists(st.floats(100, 1000), min_size=3, max_size=8), st.floats(0.02, 0.5))
-def test_so_many_more_are_the_fewest_that_do(samples: list[float], half: float) -> None:
+def test_the_number_of_further_rounds_is_the_lowest_that_suffices(samples: list[float], half: float) -> None:
     deviation = float(np.std(np.log(samples), ddof=1))
 
     def reached(n: int) -> float:
@@ -427,7 +425,7 @@ def test_equal_systems_are_seldom_called_different(truth: ModuleType, scenario: 
     assert rule.half < before.half * (1.2 if scenario in ("start level 12 %", "unequal 5 to 10 %") else 5)
 
 
-def test_what_ends_the_rounds_of_undecided_neighbours_is_seldom_wrong(truth: ModuleType) -> None:
+def test_decisions_that_end_rounds_are_seldom_wrong(truth: ModuleType) -> None:
     deviations = truth.starts(0.08, 0.08)(np.random.default_rng(17), (2000, 4, truth.MOST))
     looks = (statistics.CONFIDENCE, statistics.LATER_LOOK)
     for rates in ("all equal", "two equal pairs"):

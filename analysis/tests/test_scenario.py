@@ -198,14 +198,14 @@ def test_classes_of_old_releases_are_those_of_today(tmp_path: Path) -> None:
         (b"\xef\xbb\xbf", ""),
     ],
 )
-def test_encodings_of_others_are_read(tmp_path: Path, content: bytes, title: str) -> None:
+def test_latin_and_byte_order_marks_are_read(tmp_path: Path, content: bytes, title: str) -> None:
     (file := tmp_path / "file").write_bytes(content + SMALL.encode())
     chosen = loading.load(file)
     assert (chosen.title, chosen.records) == (title, 1000)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
-def test_other_encodings_are_named(tmp_path: Path, encoding: str) -> None:
+def test_unsupported_encodings_are_refused(tmp_path: Path, encoding: str) -> None:
     (file := tmp_path / "file").write_bytes(SMALL.encode(encoding))
     with pytest.raises(BadInputError, match="file: it is UTF-16 or binary; save it as UTF-8"):
         loading.load(file)
@@ -219,7 +219,7 @@ def test_both_names_of_the_duration_work(tmp_path: Path) -> None:
         load(tmp_path, timed + "maxexecutiontime=20\nduration=20s\n")
 
 
-def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
+def test_a_saved_scenario_loads_the_same_values(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.pause=3", "duration=5m")
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
@@ -235,7 +235,7 @@ def test_all_systems_are_those_of_the_list(tmp_path: Path) -> None:
     assert load(tmp_path, SMALL, "systems=hbase").systems == ["hbase"]
 
 
-def test_what_tells_systems_apart_is_not_to_be_set() -> None:
+def test_systems_of_a_role_set_the_same_variables() -> None:
     """A system must set all variables of its role. Otherwise the value of an earlier system would remain."""
     by_role: dict[str, set[tuple[str, ...]]] = {}
     for system in catalogue.all_systems().values():
@@ -415,7 +415,7 @@ def test_scale_takes_a_part_of_the_part(tmp_path: Path, start: int, count: int) 
         assert chosen.records == pytest.approx(count * float(scale), abs=1)
 
 
-def test_what_a_size_became_is_run_again(tmp_path: Path) -> None:
+def test_a_saved_scenario_has_the_computed_size(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "datasize=40GB", "scale=0.5")
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")

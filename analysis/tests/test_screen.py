@@ -169,8 +169,8 @@ def test_a_reason_that_does_not_fit_is_said_in_a_few_words(tmp_path: Path) -> No
     reason = Reason("3 of 3 have rounds that do not count: a, b, c.", "invalid rounds of a and 2 more")
     again, summary = Again(tmp_path), make("noisy")
     whole = again.line(reason, summary, 300)
-    text_, _, way = whole.partition(". Try: ")
-    assert (text_, "--resume" in way) == (reason.text.removesuffix("."), True)
+    message, _, way = whole.partition(". Try: ")
+    assert (message, "--resume" in way) == (reason.text.removesuffix("."), True)
     assert again.line(reason, summary, len(whole) - 15) == f"{reason.short}. Try: {way}"
     assert again.line(reason, summary, 40) == reason.short
 
@@ -362,7 +362,7 @@ def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
         assert f"{tmp_path / 'summary.json'}: not as dohyo wrote it: " in str(damaged.exception)
 
 
-def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> None:
+def test_missing_percentiles_are_explained(tmp_path: Path) -> None:
     """A log states the p99 of 300 operations, but only three operations are beyond it."""
     lines = "[{0}], Operations, {1}\n[{0}], 50thPercentileLatency(us), 9\n[{0}], 99thPercentileLatency(us), 99\n"
     for name, count in (("a", 300), ("b", 2000)):

@@ -117,7 +117,7 @@ def test_a_read_modify_write_has_two_halves_that_can_be_bounded(tmp_path: Path) 
 def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) -> None:
     plain, chosen = load(tmp_path, systems="cassandra"), load(tmp_path, **ASKED, systems="cassandra")
     needs = Needs("a", 2**30, DataNeeds(2000))
-    times = [Sizes(chosen_, Hosts(), [needs]).trial_seconds(needs) for chosen_ in (plain, chosen)]
+    times = [Sizes(case, Hosts(), [needs]).trial_seconds(needs) for case in (plain, chosen)]
     assert times[1] - times[0] == 10 * (10 + 30)
     assert plan.course(chosen) == (
         f"{plan.course(plain)}, at most 10 × (10 s warm-up + 30 s) for the highest rate with p99<10ms"

@@ -224,7 +224,7 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     assert Servers(explained(tmp_path, "hbase", LOG), [ended], [], pytest.fail).all() == []
 
 
-def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path) -> None:
+def test_background_work_of_all_hosts_needs_every_log(tmp_path: Path) -> None:
     keep(tmp_path, "host1", log=DATA / "hbase" / "log")
     keep(tmp_path, "host2", log="2026-11-22 04:11:14,000 INFO  [main] master.HMaster: STARTING service HMaster\n")
     keep(tmp_path, "host2", gc__log="[2026-11-22T04:00:00.000+0000][0.007s] Using G1\n")
@@ -233,11 +233,11 @@ def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path)
     assert len(recorded.background) == 2
     assert unknown.background == together.background == []
     result = Trial("hbase", "hbase", "HBase", "ok", servers=[recorded, unknown, together])
-    (grid,) = (grid_ for grid_ in server_table.grids([result], lambda trial: trial.name) if "flushes" in grid_.title)
+    (grid,) = (block for block in server_table.grids([result], lambda trial: trial.name) if "flushes" in block.title)
     assert grid.lines[0] == ["hbase", "compactions", UNKNOWN, UNKNOWN, "2.65 s", "host1", "3.23 s", "89.0%"]
 
 
-def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
+def test_the_table_and_the_files_have_the_background_work(tmp_path: Path) -> None:
     for number, system in enumerate(("hbase", "cassandra"), 1):
         folder = trial(tmp_path, number, system)
         for run in (1, 2):  # the window begins 1 s after that

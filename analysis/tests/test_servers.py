@@ -152,8 +152,8 @@ def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
     keep(tmp_path, "host1", stats___metrics__txt=text)
     servers = Servers(explained(tmp_path, "scylla", FILE), [], [], pytest.fail)
     (server,) = servers.all()
-    figures_ = {name: value for name, value in server.figures.items() if value is not None}
-    assert figures_ == {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": 3}
+    reported = {name: value for name, value in server.figures.items() if value is not None}
+    assert reported == {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": 3}
     assert servers.notes() == ["compactions still pending at the end: host1 2"]
 
 
@@ -183,7 +183,7 @@ def test_region_servers_of_one_host_are_summed_up_and_other_servers_left_out(tmp
     assert values["l1_cache_hit_ratio"] == pytest.approx(0.9852863899106674)
 
 
-def test_a_reader_is_told_what_must_not_be_missed(tmp_path: Path) -> None:
+def test_alarming_figures_become_notes(tmp_path: Path) -> None:
     text = (DATA / "aerospike" / "stats-namespace.txt").read_text(encoding="utf-8")
     keep(tmp_path, "host1", stats___namespace__txt=text)
     keep(tmp_path, "host2", stats___namespace__txt=text.replace("\nstop_writes=false", "\nstop_writes=true"))
@@ -192,7 +192,7 @@ def test_a_reader_is_told_what_must_not_be_missed(tmp_path: Path) -> None:
     ]
 
 
-def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
+def test_notes_name_the_hosts_with_the_highest_figures(tmp_path: Path) -> None:
     metrics = json.loads((DATA / "cassandra" / "stats-metrics.json").read_text(encoding="utf-8"))
     for host in range(1, 8):
         metrics["org.apache.cassandra.metrics:name=PendingTasks,type=Compaction"]["Value"] = host * 1000
@@ -286,7 +286,7 @@ def test_counters_of_a_server_that_a_fault_has_started_again_are_not_known(tmp_p
     assert [entry.figures["store_files"] for entry in server.phases] == [1, 2, 3]
 
 
-def test_counts_are_of_a_run_in_the_mean(tmp_path: Path) -> None:
+def test_counters_are_averaged_over_the_runs(tmp_path: Path) -> None:
     steps = [Step("load", "load", counts=True), *(Step(f"run-{i}", "run", counts=True) for i in (1, 2))]
     for name, waits, bytes_dirty, reads in (("load", 3, 100, 1), ("run-1", 10, 200, 3), ("run-2", 11, 600, 10)):
         status = f"Innodb_row_lock_waits\t{waits}\nInnodb_buffer_pool_bytes_dirty\t{bytes_dirty}\n"
@@ -320,7 +320,7 @@ def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
         assert entry["file"].startswith("stats-"), name
 
 
-def test_a_system_need_not_say_any(tmp_path: Path) -> None:
+def test_a_system_without_figures_is_valid(tmp_path: Path) -> None:
     assert figures_of(tmp_path, pytest.fail) == ()
 
 
@@ -513,7 +513,7 @@ def test_what_servers_say_is_of_a_round_and_not_of_all(tmp_path: Path) -> None:
     assert len(summary.merged) == 2
 
 
-def test_the_summary_has_them(tmp_path: Path) -> None:
+def test_the_summary_has_the_figures_and_pauses_of_servers(tmp_path: Path) -> None:
     summary = summarise(measured(tmp_path))
     assert summary.warnings == []
     cassandra, aerospike = json.loads(summary.json())["trials"]

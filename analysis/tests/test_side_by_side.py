@@ -55,7 +55,7 @@ def test_rates_follow_the_times_that_the_lines_name(shared: ModuleType, tmp_path
 @pytest.mark.parametrize(
     "event", ["[READ-FAILED: Count=1, Max=3]", "[UPDATE-NOT_FOUND: Count=12]", "\\nERROR: no table", "\\nDBException"]
 )
-def test_failed_operations_end_it(shared: ModuleType, tmp_path: Path, event: str) -> None:
+def test_failed_operations_end_the_comparison(shared: ModuleType, tmp_path: Path, event: str) -> None:
     arguments = argparse.Namespace(warmup=0, window=3600)
     with pytest.raises(SystemExit, match="had errors"):
         shared.run(client(shared, "A", 70, event.replace("\\n", "\n")), str(tmp_path), arguments)
@@ -241,7 +241,7 @@ def test_the_faster_load_is_that_of_a_peer_without_batches(
     cell = shared.Cell("mysql-innodb", 1, "read", shared.BATCHES)
     for rates, best in (({8: 5, 128: 9}, "128 in flight"), ({8: 9, 128: 5}, "8 × 1")):
         rate, command = shared.without_batches(
-            cell, lambda cell_, rates=rates: client(shared, "A", rates[cell_.load.requests]), ARGUMENTS, str(tmp_path)
+            cell, lambda item, rates=rates: client(shared, "A", rates[item.load.requests]), ARGUMENTS, str(tmp_path)
         )
         assert rate == best
         assert command.command[4] == "9"

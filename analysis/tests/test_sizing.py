@@ -259,12 +259,12 @@ def test_every_scenario_fits_four_large_hosts_at_its_full_size(
 ) -> None:
     ask = sizing.ask
 
-    def ask_for_what_is_new(chosen_: scenario.Scenario, *arguments: Any) -> Sizes:
-        keys = {name: json.dumps([name, sizing._what_matters(chosen_)], sort_keys=True) for name in chosen_.systems}
+    def ask_for_what_is_new(point: scenario.Scenario, *arguments: Any) -> Sizes:
+        keys = {name: json.dumps([name, sizing._what_matters(point)], sort_keys=True) for name in point.systems}
         if missing := [name for name, key in keys.items() if key not in answers]:
-            new = replace(chosen_, values={**chosen_.values, "systems": ",".join(missing)})
+            new = replace(point, values={**point.values, "systems": ",".join(missing)})
             answers.update((keys[needs.system], needs) for needs in ask(new, *arguments).needs)
-        return Sizes(chosen_, arguments[0], [answers[key] for key in keys.values()])
+        return Sizes(point, arguments[0], [answers[key] for key in keys.values()])
 
     monkeypatch.setattr(sizing, "ask", ask_for_what_is_new)
     full = any(line.startswith("full.") for line in path.read_text().splitlines())

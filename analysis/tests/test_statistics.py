@@ -283,7 +283,7 @@ def test_the_level_of_a_start_is_no_error_of_ratios() -> None:
 @pytest.mark.parametrize(
     "groups", [[[1.0, 2.0, 3.0]], [[1.0, 2.0], [2.0, 3.0]], [[1.0, 2.0, 3.0], [1.0, 2.0]], [[1.0, 2.0, 0.0]] * 2]
 )
-def test_too_little_was_measured_together(groups: list[list[float]]) -> None:
+def test_groups_that_cannot_be_analysed_together(groups: list[list[float]]) -> None:
     assert statistics.together(groups) is None
 
 
@@ -374,7 +374,7 @@ def test_alike_is_an_interval_within_the_share_either_way(low: float, high: floa
     assert statistics.is_alike(low, high, 0.15) == alike
 
 
-def test_so_many_more_samples_decide_a_pair() -> None:
+def test_the_number_of_samples_that_decide_a_pair() -> None:
     def means(ratio: float, scatter: float) -> list[Estimate]:
         return [log([mean, mean * scatter, mean / scatter]) for mean in (1000.0, 1000.0 * ratio)]
 

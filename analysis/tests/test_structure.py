@@ -85,7 +85,7 @@ def test_no_modules_import_each_other() -> None:
     modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
     # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` a member of a module.
     uses = {
-        name: {module for name_ in imported(parsed(file)) if (module := _module(name_, modules)) not in ("", name)}
+        name: {module for target in imported(parsed(file)) if (module := _module(target, modules)) not in ("", name)}
         for name, file in modules.items()
     }
     assert uses["scenario.together"] >= {"scenario.scenario", "scenario.search"}
@@ -96,7 +96,7 @@ def _module(name: str, modules: Mapping[str, Path]) -> str:
     return name if name in modules else name.rpartition(".")[0] if name.rpartition(".")[0] in modules else ""
 
 
-def test_classes_have_names_of_their_own() -> None:
+def test_names_of_classes_are_unique() -> None:
     names = Counter(
         node.name.lstrip("_")
         for file in PACKAGE.rglob("*.py")
@@ -129,7 +129,7 @@ def test_one_module_says_which_operations_failed_or_found_nothing() -> None:
     assert [pair for pair in named if pair[1] in outcomes] == [("operations", outcome) for outcome in outcomes]
 
 
-def test_what_every_package_may_import_imports_none_of_them() -> None:
+def test_common_modules_import_no_package() -> None:
     assert packages(file for file in PACKAGE.glob("*.py") if file.stem != "cli") == set()
 
 

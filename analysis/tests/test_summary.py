@@ -57,25 +57,25 @@ def test_percentiles_come_from_the_merged_histograms(tmp_path: Path) -> None:
     for host in ("node1", "node2"):
         merge_log(folder / f"run-1/{host}/Intended-READ.hdr", merged, pytest.fail)
     expected = merged["Intended-READ"].percentiles_ms([50, 95, 99])
-    reads_ = row(only(tmp_path), "Intended-READ")
-    assert (reads_.p50_ms, reads_.p95_ms, reads_.p99_ms) == tuple(expected.values())
-    assert reads_.p99_9_ms is None  # only six of 6,000 operations took longer
-    assert reads_.latency_source == "histograms"
+    intended = row(only(tmp_path), "Intended-READ")
+    assert (intended.p50_ms, intended.p95_ms, intended.p99_ms) == tuple(expected.values())
+    assert intended.p99_9_ms is None  # only six of 6,000 operations took longer
+    assert intended.latency_source == "histograms"
 
 
 def test_without_histograms_one_client_keeps_its_own_percentiles_and_several_have_none(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("node1", "node2"))
     for log in folder.rglob("*.hdr"):
         log.unlink()
-    reads_ = row(only(tmp_path), "Intended-READ")
-    assert (reads_.p50_ms, reads_.p99_ms, reads_.latency_source) == (None, None, "log")
-    assert reads_.mean_ms == pytest.approx(0.09112006688963211)  # both clients have the same mean
-    assert reads_.max_ms == pytest.approx(6.587)
+    intended = row(only(tmp_path), "Intended-READ")
+    assert (intended.p50_ms, intended.p99_ms, intended.latency_source) == (None, None, "log")
+    assert intended.mean_ms == pytest.approx(0.09112006688963211)  # both clients have the same mean
+    assert intended.max_ms == pytest.approx(6.587)
     for phase in ("load", "run-1"):
         shutil.rmtree(folder / phase / "node2")
-    reads_ = row(only(tmp_path), "Intended-READ")
-    assert (reads_.p50_ms, reads_.p99_ms, reads_.latency_source) == (0.071, 0.327, "log")
-    assert reads_.p99_9_ms is None  # only three of 3,000 operations took longer
+    intended = row(only(tmp_path), "Intended-READ")
+    assert (intended.p50_ms, intended.p99_ms, intended.latency_source) == (0.071, 0.327, "log")
+    assert intended.p99_9_ms is None  # only three of 3,000 operations took longer
 
 
 BREAKS: dict[str, tuple[Any, str]] = {
@@ -220,7 +220,7 @@ def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path:
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, None, False),
     ],
 )
-def test_who_cannot_do_with_less_than_more_is_fair_beside_what_was_asked_for(
+def test_stricter_acks_are_fair_where_a_system_has_no_weaker_ones(
     tmp_path: Path, requested: str, hbase: dict[str, Any], setting: str | None, is_fair: bool
 ) -> None:
     folders = [trial(tmp_path, 1, "cassandra"), trial(tmp_path, 2, "hbase")]
@@ -233,7 +233,7 @@ def test_who_cannot_do_with_less_than_more_is_fair_beside_what_was_asked_for(
     assert any(reason.fatal and "write acks" in reason.text for reason in judged(summary).reasons) != is_fair
 
 
-def test_a_third_that_has_more_by_its_settings_is_unequal(tmp_path: Path) -> None:
+def test_a_system_with_stricter_settings_is_unequal(tmp_path: Path) -> None:
     stated = {"cassandra": "quorum", "hbase": "all", "mysql-innodb": "all"}
     for number, (system, acks) in enumerate(stated.items(), 1):
         exceeded = {"write_acks": "quorum"} if system == "hbase" else {}
@@ -244,7 +244,7 @@ def test_a_third_that_has_more_by_its_settings_is_unequal(tmp_path: Path) -> Non
     assert not any(note.startswith("stricter") for note in summary.notes)
 
 
-def test_a_value_of_the_matrix_is_no_sum(tmp_path: Path) -> None:
+def test_values_of_a_dimension_are_not_added_up(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", trial_point={"acks": "all"})
     trial(tmp_path, 2, "cassandra", trial_point={"acks": "one"})
     written = table.markdown(summarise(tmp_path))
@@ -417,11 +417,11 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
         trial_full={"recordcount": "500000000000"},
     )
     summary = summarise(tmp_path)
-    text_ = "scale 0.01 of 500,000,000,000 records"
-    assert summary.notes == [f"{text_}: not the full scenario"]
+    phrase = "scale 0.01 of 500,000,000,000 records"
+    assert summary.notes == [f"{phrase}: not the full scenario"]
     for text in (rendered(summary), table.markdown(summary)):
-        assert text.count(text_) == 1  # only among the conditions
-        assert f"S{text_[1:]}: not the full scenario." in text
+        assert text.count(phrase) == 1  # only among the conditions
+        assert f"S{phrase[1:]}: not the full scenario." in text
     heads, *cells = [line.split("|")[1:-1] for line in table.markdown(summary).splitlines() if line.startswith("|")]
     scale = [head.strip() for head in heads].index("scale")
     assert {line[scale].strip() for line in cells[1:] if len(line) == len(heads)} == {"0.01"}

@@ -153,7 +153,7 @@ def test_warnings_go_to_stderr_and_the_table_to_stdout(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize("fmt", ["table", "md", "csv", "json"])
-def test_formats(fmt: Format, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tabulate_prints_every_format(fmt: Format, capsys: pytest.CaptureFixture[str]) -> None:
     assert tabulate([STOCK / "text", STOCK / "hdr"], fmt) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -172,7 +172,7 @@ def test_details_come_before_the_screen(capsys: pytest.CaptureFixture[str]) -> N
     assert out.index("OVERALL") < out.index("– text ")
 
 
-def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tabulate_without_logs_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("nothing\n", encoding="utf-8")
     assert tabulate([tmp_path]) == 1
     named = f"not read (no output of YCSB): {tmp_path / 'notes.txt'}\n"

@@ -96,8 +96,8 @@ def every(*changes: Change) -> Change:
     """Returns a change that makes these changes, one after the other."""
 
     def change(experiment: Path) -> None:
-        for change_ in changes:
-            change_(experiment)
+        for apply in changes:
+            apply(experiment)
 
     return change
 

@@ -161,7 +161,7 @@ def test_computing_that_differs_as_much_as_the_results_explains_them(drifts: tup
     summary = summarize({"a": FAST, "b": SLOW}, "runs", canary=drifted(*drifts))
     assert judged(summary).mark == mark
     texts = [reason.text for reason in judged(summary).reasons]
-    assert all(sum(drift_.what in text for text in texts) == 1 for drift_ in drifts)  # each is named once
+    assert all(sum(cause.what in text for text in texts) == 1 for cause in drifts)  # each is named once
 
 
 def test_a_drift_explains_each_phase_and_is_told_once() -> None:

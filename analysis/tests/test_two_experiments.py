@@ -366,9 +366,7 @@ FALLS, STANDS = served(*[1500] * 10, *[500] * 10), served(*[2000] * 10, *[0] * 1
         (unsettled, "Measured before the servers had settled: ", 5),
     ],
 )
-def test_a_reason_of_one_of_them_puts_it_in_doubt(
-    tmp_path: Path, change: Change, message: str, before_alone: int
-) -> None:
+def test_a_caution_of_one_experiment_is_named(tmp_path: Path, change: Change, message: str, before_alone: int) -> None:
     usual, changed = make(tmp_path / "a"), make(tmp_path / "b", change)
     after = compared(usual, changed)
     assert after.exit_code == 5
@@ -390,9 +388,7 @@ def test_a_reason_of_one_of_them_puts_it_in_doubt(
         (served(*[2000] * 20, *[0] * 20), served(*[2000] * 10, *[0] * 10, *[2000] * 10, *[0] * 10), 5),
     ],
 )
-def test_a_reason_of_both_that_is_clearly_more_afterwards(
-    tmp_path: Path, before: Change, after: Change, code: int
-) -> None:
+def test_a_caution_of_both_that_grew_is_inconclusive(tmp_path: Path, before: Change, after: Change, code: int) -> None:
     result = compared(make(tmp_path / "a", before), make(tmp_path / "b", after))
     assert {caution.holds for caution in result.cautions} >= {"both"}
     assert max(caution.verdict == "inconclusive" for caution in result.cautions if caution.holds == "both") == (
@@ -400,7 +396,7 @@ def test_a_reason_of_both_that_is_clearly_more_afterwards(
     )
 
 
-def test_a_reason_is_of_a_system(tmp_path: Path) -> None:
+def test_a_caution_applies_to_its_system_only(tmp_path: Path) -> None:
     """A system that was unsteady before must not excuse another one that is unsteady afterwards."""
     names = ("cassandra", "hbase")
 
@@ -430,7 +426,7 @@ def on_hosts(
         reads(client, [rate] * 20, latency_us)
         edit_json(client / "client.json", target=0)
         if speed is not None:
-            slices = [1000 * speed + step * (step_ + number) for step_ in range(7)]
+            slices = [1000 * speed + step * (index + number) for index in range(7)]
             reading = {"name": figure, "of": None, "slices": slices, "unit": "1/s"}
             content = {"at": "2026-11-26T07:11:30Z", "hosts": {host: {"figures": [reading]}}}
             write_json(folder / "canary.json", content)
@@ -519,7 +515,7 @@ def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, a
         return change
 
     changes = compared(make(tmp_path / "a", finding(before)), make(tmp_path / "b", finding(after)))
-    (rates,) = (finding_ for finding_ in changes.findings if finding_.figure == "rec/s")
+    (rates,) = (entry for entry in changes.findings if entry.figure == "rec/s")
     assert (rates.before, rates.after) == ([before], [after])
     assert changes.exit_code == code
 
@@ -541,7 +537,7 @@ def test_rounds_of_0_on_both_sides_are_inconclusive(
     tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
 ) -> None:
     changes = compared(make(tmp_path / "a", found_in(*before)), make(tmp_path / "b", found_in(*after)))
-    rates = [(finding_.verdict, finding_.reason) for finding_ in changes.findings if finding_.figure == "rec/s"]
+    rates = [(entry.verdict, entry.reason) for entry in changes.findings if entry.figure == "rec/s"]
     rates += [(change.verdict, change.reason) for change in changes.changes if change.pair.operation == "OVERALL"]
     assert rates == [("inconclusive", "a round at a rate of 0 has no ratio")]
     assert changes.exit_code == 5
@@ -555,7 +551,7 @@ def test_a_rate_of_0_in_a_single_round_is_inconclusive(
         path = trial(tmp_path / folder, 1, "cassandra", repeats=1)
         found_in(*rounds)(1, path, path / "run-1/node1")
     changes = compared(tmp_path / "a", tmp_path / "b")
-    (rates,) = (finding_ for finding_ in changes.findings if finding_.figure == "rec/s")
+    (rates,) = (entry for entry in changes.findings if entry.figure == "rec/s")
     assert (rates.verdict, rates.reason, changes.exit_code) == ("inconclusive", "one run each", 5)
 
 

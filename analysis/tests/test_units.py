@@ -80,7 +80,7 @@ def test_a_unit_of_somebody_else_stays_as_it_is(home: Path) -> None:
     assert units.files(supervisor) == []
 
 
-def test_units_take_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_units_require_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1)
     supervisor = processes.Processes(str(home))
     with pytest.raises(processes.AgentError, match="takes root"):

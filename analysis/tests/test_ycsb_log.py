@@ -318,7 +318,7 @@ def test_a_long_status_log_is_read_in_blocks_and_comes_to_the_same_as_line_by_li
         assert interval.mean_us == pytest.approx(slow.intervals[name].mean_us)
     # The file contains a second run, in which one line is repeated.
     logs, _ = read_bytes("".join([*lines, *lines[:2000], lines[1999], *lines[2000:]]).encode(), tmp_path)
-    assert [log_.intervals["READ"].operations for log_ in logs] == [log.intervals["READ"].operations] * 2
+    assert [entry.intervals["READ"].operations for entry in logs] == [log.intervals["READ"].operations] * 2
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_the_profile_of_servers_of_others_is_not_compared(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_leads_to_a_system_that_is_only_asked_does_not_stay(fails: bool, tmp_path: Path) -> None:
+def test_connection_files_of_doctor_are_removed(fails: bool, tmp_path: Path) -> None:
     trial = attached(tmp_path, doctor_systems=["cassandra"], doctor_results=str(tmp_path))
     trial.answers["doctor"] = HostError("no such host") if fails else {"product": "Cassandra 5"}
     with pytest.raises(StepError, match="Examine the attached system: no such host") if fails else nullcontext():
@@ -109,7 +109,7 @@ def test_what_removes_a_place_is_run_and_then_removed(tmp_path: Path) -> None:
     assert len([*folder.iterdir()]) == 3
 
 
-def test_what_others_have_put_beside_it_stays(tmp_path: Path) -> None:
+def test_foreign_files_of_an_attached_folder_stay(tmp_path: Path) -> None:
     folder = left_on(tmp_path, "mysql", "exit 0\n")
     (folder / "theirs").touch()
     assert detached(tmp_path, "mysql") == ""
@@ -127,7 +127,7 @@ def test_a_link_is_not_followed(linked: str, tmp_path: Path) -> None:
     assert (folder / "remove").exists()
 
 
-def test_what_is_left_is_said(tmp_path: Path) -> None:
+def test_detach_returns_the_message_about_remaining_objects(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
     host = trial.world.hosts["node1"]
     assert detach(host, ["mysql", "hbase"]) == ""

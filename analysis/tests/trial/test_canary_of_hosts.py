@@ -55,7 +55,7 @@ def test_listeners_end_whatever_happens(tmp_path: Path) -> None:
     assert trial.notes == MEASURED
 
 
-def test_where_one_cannot_listen_the_others_end(tmp_path: Path) -> None:
+def test_listeners_end_after_one_of_them_failed(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, 1)
     trial.answers["node1", "canary listen"] = HostError("no port")
     with pytest.raises(StepError, match=r"^Listen on the servers' hosts: no port$"):

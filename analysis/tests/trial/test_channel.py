@@ -85,7 +85,7 @@ def test_an_agent_that_ends_is_told_from_a_greeting() -> None:
         ("exec sed -n d", "the host does not answer: its agent did not start within 1 s"),
     ],
 )
-def test_no_way_to_the_host_is_said(script: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_host_is_an_error(script: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conducting_channel, "OPEN_SECONDS", 1)
     monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.1)
     monkeypatch.setattr(conducting_channel, "CLOSE_SECONDS", 1)
@@ -95,7 +95,7 @@ def test_no_way_to_the_host_is_said(script: str, message: str, monkeypatch: pyte
 
 def test_a_password_is_in_no_message() -> None:
     """The greeting looks like a prompt, so the password is sent. Python reads the password, but no message shows it."""
-    rise = Rise(AGENT, "s3cret", lambda said: b"root now" in said, lambda said: b"assword" in said, lambda _: False)
+    rise = Rise(AGENT, "s3cret", lambda data: b"root now" in data, lambda data: b"assword" in data, lambda _: False)
     with (
         pytest.raises(HostError) as error,
         channel(f"echo 'Password lost?' >&2; sleep 1; echo root now; {AGENT}", rise),
@@ -104,7 +104,7 @@ def test_a_password_is_in_no_message() -> None:
     assert str(error.value) == "the host does not answer: Password lost?"
 
 
-def test_what_runs_ends_with_the_connection_and_nothing_more_begins(tmp_path: Path) -> None:
+def test_programs_of_the_agent_end_with_the_connection(tmp_path: Path) -> None:
     """The verb `detach` runs several programs in turn."""
     for role in ("first", "second"):
         folder = tmp_path / "attached" / role
@@ -120,7 +120,7 @@ def test_what_runs_ends_with_the_connection_and_nothing_more_begins(tmp_path: Pa
     assert not (tmp_path / "second").exists()
 
 
-def test_signs_of_life_keep_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signs_of_life_keep_programs_running(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.2)
     sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 1.00")
     monkeypatch.setattr(sent, "program", lambda: sources)
@@ -158,7 +158,7 @@ def test_a_message_that_is_larger_than_the_pipe_arrives_whole() -> None:
     assert int(length) == len(json.dumps({"do": "begin", "properties": "x" * 300_000})) + 1
 
 
-def test_of_many_complaints_the_last_one_counts() -> None:
+def test_the_last_line_of_stderr_is_the_error() -> None:
     host = Conversation("node1", Way(["/bin/sh", "-c", "seq 200000 >&2; echo >&2 the last"]))
     assert host.why_gone(10) == "the last"
     host.close()

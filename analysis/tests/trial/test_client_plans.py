@@ -181,7 +181,7 @@ def test_the_plan_of_the_conductor_by_default(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_what_users_set_of_the_clients_counts(tmp_path: Path) -> None:
+def test_timeouts_and_delays_of_clients_follow_the_variables(tmp_path: Path) -> None:
     trial = fake_trial(
         tmp_path,
         client_ready_timeout="300", client_start_delay=500, client_launch_interval="250", client_grace=5,

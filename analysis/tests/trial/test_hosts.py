@@ -45,7 +45,7 @@ SMALL: dict[str, Any] = {
         ("cassandra", SMALL, "cassandra needs 4000 MiB, and host_memory_budget=3800m leaves it 3800"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_done(
+def test_contradictory_settings_are_refused_before_any_change(
     system: str, variables: dict[str, Any], refusal: str, tmp_path: Path
 ) -> None:
     trial = fake_trial(tmp_path, 3, system=system, mysql_server="/bin/true", conditions={"replication": 3}, **variables)

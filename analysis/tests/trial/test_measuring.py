@@ -98,7 +98,7 @@ def test_all_steps_in_their_order(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
-def test_rates_of_own_and_of_probes_are_what_dohyo_says(tmp_path: Path) -> None:
+def test_dohyo_states_the_rates_of_own_phases_and_probes(tmp_path: Path) -> None:
     trial = full(tmp_path)
     trial.run_all()
     rates = {phase.folder: phase.properties.get("target") for phase in trial.phases}
@@ -432,7 +432,7 @@ def test_a_load_that_was_not_counted_is_not_counted_after_the_runs(tmp_path: Pat
 
 
 @pytest.mark.parametrize("call", [0, 1, 2])
-def test_dohyo_may_fail(call: int, tmp_path: Path) -> None:
+def test_a_failed_call_of_dohyo_ends_the_trial(call: int, tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, dohyo=OF_DOHYO[:call], **FULL)
     with pytest.raises(StepError) as failed:
         trial.run_all()

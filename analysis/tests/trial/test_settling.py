@@ -14,7 +14,7 @@ FLUSH = "Flush, wait for background writes, count the rows"
 TABLES = ["tables=usertable", "keycolumns=", "recordcount=1000"]
 
 
-def test_the_words_of_each_call(tmp_path: Path) -> None:
+def test_arguments_of_each_administrative_call(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, system="hbase", trial_settle_cache="drop", hbase_prefetch=True)
     trial.part.settle_load()
     trial.part.servers.count(1234)
@@ -45,7 +45,7 @@ def test_a_call_for_two_things_names_the_folder_right_behind_the_verb(tmp_path: 
     assert arguments[:5] == ["settle+stats", "folder=/opt/dohyo/run/cassandra/stats/load", *TABLES]
 
 
-def test_words_for_a_single_host_that_is_asked_for_all(tmp_path: Path) -> None:
+def test_one_host_settles_and_counts_for_the_cluster(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 3, system="postgresql")
     first = trial.world.system("node1").first_words
     assert first
@@ -133,13 +133,13 @@ def test_a_system_that_can_leave_out_the_flush_says_so_itself() -> None:
     assert settled([answer], flush=False) == answer
 
 
-def test_for_one_that_has_nothing_to_flush_it_is_said() -> None:
+def test_settle_flush_without_a_memtable_is_noted() -> None:
     assert settled([{"seconds": 3, "rows": {}}], flush=False)["notes"] == [
         "settle.flush=false changes nothing: Still DB has no memory that only a flush empties"
     ]
 
 
-def test_what_was_emptied_is_kept_and_said() -> None:
+def test_emptied_caches_are_recorded_and_noted() -> None:
     answer: dict[str, Any] = {"seconds": 3, "rows": {}, "flushed": True, "notes": []}
     dropped = {"evicted_blocks": 7, "notes": ["the block caches were emptied"]}
     result = settled([answer, answer], dropped=dropped)
@@ -150,7 +150,7 @@ def test_what_was_emptied_is_kept_and_said() -> None:
     ]
 
 
-def test_a_system_that_cannot_empty_its_caches_keeps_them_and_it_is_said(tmp_path: Path) -> None:
+def test_a_system_that_cannot_empty_its_caches_is_noted(tmp_path: Path) -> None:
     result = settled([{"seconds": 3, "rows": {}}], dropped={})
     assert result["notes"][-1] == "settle.cache=drop: Still DB keeps its own caches, which only a restart would empty"
     assert result["dropped"] == {"hosts": {"host1": PAGES}}

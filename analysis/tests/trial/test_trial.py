@@ -315,7 +315,7 @@ def test_a_host_that_was_lost_is_not_asked_again(tmp_path: Path) -> None:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_end_of_a_trial(tmp_path: Path) -> None:
+def test_a_trial_ends_with_all_steps_in_order(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     assert trial.real().end() == ""
     assert in_order(done(trial)) == ENDED

@@ -72,7 +72,7 @@ def test_a_system_is_that_of_a_host_with_more_variables(tmp_path: Path) -> None:
     assert "cassandra_heap" not in trial.world.hosts["node2"].values
 
 
-def test_what_dohyo_says_is_its_last_word_when_it_fails(tmp_path: Path) -> None:
+def test_an_error_of_dohyo_is_the_message_of_the_step(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, dohyo=["  500 "])
     assert trial.world.ask_dohyo("own-target", tmp_path) == "500"
     with pytest.raises(StepError) as failed:
