@@ -58,25 +58,25 @@ def overall(trials: list[dict[str, Any]], system: str, verify: str) -> list[dict
 
 def main() -> None:
     """Runs the experiment and prints the table."""
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
-    words.add_argument("--rounds", type=int, default=3)
-    words.add_argument("--duration", type=int, default=15)
-    words.add_argument("--records", type=int, default=100_000)
-    asked = words.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--duration", type=int, default=15)
+    parser.add_argument("--records", type=int, default=100_000)
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         trials = measure(
-            asked.systems,
-            asked.rounds,
-            asked.duration,
-            asked.records,
+            arguments.systems,
+            arguments.rounds,
+            arguments.duration,
+            arguments.records,
             Path(folder) / "out",
         )
     print(
         "| system | op/s without | with | with / without | aim | client CPU µs/rec | with | server CPU µs/rec | with |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for system in asked.systems:
+    for system in arguments.systems:
         without, having = (overall(trials, system, verify) for verify in ("none", "acknowledged"))
         ratios = [b["ops_per_second"] / a["ops_per_second"] for a, b in zip(without, having, strict=False)]
         if not ratios:

@@ -64,15 +64,15 @@ def independent(generator: np.random.Generator, seconds: int) -> Floats:
     return generator.normal(1, DEVIATION, seconds)
 
 
-def autoregressive(kept: float) -> Draw:
+def autoregressive(correlation: float) -> Draw:
     """Returns a function that draws autocorrelated values with mean 1 and the standard deviation DEVIATION."""
 
     def draw(generator: np.random.Generator, seconds: int) -> Floats:
-        shocks = generator.normal(0, DEVIATION * math.sqrt(1 - kept**2), seconds)
+        shocks = generator.normal(0, DEVIATION * math.sqrt(1 - correlation**2), seconds)
         off = generator.normal(0, DEVIATION)
         series = np.empty(seconds)
         for second in range(seconds):
-            off = kept * off + shocks[second]
+            off = correlation * off + shocks[second]
             series[second] = 1 + off
         return series
 
@@ -129,7 +129,7 @@ def batch_means(series: Floats) -> Estimate | None:
     length = len(series) // BATCHES
     if not length:
         return None
-    means = [float(each.mean()) for each in series[-length * BATCHES :].reshape(BATCHES, length)]
+    means = [float(batch.mean()) for batch in series[-length * BATCHES :].reshape(BATCHES, length)]
     mean, deviation = fmean(means), stdev(means)
     r = 0.0
     if deviation:
@@ -155,9 +155,9 @@ def of_rounds(draw: Draw, generator: np.random.Generator, seconds: int, rate: fl
     return statistics.logarithms([fmean(run(draw, generator, seconds, rate)) for _ in range(rounds)])
 
 
-def share(found: Sequence[bool]) -> str:
+def share(outcomes: Sequence[bool]) -> str:
     """Returns the share of true values in percent."""
-    return f"{100 * sum(found) / len(found):.1f}"
+    return f"{100 * sum(outcomes) / len(outcomes):.1f}"
 
 
 def ratio(one: Estimate | None, other: Estimate | None) -> Ratio:
@@ -170,7 +170,7 @@ def ratio(one: Estimate | None, other: Estimate | None) -> Ratio:
     return statistics.ratios([one, other])[0, 1]
 
 
-def compared(found: Ratio) -> bool:
+def compared(interval: Ratio) -> bool:
     """Returns whether `dohyo compare` would report a regression or an improvement."""
     pair = Pair(
         "run",
@@ -178,9 +178,9 @@ def compared(found: Ratio) -> bool:
         "ops_per_second",
         "after",
         "before",
-        found.value,
-        found.low,
-        found.high,
+        interval.value,
+        interval.low,
+        interval.high,
     )
     return verdict(pair, MARGIN) in ("regression", "improvement")
 
@@ -211,21 +211,21 @@ def main() -> None:
     for name, draw in KINDS.items():
         cells = []
         for make in designs.values():
-            found = [each for each in (make(draw, 1.0) for _ in range(count)) if each]
-            cells.append(share([1 / each.factor <= each.centre <= each.factor for each in found]))
+            estimates = [estimate for estimate in (make(draw, 1.0) for _ in range(count)) if estimate]
+            cells.append(share([1 / estimate.factor <= estimate.centre <= estimate.factor for estimate in estimates]))
         print(line(name, cells), flush=True)
-    for said, factor in (
+    for title, factor in (
         ("Identical pairs", 1.0),
-        *((f"Pairs that differ by {by} %", 1 - by / 100) for by in (5, 10, 20)),
+        *((f"Pairs that differ by {percent} %", 1 - percent / 100) for percent in (5, 10, 20)),
     ):
-        print(f"\n{said}, in %: called different by the table · regression or improvement by `compare`\n")
+        print(f"\n{title}, in %: called different by the table · regression or improvement by `compare`\n")
         print(heads("", list(designs)))
         for name, draw in KINDS.items():
             cells = []
             for design, make in designs.items():
                 ratios = [ratio(make(draw, factor), make(draw, 1.0)) for _ in range(count)]
-                decides = "–" if design.startswith("seconds") else share([compared(each) for each in ratios])
-                cells.append(f"{share([not each.low <= 1 <= each.high for each in ratios])} · {decides}")
+                decides = "–" if design.startswith("seconds") else share([compared(interval) for interval in ratios])
+                cells.append(f"{share([not interval.low <= 1 <= interval.high for interval in ratios])} · {decides}")
             print(line(name, cells), flush=True)
 
 

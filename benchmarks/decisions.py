@@ -131,8 +131,8 @@ def print_tables(folder: Path) -> None:
         for host in HOSTS:
             for experiment in sorted(folder.glob(f"*-{windows.replace(' ', '-')}-{host}")):
                 if (experiment / "summary.json").exists():
-                    found = ratios[windows] if host == "quiet" else defaultdict(list)
-                    print(f"| {windows} | {host} | {' | '.join(read(experiment, found))} |")
+                    collected = ratios[windows] if host == "quiet" else defaultdict(list)
+                    print(f"| {windows} | {host} | {' | '.join(read(experiment, collected))} |")
     print("\n| neighbours, quiet runs | one window | in turns | in turns / one window |\n|---|---|---|---|")
     for pair in sorted(set(ratios["one window"]) & set(ratios["in turns"])):
         means = [statistics.geometric_mean(ratios[windows][pair]) for windows in WINDOWS]

@@ -57,13 +57,13 @@ NOISE: dict[str, Draw] = {
 }
 
 
-def found(draw: Draw, random: np.random.Generator, seconds: int, share: float, experiments: int) -> float:
+def count_found(draw: Draw, random: np.random.Generator, seconds: int, share: float, experiments: int) -> float:
     """Returns the changes found per run or, if the rate changes, the share of runs with one correct change."""
     total = 0
     for _ in range(experiments):
         rate = draw(random, seconds)
         rate[seconds // 2 :] *= share
-        places = [each.second for each in changes(rate.tolist())]
+        places = [change.second for change in changes(rate.tolist())]
         total += len(places) if share == 1 else len(places) == 1 and abs(places[0] - seconds // 2) <= 120
     return total / experiments
 
@@ -75,12 +75,12 @@ def main() -> None:
     experiments = parser.parse_args().experiments
     lengths = (1, 4, 24)
     fell = {"none": 1, "-20 %": 0.8, "-40 %": 0.6}
-    print(line("seconds of a run", [f"{what}, {hours} h" for what in fell for hours in lengths]))
+    print(line("seconds of a run", [f"{drop}, {hours} h" for drop in fell for hours in lengths]))
     print(line("---", ["---"] * len(fell) * len(lengths)))
     for name, draw in NOISE.items():
         random = np.random.default_rng(1)
         cells = [
-            f"{found(draw, random, hours * 3600, share, max(1, experiments // hours)):.2f}"
+            f"{count_found(draw, random, hours * 3600, share, max(1, experiments // hours)):.2f}"
             for share in fell.values()
             for hours in lengths
         ]

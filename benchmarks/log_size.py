@@ -61,11 +61,11 @@ def encoded(distinct: int) -> list[tuple[str, int, int]]:
     random.seed(1)
     result = []
     for _ in range(distinct):
-        one = HdrHistogram(1, 3_600_000_000, 3)
+        histogram = HdrHistogram(1, 3_600_000_000, 3)
         operations = random.randint(200, 400)  # noqa: S311  no secret
         for _ in range(operations):
-            one.record_value(int(random.lognormvariate(7, 0.7)))
-        result.append((one.encode().decode(), operations, one.get_max_value()))
+            histogram.record_value(int(random.lognormvariate(7, 0.7)))
+        result.append((histogram.encode().decode(), operations, histogram.get_max_value()))
     return result
 
 
@@ -167,15 +167,15 @@ def write_status(path: Path, megabytes: int) -> None:
     written, operations = 0, 0
     with path.open("w", encoding="utf-8") as file:
         for second in count(1):
-            each = [random.randint(900, 1100) for _ in range(2)]  # noqa: S311
-            operations += sum(each)
+            pair = [random.randint(900, 1100) for _ in range(2)]  # noqa: S311
+            operations += sum(pair)
             clock = (datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)).strftime("%Y-%m-%d %H:%M:%S")
             types = " ".join(
                 f"[{name}: Count={number}, Max={number * 17}, Min=151, Avg={number * 1.5:.2f}, 50=1020, 90=2533,"
                 " 99=7211, 99.9=11935, 99.99=15127]"
-                for name, number in zip(("READ", "UPDATE"), each, strict=True)
+                for name, number in zip(("READ", "UPDATE"), pair, strict=True)
             )
-            written += file.write(f"{clock}:004 {second} sec: {operations} operations; {sum(each)}.0 current ops/sec; "
+            written += file.write(f"{clock}:004 {second} sec: {operations} operations; {sum(pair)}.0 current ops/sec; "
                                   f"est completion in 2 hours {types} \n")  # fmt: skip
             if written > megabytes * 1_000_000:
                 return
@@ -185,10 +185,10 @@ def memory(process: int) -> int:
     """Returns the resident memory of a process and its descendants, in bytes."""
     total, waiting = 0, [process]
     while waiting:
-        one = waiting.pop()
+        pid = waiting.pop()
         try:
-            lines = Path(f"/proc/{one}/status").read_text(encoding="utf-8").splitlines()
-            tasks = Path(f"/proc/{one}/task").glob("*/children")
+            lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+            tasks = Path(f"/proc/{pid}/task").glob("*/children")
             waiting += [int(child) for task in tasks for child in task.read_text(encoding="utf-8").split()]
         except OSError:
             continue  # the process has ended
@@ -263,13 +263,13 @@ def main() -> None:
             write_experiment(Path(work), clients, options)
             rounds = [measured(WRITE_REPORT, Path(work)) for _ in range(options.rounds)]
             page_mb = (Path(work) / "report.html").stat().st_size / 1e6
-        figures.append(([each[0] for each in rounds], [each[1] for each in rounds]))
+        figures.append(([figure[0] for figure in rounds], [figure[1] for figure in rounds]))
         intervals = clients * options.seconds * 2
         name = f"{clients:,} clients × {options.seconds:,} s × 2 operations"
         show(f"{name}: s", figures[-1][0])
         show(
             f"{name}: µs of processor time per interval",
-            [1e6 * each[2] / intervals for each in rounds],
+            [1e6 * figure[2] / intervals for figure in rounds],
         )
         show(f"{name}: MB of memory", figures[-1][1])
         show(f"{name}: MB of report.html", [page_mb])
@@ -286,12 +286,12 @@ def main() -> None:
             write_status(log, options.status_mb)
             rounds = [measured(READ_STATUS, log) for _ in range(options.rounds)]
             size = log.stat().st_size / 1e6
-        show(f"status log of {size:,.0f} MB: MB/s", [size / each[0] for each in rounds])
+        show(f"status log of {size:,.0f} MB: MB/s", [size / figure[0] for figure in rounds])
         show(
             f"status log of {size:,.0f} MB: MB per second of processor time",
-            [size / each[2] for each in rounds],
+            [size / figure[2] for figure in rounds],
         )
-        show(f"status log of {size:,.0f} MB: MB of memory", [each[1] for each in rounds])
+        show(f"status log of {size:,.0f} MB: MB of memory", [figure[1] for figure in rounds])
 
 
 if __name__ == "__main__":

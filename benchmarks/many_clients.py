@@ -41,7 +41,7 @@ WARMUP = 2
 def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[str, Any]]:
     """Returns, by host, the first message to each agent, as dohyo.trial.clients creates it."""
     java = JDK / "bin" / "java" if JDK.exists() else Path("java")
-    told = {}
+    plans = {}
     for number in range(count):
         host = f"host{number:03d}"
         folder = home / "client" / "run-1" / host
@@ -77,12 +77,12 @@ def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[st
             "secret_properties": "",
             "command": [*command, "-P", "client.properties", "-t", "-s"],
         }
-        told[host] = {
+        plans[host] = {
             "tool": "",
             "client": client,
             "servers": "",
         }
-    return told
+    return plans
 
 
 def follow(folders: list[Path], over: Any, answer: Any) -> None:
@@ -100,10 +100,10 @@ def cpu(who: int) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def timed(what: Callable[[], Any]) -> tuple[float, Any]:
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
     """Calls a function and returns its duration in seconds and its result."""
     began = time.monotonic()
-    result = what()
+    result = function()
     return time.monotonic() - began, result
 
 
@@ -123,9 +123,9 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     """
     home, results = work / "home", work / "results"
     shutil.copytree(ANSIBLE / "agent", home / "bin/modules")
-    told = agents(home, options.clients, options.seconds, options.rate)
+    plans = agents(home, options.clients, options.seconds, options.rate)
     plan = Plan(
-        told,
+        plans,
         ready_timeout=600,
         start_delay=options.start_delay,
         launch_interval=options.launch_interval,
@@ -134,7 +134,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
         bound=WARMUP + options.seconds + 90,
         patience=60,  # on real hosts, agents have their own processors; here, a hundred agents share a few
     )
-    mirrors = [results / host for host in told]
+    mirrors = [results / host for host in plans]
     for mirror in mirrors:
         mirror.mkdir(parents=True)
     sent = [0]
@@ -155,7 +155,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     conductor = Conductor(plan, began)
     conduct(
         conductor,
-        {host: Way([sys.executable, str(home / "bin/modules/agent.py"), "converse"]) for host in told},
+        {host: Way([sys.executable, str(home / "bin/modules/agent.py"), "converse"]) for host in plans},
         keep,
         power={},
         warn=print,
@@ -170,14 +170,14 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     if outcome["failure"]:
         raise SystemExit(outcome["failure"])
     collect, _ = timed(lambda: shutil.copytree(home / "client" / "run-1", work / "collected"))
-    merge, total = timed(lambda: merged([work / "collected" / host for host in told]))
+    merge, total = timed(lambda: merged([work / "collected" / host for host in plans]))
     counted = sum(
         json.loads((work / "collected" / host / "client.json").read_text(encoding="utf-8"))["operations"]
-        for host in told
+        for host in plans
     )
     if sum(total[name].count for name in ("READ", "UPDATE")) != counted:
         raise SystemExit("the merged histograms differ from the clients' counts")
-    for host in told:
+    for host in plans:
         for log in (work / "collected" / host).glob("*.hdr"):
             if log.read_bytes() != (results / host / log.name).read_bytes():
                 raise SystemExit(f"{host}: the controller's copy of {log.name} is incomplete")

@@ -75,9 +75,9 @@ def is_module(action: str) -> bool:
 def window(trial: Path) -> tuple[float, float]:
     """Returns the times at which the last run's warm-up began and its window ended, in seconds since 1970."""
     (client,) = sorted(trial.glob("run-*/*/client.json"))[-1:]
-    told: dict[str, Any] = json.loads(client.read_text())
-    begin = told["agreed_start_ms"] / 1000
-    return begin, begin + told["warmup_seconds"] + told["measured_seconds"]
+    client_evidence: dict[str, Any] = json.loads(client.read_text())
+    begin = client_evidence["agreed_start_ms"] / 1000
+    return begin, begin + client_evidence["warmup_seconds"] + client_evidence["measured_seconds"]
 
 
 def events_of(trial: Path) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def events_of(trial: Path) -> list[dict[str, Any]]:
 def gap(before: Path, after: Path) -> Gap:
     """Divides the time between two successive trials into steps."""
     since, until = window(before)[1], window(after)[0]
-    found = Gap()
+    result = Gap()
     step, began = "run", since
     for event in [
         *events_of(before),
@@ -100,18 +100,18 @@ def gap(before: Path, after: Path) -> Gap:
             entered = "client"
         if event["event"] == "task" and min(event["time"], until) > max(event["began"], since):
             took = min(event["time"], until) - max(event["began"], since)
-            found.steps[step].tasks += 1
-            found.steps[step].modules += is_module(event["action"])
-            found.steps[step].inside += took
+            result.steps[step].tasks += 1
+            result.steps[step].modules += is_module(event["action"])
+            result.steps[step].inside += took
             if step != "load":
-                found.tasks[f"{step}: {event['task']} ({event['action'].removeprefix('ansible.builtin.')})"] += took
+                result.tasks[f"{step}: {event['task']} ({event['action'].removeprefix('ansible.builtin.')})"] += took
         if entered is not None and event["time"] >= since:
-            found.steps[step].seconds += min(event["time"], until) - began
+            result.steps[step].seconds += min(event["time"], until) - began
             step, began = entered, event["time"]
             if began >= until:
                 break
-    del found.steps["load"]
-    return found
+    del result.steps["load"]
+    return result
 
 
 def measure(system: str, records: int, rounds: int, folder: Path) -> float:
@@ -147,14 +147,14 @@ def measure(system: str, records: int, rounds: int, folder: Path) -> float:
 
 def sum_of(steps: Iterable[Step]) -> Step:
     """Returns the sums over several steps."""
-    each = list(steps)
-    return Step(*(sum(getattr(one, what.name) for one in each) for what in fields(Step)))
+    all_steps = list(steps)
+    return Step(*(sum(getattr(step, figure.name) for step in all_steps) for figure in fields(Step)))
 
 
 def print_row(name: str, steps: list[Step]) -> None:
     """Prints the medians of a step over several gaps, and the minimum and maximum of its seconds."""
-    middle = Step(*(statistics.median(getattr(one, what.name) for one in steps) for what in fields(Step)))
-    seconds = [one.seconds for one in steps]
+    middle = Step(*(statistics.median(getattr(step, figure.name) for step in steps) for figure in fields(Step)))
+    seconds = [step.seconds for step in steps]
     spread = f" [{min(seconds):.1f}, {max(seconds):.1f}]" if len(steps) > 1 else ""
     print(f"| {name} | {middle.tasks:g} | {middle.modules:g} | {middle.inside:.1f} | {middle.seconds:.1f}{spread} |")
 
@@ -163,10 +163,10 @@ def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
     """Prints a table with the medians of several gaps."""
     print(f"\n### {name}\n\n| step | tasks | modules | s in tasks | s |\n|---|---|---|---|---|")
     for step in STEPS:
-        print_row(step, [one.steps[step] for one in gaps])
-    print_row("**all but the load**", [sum_of(one.steps.values()) for one in gaps])
+        print_row(step, [interval.steps[step] for interval in gaps])
+    print_row("**all but the load**", [sum_of(interval.steps.values()) for interval in gaps])
     if tasks:
-        total: Counter[str] = sum((one.tasks for one in gaps), Counter())
+        total: Counter[str] = sum((interval.tasks for interval in gaps), Counter())
         print("\n| task | s |\n|---|---|")
         for task, took in total.most_common():
             print(f"| {task} | {took / len(gaps):.2f} |")

@@ -223,7 +223,7 @@ def ycsb(
     )
 
 
-def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
+def dohyo_client(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
     """Returns Dohyo's client for a table.
 
     :param changes: properties as KEY=VALUE; db=SYSTEM selects the binding of another system
@@ -372,10 +372,10 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
             if memory := ALLOCATED.search(line):
                 allocations.append((int(memory[2]) / 1000, int(memory[1]) - allocated))
                 allocated = int(memory[1])
-            found = re.search(client.progress, line)
-            if found is None:
+            match = re.search(client.progress, line)
+            if match is None:
                 continue
-            groups = found.groupdict()
+            groups = match.groupdict()
             count = int(groups.get("new") or 1)
             if "all" in groups:
                 count, before = int(groups["all"]) - before, int(groups["all"])
@@ -388,8 +388,8 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                     context_switches(process.pid),
                 )
             if begin:
-                at = datetime.strptime(groups["at"], "%Y-%m-%d %H:%M:%S:%f").timestamp() if "at" in groups else now
-                turns[groups.get("by", "")].append((at, count * client.worth))
+                second = datetime.strptime(groups["at"], "%Y-%m-%d %H:%M:%S:%f").timestamp() if "at" in groups else now
+                turns[groups.get("by", "")].append((second, count * client.worth))
             if begin and now - begin >= arguments.window:
                 if sum(len(points) > 1 for points in turns.values()) < client.threads > 1:
                     why = "some threads printed fewer than two lines in the window; use a longer --window"
@@ -440,7 +440,7 @@ def warm_table(
         table = connection | properties | PEERS_SETTINGS.get(cell.system, {})
         # Warm up first: while the server's JIT compiler works, rates rise from run to run.
         run(
-            ours(replace(cell, kind="mix", load=MANY), table, arguments.set),
+            dohyo_client(replace(cell, kind="mix", load=MANY), table, arguments.set),
             folder,
             argparse.Namespace(warmup=0, window=arguments.server_warmup),
         )
@@ -512,19 +512,19 @@ def compare(
         failed = True
         print(f"{title}: {error}", file=sys.stderr)
 
-    def figure(side: int, of: Callable[[Measured], float], form: str) -> str:
-        return "–" if failed else f"{middle([of(run) for run in results[side]]):{form}}"
+    def figure(side: int, metric: Callable[[Measured], float], form: str) -> str:
+        return "–" if failed else f"{middle([metric(run) for run in results[side]]):{form}}"
 
     def row(
-        of: Callable[[Measured], float],
+        metric: Callable[[Measured], float],
         form: str,
         aim: float | None,
         least: bool = False,
     ) -> str:
-        figures = f"{figure(1, of, form)} | {figure(0, of, form)}"
+        figures = f"{figure(1, metric, form)} | {figure(0, metric, form)}"
         if failed:
             return f"{figures} | not measured | {verdict(aim, [], least)}"
-        ratios = [of(b) / of(a) for a, b in zip(*results, strict=True)]
+        ratios = [metric(b) / metric(a) for a, b in zip(*results, strict=True)]
         return f"{figures} | {spread(ratios)} | {verdict(aim, ratios, least)}"
 
     def switches(run: Measured) -> float:
@@ -541,7 +541,7 @@ def compare(
     return not failed
 
 
-def wanted(cells: Sequence[Cell], arguments: argparse.Namespace) -> list[Cell]:
+def selected(cells: Sequence[Cell], arguments: argparse.Namespace) -> list[Cell]:
     """Returns the cells that `--only` selects."""
     return [cell for cell in cells if not arguments.only or any(text in cell.title for text in arguments.only)]
 
@@ -556,10 +556,10 @@ def even(text: str) -> int:
     return int(text)
 
 
-def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Namespace:
+def arguments_of(description: str | None, subjects: Sequence[str]) -> argparse.Namespace:
     """Parses the command line and prints the header of the table."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=list(what), help="default: all", default=list(what))
+    parser.add_argument("what", nargs="*", choices=list(subjects), help="default: all", default=list(subjects))
     parser.add_argument("--pairs", type=even, default=4, help="even number of pairs per cell (default %(default)s)")
     parser.add_argument(
         "--server-warmup",

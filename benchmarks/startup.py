@@ -38,13 +38,13 @@ def main() -> None:
     commands = QUICK if options.quick else (*QUICK, *SLOW)
     seconds: list[list[float]] = [[] for _ in commands]
     for _ in range(options.times):
-        for command, taken in zip(commands, seconds, strict=True):
-            taken.append(processor_seconds(command))
+        for command, times in zip(commands, seconds, strict=True):
+            times.append(processor_seconds(command))
     print("| command | least, s | median, s | × `python -c pass` |\n|---|---|---|---|")
-    for command, taken in zip(commands, seconds, strict=True):
+    for command, times in zip(commands, seconds, strict=True):
         name = " ".join([f"./{Path(command[0]).name}" if command is not PYTHON else "python", *command[1:]])
-        ratio = min(taken) / min(seconds[0])
-        print(f"| `{name}` | {min(taken):.3f} | {statistics.median(taken):.3f} | {ratio:.1f} |")
+        ratio = min(times) / min(seconds[0])
+        print(f"| `{name}` | {min(times):.3f} | {statistics.median(times):.3f} | {ratio:.1f} |")
 
 
 if __name__ == "__main__":

@@ -86,20 +86,20 @@ def spells(generator: np.random.Generator, shape: tuple[int, int, int]) -> Float
     count, systems, rounds = shape
     slow = generator.random(count) < 1 / 4
     host = np.empty((count, systems * rounds))
-    for place in range(systems * rounds):
+    for index in range(systems * rounds):
         chance = generator.random(count)
         slow = np.where(slow, chance >= 1 / 3, chance < 1 / 9)
-        host[:, place] = slow * math.log(0.8)
+        host[:, index] = slow * math.log(0.8)
     return starts(0.03, 0.03)(generator, shape) + host[:, order(shape)]
 
 
 def outlying(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
     """Draws deviations with one outlying round of one system in each experiment."""
     count, systems, rounds = shape
-    found = starts(0.03, 0.03)(generator, shape)
+    factors = starts(0.03, 0.03)(generator, shape)
     places = np.arange(count), generator.integers(0, systems, count), generator.integers(0, rounds, count)
-    found[places] += math.log(0.5)
-    return found
+    factors[places] += math.log(0.5)
+    return factors
 
 
 def sometimes(deviation: float, share: float, factor: float) -> Draw:
@@ -189,8 +189,10 @@ def _polygamma() -> tuple[Floats, Floats, Floats]:
     """Returns points from 0.001 to 1,000, and their digamma and trigamma, computed from differences of log-gamma."""
     places = np.geomspace(1e-3, 1e3, 2000)
     step = places * 1e-3
-    at = np.array([[math.lgamma(x + shift) for x, shift in zip(places, step * by, strict=True)] for by in (-1, 0, 1)])
-    return places, (at[2] - at[0]) / (2 * step), (at[2] - 2 * at[1] + at[0]) / step**2
+    values = np.array(
+        [[math.lgamma(x + shift) for x, shift in zip(places, step * offset, strict=True)] for offset in (-1, 0, 1)]
+    )
+    return places, (values[2] - values[0]) / (2 * step), (values[2] - 2 * values[1] + values[0]) / step**2
 
 
 def moderated(squares: Floats, freedom: int) -> tuple[Floats, Floats]:
@@ -210,8 +212,8 @@ def _largest_share(systems: int, freedom: int) -> float:
     low, high = 1 / systems, 1.0
     for _ in range(40):
         middle = (low + high) / 2
-        others = (systems - 1) * [(1 - middle) / (systems - 1)]
-        is_in = len(alike_in_scatter([freedom] * systems, [middle, *others])) == systems
+        shares = (systems - 1) * [(1 - middle) / (systems - 1)]
+        is_in = len(alike_in_scatter([freedom] * systems, [middle, *shares])) == systems
         low, high = (middle, high) if is_in else (low, middle)
     return high
 
@@ -220,9 +222,9 @@ def pooled(squares: Floats, freedom: int) -> Truths:
     """Returns which variances are pooled according to the rule of `statistics.alike_in_scatter`."""
     pool = np.ones(squares.shape, bool)
     for systems in range(squares.shape[1], 2, -1):
-        left = squares * pool
-        far = (pool.sum(1) == systems) & (left.max(1) > _largest_share(systems, freedom) * left.sum(1))
-        pool[far, left.argmax(1)[far]] = False
+        shares = squares * pool
+        is_outlier = (pool.sum(1) == systems) & (shares.max(1) > _largest_share(systems, freedom) * shares.sum(1))
+        pool[is_outlier, shares.argmax(1)[is_outlier]] = False
     return pool
 
 
@@ -261,8 +263,8 @@ def pairs(rule: Rule, logs: Floats, confidence: float = CONFIDENCE) -> Pairs:
     halves, spans = [], []
     for pair in which:
         parts = (shares[:, pair].sum(1) / pool.sum(1))[:, None] * pool * squares
-        for at in pair:
-            parts[:, at] += (1 - shares[:, at]) * squares[:, at]
+        for index in pair:
+            parts[:, index] += (1 - shares[:, index]) * squares[:, index]
         if rule.borrowed is None or rule.exact:
             variances = (1 - shares[:, pair]) * squares[:, pair] + shares[:, pair] * prior[:, None]
             error = variances.sum(1)
@@ -273,9 +275,9 @@ def pairs(rule: Rule, logs: Floats, confidence: float = CONFIDENCE) -> Pairs:
         freedoms = np.clip(freedoms, 1, (parts > 0).sum(1) * freedom)
         span = np.abs(ranks[:, pair[0]] - ranks[:, pair[1]]) + 1
         quantile = np.zeros(len(logs))
-        for each in np.unique(span):
-            of_span = _quantiles(systems, int(each) if rule.account == "Ryan" else systems, rule.account, confidence)
-            quantile = np.where(span == each, np.interp(-1 / freedoms, -1 / np.array(_FREEDOMS), of_span), quantile)
+        for size in np.unique(span):
+            of_span = _quantiles(systems, int(size) if rule.account == "Ryan" else systems, rule.account, confidence)
+            quantile = np.where(span == size, np.interp(-1 / freedoms, -1 / np.array(_FREEDOMS), of_span), quantile)
         halves.append(np.exp(quantile) * np.sqrt(error / rounds))
         spans.append(span)
     distance = np.stack([means[:, one] - means[:, other] for one, other in which], 1)
@@ -283,9 +285,9 @@ def pairs(rule: Rule, logs: Floats, confidence: float = CONFIDENCE) -> Pairs:
     return Pairs(which, distance, np.stack(halves, 1), np.stack(spans, 1), best)
 
 
-def differences(of: Pairs, true: Floats) -> Floats:
+def differences(compared: Pairs, true: Floats) -> Floats:
     """Returns the true differences of the pairs."""
-    return np.array([true[one] - true[other] for one, other in of.which])
+    return np.array([true[one] - true[other] for one, other in compared.which])
 
 
 @dataclass(frozen=True)
@@ -304,7 +306,7 @@ class Promises:
     half: float
 
     def __str__(self) -> str:
-        figures = [f"{100 * each:.1f}" for each in (self.all_hold, self.worst, self.false)]
+        figures = [f"{100 * share:.1f}" for share in (self.all_hold, self.worst, self.false)]
         return " · ".join([*figures, f"{min(999.0, 100 * self.half):.0f}"])
 
 
@@ -314,16 +316,16 @@ def promises(rule: Rule, deviations: Floats) -> Promises:
     false = []
     # Test systems that are all equal, and systems that are equal in pairs.
     for true in (np.zeros(systems), _FAR * (np.arange(systems) // 2)):
-        of = pairs(rule, deviations + true[:, None])
-        looked = of.with_best if rule.account == "best" else True
-        wrong = (np.abs(of.distance) > of.half) & (differences(of, true) == 0) & looked
+        compared = pairs(rule, deviations + true[:, None])
+        looked = compared.with_best if rule.account == "best" else True
+        wrong = (np.abs(compared.distance) > compared.half) & (differences(compared, true) == 0) & looked
         false.append(wrong.any(1).mean())
     true = _FAR * np.arange(systems)
-    of = pairs(rule, deviations + true[:, None])
-    looked = of.with_best if rule.account == "best" else np.ones_like(of.with_best)
-    holds = (np.abs(of.distance - differences(of, true)) <= of.half) | ~looked
+    compared = pairs(rule, deviations + true[:, None])
+    looked = compared.with_best if rule.account == "best" else np.ones_like(compared.with_best)
+    holds = (np.abs(compared.distance - differences(compared, true)) <= compared.half) | ~looked
     worst = 1 - ((~holds).sum(0) / np.maximum(1, looked.sum(0))).max()
-    half = np.median(of.half[of.span == 2])
+    half = np.median(compared.half[compared.span == 2])
     return Promises(holds.all(1).mean(), float(worst), max(false), float(np.expm1(half)))
 
 
@@ -343,13 +345,13 @@ def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, flo
     open_ = np.ones(count, bool)
     alike = math.log1p(ALIKE)
     for rounds in range(LEAST, MOST + 1):
-        of = pairs(rule, logs[open_, :, :rounds], confidences[rounds > LEAST])
-        differs = np.abs(of.distance) > of.half
-        same = np.abs(of.distance) + of.half <= alike
-        done = (differs | same | (of.span > 2)).all(1)
-        truth = differences(of, true)
-        false = (differs & (np.sign(of.distance) != np.sign(np.round(truth, 9)))).any(1)
-        false |= (~differs & same & (np.abs(truth) > alike) & (of.span == 2)).any(1)
+        compared = pairs(rule, logs[open_, :, :rounds], confidences[rounds > LEAST])
+        differs = np.abs(compared.distance) > compared.half
+        same = np.abs(compared.distance) + compared.half <= alike
+        done = (differs | same | (compared.span > 2)).all(1)
+        truth = differences(compared, true)
+        false = (differs & (np.sign(compared.distance) != np.sign(np.round(truth, 9)))).any(1)
+        false |= (~differs & same & (np.abs(truth) > alike) & (compared.span == 2)).any(1)
         places = np.flatnonzero(open_)
         leaves = done | (rounds == MOST)
         ended[places[leaves]], decided[places[leaves]], wrong[places[leaves]] = rounds, done[leaves], false[leaves]
@@ -357,7 +359,7 @@ def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, flo
     return ended.astype(np.float64), decided, wrong
 
 
-def exactness(deviations: Floats, later: float, asked: float = 0.05) -> tuple[float, float]:
+def exactness(deviations: Floats, later: float, precision: float = 0.05) -> tuple[float, float]:
     """Returns the coverage of the worst rate, and the mean number of rounds, when `precision` ends the rounds."""
     count, systems, _ = deviations.shape
     held, ended, open_ = np.zeros((count, systems), bool), np.full(count, MOST), np.ones(count, bool)
@@ -365,7 +367,7 @@ def exactness(deviations: Floats, later: float, asked: float = 0.05) -> tuple[fl
         shown = deviations[:, :, :rounds]
         t = student_t(rounds - 1, later if rounds > LEAST else CONFIDENCE)
         half = t * shown.std(2, ddof=1) / math.sqrt(rounds)
-        leaves = open_ & ((half <= math.log1p(asked)).all(1) | (rounds == MOST))
+        leaves = open_ & ((half <= math.log1p(precision)).all(1) | (rounds == MOST))
         held[leaves] = (np.abs(shown.mean(2)) <= half)[leaves]
         ended[leaves] = rounds
         open_ &= ~leaves
@@ -378,13 +380,13 @@ def check(generator: np.random.Generator) -> None:
     :raises AssertionError: if they differ by more than 3 %
     """
     logs = outlying(generator, (30, 4, 3))
-    of = pairs(OURS, logs)
+    compared = pairs(OURS, logs)
     for experiment in range(len(logs)):
-        known = [logarithms(list(np.exp(each))) for each in logs[experiment]]
-        found = statistics.ratios([each for each in known if each])
-        for at, pair in enumerate(of.which):
-            if not math.isclose(found[pair].half, of.half[experiment, at], rel_tol=0.03):
-                raise AssertionError(f"{found[pair].half} is not {of.half[experiment, at]}")
+        samples = [logarithms(list(np.exp(row))) for row in logs[experiment]]
+        ratios = statistics.ratios([sample for sample in samples if sample])
+        for index, pair in enumerate(compared.which):
+            if not math.isclose(ratios[pair].half, compared.half[experiment, index], rel_tol=0.03):
+                raise AssertionError(f"{ratios[pair].half} is not {compared.half[experiment, index]}")
 
 
 def line(name: str, cells: Sequence[str]) -> str:
@@ -409,7 +411,7 @@ def main() -> None:
     print(heads([*SCENARIOS]))
     drawn = {name: draw(generator, (options.experiments, 4, 3)) for name, draw in SCENARIOS.items()}
     for rule in RULES:
-        print(line(rule.name, [str(promises(rule, each)) for each in drawn.values()]), flush=True)
+        print(line(rule.name, [str(promises(rule, deviations)) for deviations in drawn.values()]), flush=True)
     print("\nDohyo's rule for different numbers of systems × rounds\n")
     print(heads([*SCENARIOS]))
     for systems, rounds in ((2, 3), (2, 10), (3, 3), (4, 5), (4, 10), (5, 3), (5, 5)):
@@ -432,9 +434,9 @@ def main() -> None:
     scatters = [(2, 0.02), (2, 0.04), (2, 0.07), (4, 0.05), (1, 0.07)]
     print(heads([f"{systems} × {100 * scatter:.0f} %" for systems, scatter in scatters]))
     for later in (0.95, LATER_LOOK, 0.985):
-        each = [starts(scatter, scatter)(generator, (20_000, systems, MOST)) for systems, scatter in scatters]
-        found = [exactness(of, later) for of in each]
-        print(line(f"later looks {100 * later:g} %", [f"{100 * held:.1f} · {rounds:.1f}" for held, rounds in found]))
+        samples = [starts(scatter, scatter)(generator, (20_000, systems, MOST)) for systems, scatter in scatters]
+        results = [exactness(sample, later) for sample in samples]
+        print(line(f"later looks {100 * later:g} %", [f"{100 * held:.1f} · {rounds:.1f}" for held, rounds in results]))
 
 
 if __name__ == "__main__":

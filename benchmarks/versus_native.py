@@ -64,9 +64,9 @@ from side_by_side import (
     Properties,
     arguments_of,
     compare,
+    dohyo_client,
     java,
-    ours,
-    wanted,
+    selected,
     warm_table,
     without_batches,
 )
@@ -96,12 +96,12 @@ def latte(program: str, cell: Cell, table: Properties) -> Client:
 
 
 def sysbench(program: str, cell: Cell, table: Properties) -> Client:
-    place = urlsplit(table["mysql.url"].removeprefix("jdbc:"))
+    url = urlsplit(table["mysql.url"].removeprefix("jdbc:"))
     command = (
         f"{program} --config-file=sysbench.conf {NATIVE}/sysbench.lua --threads={cell.load.requests}"
         f" --time=0 --report-interval=1 --records={table['recordcount']} --fields={cell.fields}"
-        f" --batch={cell.load.batch} --reads={READS[cell.kind]} --mysql-host={place.hostname} --mysql-port={place.port}"
-        f" --mysql-db={place.path[1:]} --mysql-user={table['mysql.user']} run"
+        f" --batch={cell.load.batch} --reads={READS[cell.kind]} --mysql-host={url.hostname} --mysql-port={url.port}"
+        f" --mysql-db={url.path[1:]} --mysql-user={table['mysql.user']} run"
     )
     return Client(
         command.split(),
@@ -116,7 +116,7 @@ def evaluation(path: str, cell: Cell, table: Properties) -> Client:
     threads = cell.load.requests
     rows = int(table["recordcount"]) // threads
     # Sample the rows, so that cycles are short and each thread reports several times in a window.
-    every = next(each for each in range(10, rows + 1) if rows % each == 0)
+    every = next(interval for interval in range(10, rows + 1) if rows % interval == 0)
     server = " ".join(f"-D{key}={value}" for key, value in table.items() if key.startswith("hbase."))
     command = (
         f"-Dlog4j.configuration=file:{NATIVE}/log4j.properties org.apache.hadoop.hbase.PerformanceEvaluation {server}"
@@ -207,8 +207,8 @@ def run_cell(
     """Compares Dohyo's client with the peer in one cell. Returns whether both were measured."""
     peer = PEERS[cell.system]
 
-    def client(of: Cell) -> Client:
-        return peer.client(program, of, table)
+    def client(cell: Cell) -> Client:
+        return peer.client(program, cell, table)
 
     title, theirs, rate = cell.title, client(cell), 1.0
     if cell.load.batch > 1 and cell.kind not in peer.batches:
@@ -217,7 +217,7 @@ def run_cell(
     return compare(
         title,
         theirs,
-        ours(cell, table, arguments.set),
+        dohyo_client(cell, table, arguments.set),
         Aims(rate, peer.cpu_aim),
         arguments,
         folder,
@@ -236,7 +236,7 @@ def run_system(system: str, arguments: argparse.Namespace, folder: str) -> bool:
         return True
     done = True
     for fields in (1, 10):
-        cells = wanted(
+        cells = selected(
             [Cell(system, fields, kind, load) for kind in peer.kinds for load in LOADS],
             arguments,
         )

@@ -39,11 +39,11 @@ from side_by_side import (
     arguments_of,
     bundle,
     compare,
+    dohyo_client,
     java,
     mix,
-    ours,
+    selected,
     started,
-    wanted,
     warm_table,
     without_batches,
     ycsb,
@@ -124,20 +124,20 @@ def stock(cell: Cell, table: Properties, folder: Path) -> Client:
     return ycsb(stock_command(cell.system, table, folder), properties)
 
 
-def stock_connection(system: str, ours: Properties) -> dict[str, str]:
+def stock_connection(system: str, table: Properties) -> dict[str, str]:
     """Returns the connection properties of a stock binding whose names differ from Dohyo's."""
     if system == "aerospike":
         return {
-            "as.host": ours["aerospike.hosts"].partition(",")[0].partition(":")[0],
-            "as.port": ours["aerospike.port"],
-            "as.namespace": ours["aerospike.namespace"],
+            "as.host": table["aerospike.hosts"].partition(",")[0].partition(":")[0],
+            "as.port": table["aerospike.port"],
+            "as.namespace": table["aerospike.namespace"],
         }
     if system == "mysql-innodb":
         return {
             "db.driver": "org.mariadb.jdbc.Driver",
-            "db.url": ours["mysql.url"],
-            "db.user": ours["mysql.user"],
-            "db.passwd": ours.get("mysql.password", ""),
+            "db.url": table["mysql.url"],
+            "db.user": table["mysql.user"],
+            "db.passwd": table.get("mysql.password", ""),
         }
     return {}
 
@@ -155,7 +155,7 @@ def load_stock(system: str, table: Properties, folder: Path) -> None:
         sys.exit(f"stock YCSB could not load its rows:\n{output[-3000:]}")
 
 
-def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
+def run_alone(name: str, arguments: argparse.Namespace, folder: Path) -> bool:
     """Compares the clients without a database. Both generate values. Returns whether all runs were measured."""
     jars, sources = (
         f"{BINDINGS}/client/target/bundle/*",
@@ -171,11 +171,11 @@ def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
     subprocess.run([JAVA.with_name("jar"), "-cfm", agent, manifest, "-C", classes, "."], check=True)
     program, *options = java(f"{jars}:{agent}")
     command = [program, "-Xss256k", f"-javaagent:{agent}", *options]
-    binding, db, aims = ALONE[what]
+    binding, db, aims = ALONE[name]
     done = True
     for load in ALONE_LOADS:
         for loop in ("events", "threads"):
-            for cell in wanted([Cell(f"{what}, {loop},", 10, "write", load)], arguments):
+            for cell in selected([Cell(f"{name}, {loop},", 10, "write", load)], arguments):
                 properties = mix(cell.kind, arguments.records, cell.fields) | {"threadcount": str(load.threads)}
                 changes = dict(change.split("=", 1) for change in arguments.set)
                 our = {
@@ -198,8 +198,8 @@ def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
 def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folder: Path) -> bool:
     """Compares the two clients in one cell. Returns whether both were measured."""
 
-    def peer(of: Cell) -> Client:
-        return stock(of, table, folder)
+    def peer(cell: Cell) -> Client:
+        return stock(cell, table, folder)
 
     title, aims = cell.title, Aims(1)
     if cell.load.batch > 1:
@@ -210,7 +210,7 @@ def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folde
         )
     else:
         theirs = peer(cell)
-    return compare(title, theirs, ours(cell, table, arguments.set), aims, arguments, str(folder))
+    return compare(title, theirs, dohyo_client(cell, table, arguments.set), aims, arguments, str(folder))
 
 
 def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool:
@@ -218,7 +218,7 @@ def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool
     done = True
     for fields in (1, 10):
         loads = (BATCHES, ONE_BY_ONE) if fields == 10 else (BATCHES,)
-        cells = wanted(
+        cells = selected(
             [Cell(system, fields, kind, load) for kind in ("read", "write") for load in loads],
             arguments,
         )
@@ -235,7 +235,7 @@ def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool
 def main() -> None:
     arguments = arguments_of(__doc__, [*ALONE, *STOCK_BINDINGS])
     with tempfile.TemporaryDirectory() as name:
-        done = [(run_alone if what in ALONE else run_system)(what, arguments, Path(name)) for what in arguments.what]
+        done = [(run_alone if part in ALONE else run_system)(part, arguments, Path(name)) for part in arguments.what]
     sys.exit(0 if all(done) else 1)
 
 

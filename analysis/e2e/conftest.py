@@ -7,15 +7,15 @@ import pytest
 
 pytest.register_assert_rewrite("e2e.runs", "support")
 
-from e2e.runs import ours, running  # noqa: E402 - pytest must rewrite its assertions first
+from e2e.runs import find_processes, running  # noqa: E402 - pytest must rewrite its assertions first
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
     """Checks that no process is left. Ends the runs of a failed test first, so that the next test can begin."""
-    assert ours() == []
+    assert find_processes() == []
     yield
     for run in list(running):
         run.signal(signal.SIGTERM)
         run.end()
-    assert ours() == []
+    assert find_processes() == []

@@ -52,18 +52,18 @@ def listen() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def ours() -> list[int]:
+def find_processes() -> list[int]:
     """Returns the pids of the processes that this checkout's agent started, and of their supervisors."""
     secret = LOCAL_HOME / "run" / "secret"
     mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (process / "environ").read_bytes():
-                found.append(int(process.name))
+                pids.append(int(process.name))
         except OSError:
             continue  # the process has ended, or belongs to another user
-    return found
+    return pids
 
 
 # Runs that have not ended yet.
@@ -147,6 +147,6 @@ def mix(trial: dict[str, Any]) -> set[str]:
 
 def read_back(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Returns the values that the profile sets for a trial's server, and the values that the server reports."""
-    found = json.loads((folder / "conditions.json").read_text())
-    assert (found["profile"], found["differences"]) == ("tuned", [])
-    return found["values"], found["server_settings"]
+    conditions = json.loads((folder / "conditions.json").read_text())
+    assert (conditions["profile"], conditions["differences"]) == ("tuned", [])
+    return conditions["values"], conditions["server_settings"]

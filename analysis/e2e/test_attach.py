@@ -53,7 +53,7 @@ WRITES = re.compile(
 
 
 @dataclass
-class Theirs:
+class ForeignServer:
     """A server that belongs to another user."""
 
     folder: Path
@@ -61,9 +61,9 @@ class Theirs:
     process: subprocess.Popen[bytes]
 
     @property
-    def places(self) -> list[str]:
+    def databases(self) -> list[str]:
         """Names of the databases that trials created."""
-        return sorted(each.name for each in (self.folder / "data").glob("dohyo_*"))
+        return sorted(folder.name for folder in (self.folder / "data").glob("dohyo_*"))
 
     @property
     def log(self) -> str:
@@ -104,8 +104,8 @@ def _mariadbd(folder: Path) -> list[str]:
 
 
 def _certificates(folder: Path) -> None:
-    def openssl(*words: str) -> None:
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
     new = ("-newkey", "rsa:2048", "-nodes")
     openssl("req", "-x509", *new, "-days", "2", "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")
@@ -116,10 +116,10 @@ def _certificates(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForeignServer]:
     log = tmp_path_factory.mktemp("deploy")
-    asked = {"deploy_systems": ["mysql-innodb"]}
-    assert play("deploy.yml", None, log, variables=asked, check=lambda: None, timeout=300) is None
+    variables = {"deploy_systems": ["mysql-innodb"]}
+    assert play("deploy.yml", None, log, variables=variables, check=lambda: None, timeout=300) is None
     # The user of the server cannot read pytest's folders.
     folder = Path(tempfile.mkdtemp(prefix="foreign-", dir=HOME))
     folder.chmod(0o755)
@@ -127,8 +127,8 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     _certificates(folder)
     (folder / "key.pem").chmod(0o644)
     if os.geteuid() == 0:
-        for each in (folder, folder / "data"):
-            shutil.chown(each, "nobody")
+        for path in (folder, folder / "data"):
+            shutil.chown(path, "nobody")
     (server,) = (HOME / "install/mysql").glob("*/server")
     tables = [(server / f"share/mariadb_{kind}_tables.sql").read_text() for kind in ("system", "performance")]
     script = "".join(("CREATE DATABASE mysql;\nUSE mysql;\n", *tables))
@@ -145,23 +145,28 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     time.sleep(1)
     first.terminate()
     first.wait(60)
-    server_ = Theirs(folder, port, first)
+    server_ = ForeignServer(folder, port, first)
     server_.start()
     yield server_
     server_.process.kill()
     server_.process.wait(60)
     # A failed test may leave connection files of this server, with which all later trials would fail.
-    left = HOME / "attached/mysql"
-    if any(f":{port}" in file.read_text("utf-8", "replace") for file in left.rglob("*") if file.is_file()):
-        shutil.rmtree(left)
+    leftovers = HOME / "attached/mysql"
+    if any(f":{port}" in file.read_text("utf-8", "replace") for file in leftovers.rglob("*") if file.is_file()):
+        shutil.rmtree(leftovers)
     assert play("stop.yml", None, log, check=lambda: None, timeout=120) is None
     shutil.rmtree(folder)
 
 
 def begin(
-    theirs: Theirs, out: Path, *more: str, secrets: Path | None = None, stdin: int = subprocess.DEVNULL
+    foreign: ForeignServer, out: Path, *more: str, secrets: Path | None = None, stdin: int = subprocess.DEVNULL
 ) -> "subprocess.Popen[str]":
-    where = ("--attach", f"mysql-innodb=127.0.0.1:{theirs.port}", "--attach-secrets", str(secrets or theirs.secrets()))
+    where = (
+        "--attach",
+        f"mysql-innodb=127.0.0.1:{foreign.port}",
+        "--attach-secrets",
+        str(secrets or foreign.secrets()),
+    )
     command = [
         str(Path(sys.executable).with_name("dohyo")),
         "run",
@@ -182,98 +187,98 @@ def begin(
     )
 
 
-def attach(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) -> tuple[int, str]:
-    run = begin(theirs, out, *more, secrets=secrets)
-    said, _ = run.communicate(timeout=300)
-    return run.returncode, " ".join(said.split())
+def attach(foreign: ForeignServer, out: Path, *more: str, secrets: Path | None = None) -> tuple[int, str]:
+    run = begin(foreign, out, *more, secrets=secrets)
+    output, _ = run.communicate(timeout=300)
+    return run.returncode, " ".join(output.split())
 
 
 def test_a_run_leaves_nothing_and_touches_nothing_else(
-    theirs: Theirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    foreign: ForeignServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, said = attach(theirs, tmp_path / "no")
-    assert (code, "add --yes" in said, "dohyo_<id>" in said) == (2, True, True)
-    code, said = attach(theirs, tmp_path / "no", "--yes", "--max-data", "999kB")
-    assert (code, "--max-data 999kB" in said) == (2, True)
-    code, said = attach(theirs, tmp_path / "no", "--yes", secrets=theirs.secrets("open", mode=0o640))
-    assert (code, "chmod 600" in said) == (2, True)
-    assert "benchuser" not in theirs.log
+    code, output = attach(foreign, tmp_path / "no")
+    assert (code, "add --yes" in output, "dohyo_<id>" in output) == (2, True, True)
+    code, output = attach(foreign, tmp_path / "no", "--yes", "--max-data", "999kB")
+    assert (code, "--max-data 999kB" in output) == (2, True)
+    code, output = attach(foreign, tmp_path / "no", "--yes", secrets=foreign.secrets("open", mode=0o640))
+    assert (code, "chmod 600" in output) == (2, True)
+    assert "benchuser" not in foreign.log
 
-    before = (theirs.folder / "data/theirs/t.ibd").read_bytes()
+    before = (foreign.folder / "data/theirs/t.ibd").read_bytes()
     out = tmp_path / "out"
     password = tmp_path / "vault"
     password.write_text("of the vault")
     monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(password))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    secrets = theirs.secrets()
+    secrets = foreign.secrets()
     subprocess.run([Path(sys.executable).with_name("ansible-vault"), "encrypt", secrets], check=True)
     assert PASSWORD not in secrets.read_text()
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(INVENTORY)
     options = ["--yes", "--target", "300", "--max-data", "10MB", "--inventory", str(inventory)]
     options += ["--set", "preconditioning=1000"]
-    code, said = attach(theirs, out, *options, secrets=secrets)
-    assert code == 0, said
-    assert "hosts/db1" not in said  # a warning about missing samples would name the host
+    code, output = attach(foreign, out, *options, secrets=secrets)
+    assert code == 0, output
+    assert "hosts/db1" not in output  # a warning about missing samples would name the host
     used = json.loads((out / "summary.json").read_text())["trials"][0]["hosts"]
-    assert {each["host"] for each in used if each["phase"] == "run"} == {"localhost", "db1"}
+    assert {used_host["host"] for used_host in used if used_host["phase"] == "run"} == {"localhost", "db1"}
     assert not list(Path.home().glob(".dohyo-metrics-*"))
     loaded = json.loads((out / "raw/01-mysql-innodb/load/localhost/client.json").read_text())
     assert loaded["records"] / loaded["measured_seconds"] <= 300 * 1.05  # the limit applies to records
-    assert "mysql-innodb (attached)" in said
-    assert "replication: asked for 1, not known" in said
+    assert "mysql-innodb (attached)" in output
+    assert "replication: asked for 1, not known" in output
     written = [file for file in out.rglob("*") if file.is_file()]
     assert [
         file for file in written if PASSWORD.encode() in file.read_bytes() or b"benchuser" in file.read_bytes()
     ] == []
     assert json.loads((out / "raw/01-mysql-innodb/settled.json").read_text())["rows"] == {"usertable": 1000}
     assert (out / "raw/01-mysql-innodb/server/localhost/stats/run-1/stats-status.txt").is_file()
-    assert theirs.places == []
+    assert foreign.databases == []
     assert list(HOME.glob("attached/*")) == []
-    assert (theirs.folder / "data/theirs/t.ibd").read_bytes() == before
-    assert "theirs" not in theirs.log
-    connections = dict(re.findall(r"(\d+) Connect\t\S+ on (\S*)", theirs.log))
+    assert (foreign.folder / "data/theirs/t.ibd").read_bytes() == before
+    assert "theirs" not in foreign.log
+    connections = dict(re.findall(r"(\d+) Connect\t\S+ on (\S*)", foreign.log))
     outside = [
         statement
-        for number, statement in re.findall(r"(\d+) Query\t(.*)", theirs.log)
+        for number, statement in re.findall(r"(\d+) Query\t(.*)", foreign.log)
         if WRITES.match(statement) and not connections.get(number, "").startswith("dohyo_")
     ]
     assert all(
-        re.match(r"(CREATE|DROP) DATABASE `dohyo_[0-9a-f]{16}`$|CREATE TABLE `usertable`", each) for each in outside
+        re.match(r"(CREATE|DROP) DATABASE `dohyo_[0-9a-f]{16}`$|CREATE TABLE `usertable`", sql) for sql in outside
     )
     assert outside
 
 
-def test_who_may_not_is_told_so(theirs: Theirs, tmp_path: Path) -> None:
-    for name, secrets in (("wrong", theirs.secrets("wrong")), ("reader", theirs.secrets("reader"))):
-        code, said = attach(theirs, tmp_path / name, "--yes", secrets=secrets)
-        assert (code, "Access denied" in said) == (1, True), said
+def test_denied_access_is_an_error(foreign: ForeignServer, tmp_path: Path) -> None:
+    for name, secrets in (("wrong", foreign.secrets("wrong")), ("reader", foreign.secrets("reader"))):
+        code, output = attach(foreign, tmp_path / name, "--yes", secrets=secrets)
+        assert (code, "Access denied" in output) == (1, True), output
     # A database with the name that the trial would choose already exists.
     out = tmp_path / "there"
     name = hashlib.sha256(str(out / "raw/01-mysql-innodb").encode()).hexdigest()[:16]
-    (theirs.folder / f"data/dohyo_{name}").mkdir()
+    (foreign.folder / f"data/dohyo_{name}").mkdir()
     if os.geteuid() == 0:
-        shutil.chown(theirs.folder / f"data/dohyo_{name}", "nobody")
-    code, said = attach(theirs, out, "--yes")
-    assert (code, "this run did not create it; nothing was written" in said) == (1, True), said
-    assert theirs.places == [f"dohyo_{name}"]
-    (theirs.folder / f"data/dohyo_{name}").rmdir()
+        shutil.chown(foreign.folder / f"data/dohyo_{name}", "nobody")
+    code, output = attach(foreign, out, "--yes")
+    assert (code, "this run did not create it; nothing was written" in output) == (1, True), output
+    assert foreign.databases == [f"dohyo_{name}"]
+    (foreign.folder / f"data/dohyo_{name}").rmdir()
 
 
-def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -> None:
+def test_ctrl_c_at_the_question_starts_nothing(foreign: ForeignServer, tmp_path: Path) -> None:
     terminal, stdin = os.openpty()
-    run = begin(theirs, tmp_path / "out", stdin=stdin)
+    run = begin(foreign, tmp_path / "out", stdin=stdin)
     os.close(stdin)
     assert run.stdout
-    said = ""
-    while "Go on?" not in said:
-        said += run.stdout.read(1)
-        assert run.poll() is None, said
+    output = ""
+    while "Go on?" not in output:
+        output += run.stdout.read(1)
+        assert run.poll() is None, output
     time.sleep(1)  # wait: Python may miss a signal between its prompt and the answer
     run.send_signal(signal.SIGINT)
-    said, _ = run.communicate(timeout=30)
+    output, _ = run.communicate(timeout=30)
     os.close(terminal)
-    assert (run.returncode, said.split("\n")[-2:]) == (130, ["interrupted; nothing was started", ""])
+    assert (run.returncode, output.split("\n")[-2:]) == (130, ["interrupted; nothing was started", ""])
     assert not (tmp_path / "out").exists()
 
 
@@ -282,17 +287,17 @@ STATEMENTS = {"making": ("CREATE DATABASE", 1), "removing": ("SHOW GLOBAL STATUS
 
 
 @pytest.mark.parametrize("step", ["making", "load", "run-1", "removing"])
-def test_ctrl_c_removes_what_was_made(theirs: Theirs, tmp_path: Path, step: str) -> None:
+def test_ctrl_c_removes_what_was_made(foreign: ForeignServer, tmp_path: Path, step: str) -> None:
     out = tmp_path / "out"
     slow = {"load": ("--target", "20"), "run-1": ("--duration", "60s")}.get(step, ())
-    before = len(theirs.log)
-    run = begin(theirs, out, "--yes", *slow)
+    before = len(foreign.log)
+    run = begin(foreign, out, "--yes", *slow)
 
     def reached() -> bool:
         if step not in STATEMENTS:
             return (out / f"raw/01-mysql-innodb/{step}").is_dir()
         statement, number = STATEMENTS[step]
-        return theirs.log[before:].count(statement) >= number
+        return foreign.log[before:].count(statement) >= number
 
     for _ in range(1200):
         if reached():
@@ -301,63 +306,63 @@ def test_ctrl_c_removes_what_was_made(theirs: Theirs, tmp_path: Path, step: str)
         time.sleep(0.1)
     if step not in STATEMENTS:
         time.sleep(1)
-        assert len(theirs.places) == 1
+        assert len(foreign.databases) == 1
     run.send_signal(signal.SIGINT)
-    said, _ = run.communicate(timeout=120)
-    assert run.returncode == 130, said
-    assert theirs.places == []
+    output, _ = run.communicate(timeout=120)
+    assert run.returncode == 130, output
+    assert foreign.databases == []
     assert list(HOME.glob("attached/*")) == []
 
 
-def test_the_command_is_named_that_removes_it_from_a_server_that_died(theirs: Theirs, tmp_path: Path) -> None:
+def test_the_command_is_named_that_removes_it_from_a_server_that_died(foreign: ForeignServer, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run = begin(theirs, out, "--yes", "--duration", "8s")
+    run = begin(foreign, out, "--yes", "--duration", "8s")
     while not (out / "raw/01-mysql-innodb/run-1").is_dir():
         assert run.poll() is None
         time.sleep(0.1)
     time.sleep(2)
-    theirs.process.kill()
-    theirs.process.wait(60)
-    said = " ".join(run.communicate(timeout=200)[0].split())
-    assert run.returncode == 1, said
-    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", said)
-    assert command, said
-    theirs.start()
-    assert len(theirs.places) == 1
+    foreign.process.kill()
+    foreign.process.wait(60)
+    output = " ".join(run.communicate(timeout=200)[0].split())
+    assert run.returncode == 1, output
+    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", output)
+    assert command, output
+    foreign.start()
+    assert len(foreign.databases) == 1
     subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
-    assert theirs.places == []
+    assert foreign.databases == []
     shutil.rmtree(HOME / "attached/mysql")
 
 
-def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: Path) -> None:
+def test_a_failed_removal_keeps_the_measurement(foreign: ForeignServer, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run = begin(theirs, out, "--yes", "--duration", "5s")
+    run = begin(foreign, out, "--yes", "--duration", "5s")
     while not (out / "raw/01-mysql-innodb/run-1").is_dir():
         assert run.poll() is None
         time.sleep(0.1)
     # Nothing in the database may be removed, because it now contains a foreign table.
-    (place,) = theirs.places
-    for file in (theirs.folder / "data/mysql").glob("help_category.*"):
-        shutil.copy2(file, theirs.folder / "data" / place)
+    (database,) = foreign.databases
+    for file in (foreign.folder / "data/mysql").glob("help_category.*"):
+        shutil.copy2(file, foreign.folder / "data" / database)
         if os.geteuid() == 0:
-            shutil.chown(theirs.folder / "data" / place / file.name, "nobody")
-    said = " ".join(run.communicate(timeout=200)[0].split())
-    assert run.returncode == 0, said
+            shutil.chown(foreign.folder / "data" / database / file.name, "nobody")
+    output = " ".join(run.communicate(timeout=200)[0].split())
+    assert run.returncode == 0, output
     (trial,) = json.loads((out / "summary.json").read_text())["trials"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
-    assert "some objects of Dohyo are left on an attached system; the numbers are valid" in said
-    assert "help_category" in said
-    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", said)
-    assert command, said
-    for file in (theirs.folder / "data" / place).glob("help_category.*"):
+    assert "some objects of Dohyo are left on an attached system; the numbers are valid" in output
+    assert "help_category" in output
+    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", output)
+    assert command, output
+    for file in (foreign.folder / "data" / database).glob("help_category.*"):
         file.unlink()
     subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
-    assert theirs.places == []
+    assert foreign.databases == []
     shutil.rmtree(HOME / "attached/mysql")
 
 
-def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path: Path) -> None:
-    run = begin(theirs, tmp_path / "out", "--yes", "--duration", "5s")
+def test_nothing_runs_on_when_the_controller_was_killed(foreign: ForeignServer, tmp_path: Path) -> None:
+    run = begin(foreign, tmp_path / "out", "--yes", "--duration", "5s")
     while not (tmp_path / "out/raw/01-mysql-innodb/run-1").is_dir():
         assert run.poll() is None
         time.sleep(0.1)
@@ -372,4 +377,4 @@ def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path
         time.sleep(0.5)
     assert ended.read_text() == "0\n"
     assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
-    assert theirs.places == []
+    assert foreign.databases == []

@@ -9,11 +9,11 @@ from pathlib import Path
 from dohyo.places import ANSIBLE
 
 
-def typed(name: str, *words: str) -> str:
+def typed(name: str, *arguments: str) -> str:
     """Runs a command as the documentation shows it, and returns its output."""
     program = Path(sys.executable).with_name(name)
     done = subprocess.run(
-        [program, *words], cwd=ANSIBLE, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+        [program, *arguments], cwd=ANSIBLE, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
         check=False, env={**os.environ, "LC_ALL": "C.UTF-8"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -22,10 +22,12 @@ def typed(name: str, *words: str) -> str:
 
 def test_a_trial_by_hand_has_valid_numbers(tmp_path: Path) -> None:
     # Other work on the machine must not make the trial invalid. The user's own evidence must not be replaced.
-    own = (f"trial_dir={tmp_path}/raw/mysql-innodb", "trial_system=mysql-innodb", "trial_max_other_cpu=100%")
+    extra = (f"trial_dir={tmp_path}/raw/mysql-innodb", "trial_system=mysql-innodb", "trial_max_other_cpu=100%")
     typed("ansible-playbook", "deploy.yml", "-e", '{"deploy_systems": ["mysql-innodb"]}')
-    said = typed("ansible-playbook", "trial.yml", "-e", " ".join(own), "-e", '{"trial_warmup": 1, "trial_duration": 2}')
-    assert f"The results are in {tmp_path}" in said
+    text = typed(
+        "ansible-playbook", "trial.yml", "-e", " ".join(extra), "-e", '{"trial_warmup": 1, "trial_duration": 2}'
+    )
+    assert f"The results are in {tmp_path}" in text
     table = typed("dohyo", "tabulate", str(tmp_path))
     assert "invalid" not in table
     (trial,) = json.loads(typed("dohyo", "tabulate", str(tmp_path), "--format", "json"))["trials"]

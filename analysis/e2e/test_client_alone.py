@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dohyo.places import LOCAL_HOME, RESULTS, ROOT
-from e2e.runs import ours
+from e2e.runs import find_processes
 
 
 def doctor(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -22,14 +22,14 @@ def doctor(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
     before = set(RESULTS.iterdir()) if RESULTS.exists() else set()
-    others = LOCAL_HOME / "client" / "run-9"
-    others.mkdir(parents=True, exist_ok=True)
+    run = LOCAL_HOME / "client" / "run-9"
+    run.mkdir(parents=True, exist_ok=True)
     try:
         # The first target can always be reached, the second never.
         results = {target: doctor("--set", f"target={target}") for target in (1, 1_000_000_000)}
-        assert others.is_dir()
+        assert run.is_dir()
     finally:
-        others.rmdir()
+        run.rmdir()
     for target, verdict, code in ((1, "enough", 0), (1_000_000_000, "BOUND BY THE CLIENT", 1)):
         result = results[target]
         assert result.returncode == code, result.stdout + result.stderr
@@ -47,19 +47,20 @@ def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
 
 
 def test_a_host_that_cannot_be_measured_is_named_and_left_alone(tmp_path: Path) -> None:
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
-    (theirs / "precious").write_text("data")
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "precious").write_text("data")
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    hosts = {"hosts": {"h1": {**local, "dohyo_home": str(theirs)}}}
+    hosts = {"hosts": {"h1": {**local, "dohyo_home": str(foreign)}}}
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(json.dumps({"all": {"children": {"database": hosts, "client": hosts}}}))
     result = doctor("--inventory", str(inventory))
     assert result.returncode == 1
     assert (
-        f"ERROR: the clients could not be measured: task 'Mark the folder of the host' on h1: {theirs}" in result.stderr
+        f"ERROR: the clients could not be measured: task 'Mark the folder of the host' on h1: {foreign}"
+        in result.stderr
     )
-    assert [path.name for path in theirs.iterdir()] == ["precious"]
+    assert [path.name for path in foreign.iterdir()] == ["precious"]
 
 
 def test_an_interruption_leaves_no_client() -> None:
@@ -70,19 +71,19 @@ def test_an_interruption_leaves_no_client() -> None:
     ready = LOCAL_HOME / "client/doctor-run-1/localhost/ready"
     wait_until(ready.exists)
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert "the clients end by themselves" in said
-    wait_until(lambda: not clients() and not ours())
+    assert "the clients end by themselves" in errors
+    wait_until(lambda: not clients() and not find_processes())
 
 
 def clients() -> list[str]:
     """Returns the command lines of the clients that `--doctor` of this checkout started."""
-    found = []
+    lines = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # the process has ended
-            found.append(file.read_bytes().decode(errors="replace"))
-    return [line for line in found if f"{LOCAL_HOME}/client/doctor-" in line or f"{LOCAL_HOME}/bundle/client/" in line]
+            lines.append(file.read_bytes().decode(errors="replace"))
+    return [line for line in lines if f"{LOCAL_HOME}/client/doctor-" in line or f"{LOCAL_HOME}/bundle/client/" in line]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -11,11 +11,11 @@ from e2e.runs import options
 
 
 def test_the_highest_rate_under_a_bound_is_searched_for_after_the_runs(tmp_path: Path) -> None:
-    asked = ("search=max", "slo=p50<60s", "search.probes=2", "search.duration=2s", "settle=phases")
+    assignments = ("search=max", "slo=p50<60s", "search.probes=2", "search.duration=2s", "settle=phases")
     out = tmp_path / "out"
     run = subprocess.run(
         [ROOT / "run.sh", "workloadB", "--systems=mysql-innodb", "--records=2000", *options(),
-         f"--out={out}", "--details", *(f"--set={each}" for each in asked)],
+         f"--out={out}", "--details", *(f"--set={assignment}" for assignment in assignments)],
         capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     print(run.stdout, run.stderr)

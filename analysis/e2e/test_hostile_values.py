@@ -50,10 +50,10 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     def check() -> None:
         about = json.loads((out / "experiment.json").read_text())
         assert (about["status"], about["scenario"], about["inventory"]) == ("done", NAME, str(inventory))
-        asked = json.loads((trial / "trial.json").read_text())
-        assert asked["trial_dir"] == str(trial)
-        assert asked["trial_properties"]["hbase.x"] == LOOKUP
-        assert asked["mysql_settings"] == SETTINGS
+        request = json.loads((trial / "trial.json").read_text())
+        assert request["trial_dir"] == str(trial)
+        assert request["trial_properties"]["hbase.x"] == LOOKUP
+        assert request["mysql_settings"] == SETTINGS
         (host,) = (folder.name for folder in (trial / "server").iterdir() if folder.is_dir())
         quoted = json.dumps(SETTINGS["init_connect"])
         assert f"init_connect = {quoted}\n" in (trial / f"server/{host}/conf/my.cnf").read_text()

@@ -14,21 +14,21 @@ from pathlib import Path
 import pytest
 
 from dohyo.places import LOCAL_HOME, ROOT
-from e2e.runs import LONG, SMALL, Run, listen, mix, ours, shorten
+from e2e.runs import LONG, SMALL, Run, find_processes, listen, mix, shorten
 
 
 def playbooks() -> list[int]:
     """Returns the pids of Ansible's processes that a killed run of this checkout may have left."""
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process / "cmdline").read_bytes()
+            command = (process / "cmdline").read_bytes()
             events = b"DOHYO_EVENTS=" in (process / "environ").read_bytes()
         except OSError:
             continue
-        if events and str(ROOT / ".venv/bin/ansible-playbook").encode() in words:
-            found.append(int(process.name))
-    return found
+        if events and str(ROOT / ".venv/bin/ansible-playbook").encode() in command:
+            pids.append(int(process.name))
+    return pids
 
 
 def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) -> None:
@@ -36,8 +36,8 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
 
     test_hostile_values.py interrupts the start of the servers by SIGTERM.
     """
-    asked = ["workloadA", "--systems=mysql-innodb", "--details", *LONG]
-    run = Run(tmp_path / "out", *asked)
+    arguments = ["workloadA", "--systems=mysql-innodb", "--details", *LONG]
+    run = Run(tmp_path / "out", *arguments)
     for phase, number in (("load", signal.SIGKILL), ("run", signal.SIGKILL)):
         run.until(phase, "01-mysql-innodb")
         end(run, number)
@@ -48,7 +48,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
     end(run, signal.SIGHUP)
     run = Run(run.out, "--resume", str(run.out))
     assert run.end() == 0
-    assert ours() == playbooks() == []
+    assert find_processes() == playbooks() == []
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
     attempts = sorted(path.name for path in (run.out / "attempts").iterdir())
     assert attempts == [f"01-mysql-innodb.{number}" for number in range(1, 4)]
@@ -114,7 +114,7 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     run.until("run", "01-mysql-innodb")
     fill(seen / "fill")
     assert run.end() == 1
-    assert ours() == []
+    assert find_processes() == []
     state = json.loads((seen / "out/raw/01-mysql-innodb/state.json").read_text())
     assert state["status"] == "failed"
     assert "No space left on device" in state["reason"]
@@ -151,7 +151,7 @@ def test_a_port_that_is_lost_after_it_was_chosen_costs_another_attempt(tmp_path:
     with socket.create_server(("127.0.0.1", port)):
         assert run.end() == 0
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
-    words = " ".join(run.text.split())
-    assert f"mysql port {port} was chosen while it was free, and then taken by" in words
+    output = " ".join(run.text.split())
+    assert f"mysql port {port} was chosen while it was free, and then taken by" in output
     (used,) = (run.out / "raw").glob("*/server/localhost/conf/my.cnf")
     assert f"port = {port}\n" not in used.read_text()

@@ -18,8 +18,8 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
     assert not any("under faults" in note for note in trial["notes"])  # each end of the server was requested
-    (of,) = trial["faults"]
-    kill, stop = of["faults"]
+    (entry,) = trial["faults"]
+    kill, stop = entry["faults"]
     assert 2 <= kill["at"] < 3
     assert 4 <= kill["until"] < 5
     assert kill["zero_seconds"] >= 1
@@ -28,10 +28,10 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= least - 0.001
     assert 9 <= stop["at"] < 10
     assert stop["until"] >= 12  # the server is started again after the window
-    assert of["ready_seconds"] >= 12
-    assert 0 < of["before_ops_per_second"] < 220
-    assert of["errors"]
-    accounting = of["accounting"]
+    assert entry["ready_seconds"] >= 12
+    assert 0 < entry["before_ops_per_second"] < 220
+    assert entry["errors"]
+    accounting = entry["accounting"]
     assert accounting["read_back"]
     assert accounting["acknowledged"] > 0
     assert [accounting[count] for count in ("lost", "missing", "corrupt", "unwritten", "unreadable")] == [0] * 5

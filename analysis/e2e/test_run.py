@@ -19,7 +19,7 @@ import pytest
 from dohyo.ansible import availability
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 from dohyo.systems.catalogue import all_systems
-from e2e.runs import LONG, SMALL, Run, mix, options, ours, shorten
+from e2e.runs import LONG, SMALL, Run, find_processes, mix, options, shorten
 from support.browser import browser, chromium
 
 DOHYO = ROOT / ".venv/bin/dohyo"
@@ -31,7 +31,7 @@ def kill(service: str) -> None:
         # The pid file may still be that of the previous phase's client, or may not exist yet.
         for pid_file in (LOCAL_HOME / "run").glob(f"{service}*/pid"):
             pid = int((pid_file.read_text().split() or ["0"])[0])
-            if pid in ours():
+            if pid in find_processes():
                 os.kill(pid, signal.SIGKILL)
                 return
         time.sleep(0.1)
@@ -39,13 +39,13 @@ def kill(service: str) -> None:
 
 
 def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
-    asked = [
+    argv = [
         "--details",
         "--records=2000",
         "--set=verify=acknowledged",
         *options(preconditioning=2000, without="canary"),
     ]
-    run = Run(tmp_path / "out", "workloadA", *asked)
+    run = Run(tmp_path / "out", "workloadA", *argv)
     assert run.end() == 0
     trials = run.trials()
     reasons = {system: reason for system, reason in availability.ask(None).items() if not all_systems()[system].by_name}
@@ -87,8 +87,8 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         ):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
         # The evidence contains the file that explains the figures, so that other checkouts can read them.
-        kept = run.out / "raw" / trial["name"] / "server/figures.yml"
-        assert kept.read_bytes() == (ANSIBLE / "systems" / all_systems()[system].role / "figures.yml").read_bytes()
+        figures = run.out / "raw" / trial["name"] / "server/figures.yml"
+        assert figures.read_bytes() == (ANSIBLE / "systems" / all_systems()[system].role / "figures.yml").read_bytes()
     assert re.search(r"accounting +0 stale of [\d,]+ reads, 0 lost of [\d,]+ acknowledged", run.text)
     assert "hosts before each trial: " in run.text
     assert f"dohyo show {run.out}\n" in run.text
@@ -142,9 +142,9 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
 def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_had(tmp_path: Path) -> None:
     reason = availability.ask(None)["scylla"]
     named = "mysql-innodb,scylla" if reason else "mysql-innodb"
-    with contextlib.ExitStack() as taken:
+    with contextlib.ExitStack() as sockets:
         with contextlib.suppress(OSError):  # another program may have taken the port
-            taken.enter_context(socket.create_server(("127.0.0.1", 3306)))
+            sockets.enter_context(socket.create_server(("127.0.0.1", 3306)))
         run = Run(tmp_path / "out", "workloadD", f"--systems={named}", *SMALL)
         run.until("start", "01-mysql-innodb")
         second = Run(tmp_path / "second", "workloadA", *SMALL)
@@ -165,8 +165,8 @@ def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_h
 
 
 def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_marked(tmp_path: Path) -> None:
-    asked = ("workloadF", "--systems=mysql-innodb", "--set=compression=lz4", "--keep", "--details", "--records=2000")
-    run = Run(tmp_path / "out", *asked, *options(rounds=2))
+    argv = ("workloadF", "--systems=mysql-innodb", "--set=compression=lz4", "--keep", "--details", "--records=2000")
+    run = Run(tmp_path / "out", *argv, *options(rounds=2))
     try:
         assert run.end() == 0
         summary = json.loads((run.out / "summary.json").read_text())
@@ -199,13 +199,13 @@ def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_mark
 
 
 def test_what_a_server_or_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_path: Path) -> None:
-    asked = (
+    argv = (
         "--systems=cassandra,mysql-myisam",
         "--set=cassandra_gc=CMS",
         "--set=compression=lz4",
         "--strict-conditions",
     )
-    run = Run(tmp_path / "out", "workloadF", *asked, *SMALL)
+    run = Run(tmp_path / "out", "workloadF", *argv, *SMALL)
     assert run.end() == 1
     cassandra, myisam = run.trials().values()
     assert (cassandra["status"], myisam["status"]) == ("failed", "failed")

@@ -28,7 +28,7 @@ def operations(trial: dict[str, Any]) -> set[str]:
     return {f"{row['phase']} {row['operation']}" for row in trial["rows"] if row["operations"] and not row["errors"]}
 
 
-def test_a_part_of_the_records(tmp_path: Path) -> None:
+def test_a_partial_load_contains_all_records_that_runs_read(tmp_path: Path) -> None:
     """Loads only a part of the records. All reads of the runs must still find a record."""
     text = "recordcount=2000\noperationcount=2000\nreadproportion=0\nupdateproportion=0\nscanproportion=0.95\n"
     text += "insertproportion=0.05\nrequestdistribution=zipfian\nmaxscanlength=20\ninsertstart=1000\ninsertcount=900\n"
@@ -83,7 +83,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     assert json.loads(client.read_text())["threads"] == 1
     # Each mix has its own hit ratio. It comes from the second repeat, which finds everything in the cache.
     (server,) = trial["servers"]
-    of_phases = {each["phase"]: each for each in server["phases"]}
+    of_phases = {phase["phase"]: phase for phase in server["phases"]}
     assert list(of_phases) == ["load", "c", "a"]
     assert of_phases["c"]["runs"] == 1
     assert of_phases["c"]["figures"]["l1_cache_hit_ratio"] > 0.9
@@ -91,8 +91,8 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     assert "datasize phase | publ. | operations | publ. |" in page
     assert "| 1MB c |" in page
 
-    asked = [trial["conditions"][name] for name in ("version", "gc", "durability", "compression")]
-    assert asked == ["2.5.13-hadoop3", "G1 Old Generation, G1 Young Generation", "memory", "gz"]
+    values = [trial["conditions"][name] for name in ("version", "gc", "durability", "compression")]
+    assert values == ["2.5.13-hadoop3", "G1 Old Generation, G1 Young Generation", "memory", "gz"]
     assert trial["conditions"]["nodes"] == 1
     notes = "; ".join(trial["notes"])
     assert "region servers: 2, each with its own heap; hosts: 1" in notes
@@ -132,9 +132,9 @@ def test_gc_matrix(tmp_path: Path) -> None:
         for name in {"compaction_throughput_mb_per_sec", "concurrent_compactors"} & values.keys():
             assert server[name] == str(values[name])
     conditions = [trial["conditions"] for trial in trials]
-    assert [each["version"] for each in conditions] == ["3.11.6", "4.0-alpha4"]
-    assert [each["jdk"].partition(".")[0] for each in conditions] == ["1", "11"]  # JDK 8 reports 1.8
-    assert [each["gc"] for each in conditions] == [
+    assert [condition["version"] for condition in conditions] == ["3.11.6", "4.0-alpha4"]
+    assert [condition["jdk"].partition(".")[0] for condition in conditions] == ["1", "11"]  # JDK 8 reports 1.8
+    assert [condition["gc"] for condition in conditions] == [
         "ConcurrentMarkSweep, ParNew",
         "Shenandoah Cycles, Shenandoah Pauses",
     ]

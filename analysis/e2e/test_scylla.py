@@ -30,9 +30,9 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
     assert run.end() == 0
     trial = run.trials()["scylla"]
     assert trial["status"] == "ok", trial["reason"]
-    (of,) = trial["faults"]
-    assert of["accounting"]["acknowledged"] > 0
-    assert [of["accounting"][count] for count in ("lost", "missing", "corrupt", "unreadable")] == [0] * 4
+    (entry,) = trial["faults"]
+    assert entry["accounting"]["acknowledged"] > 0
+    assert [entry["accounting"][count] for count in ("lost", "missing", "corrupt", "unreadable")] == [0] * 4
     assert "commit log replayed" in (tmp_path / "out/summary.md").read_text()
 
     raw = tmp_path / "out/raw/01-scylla"
@@ -43,9 +43,9 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
     assert not [file for file in raw.rglob("*") if file.is_file() and b"$6$" in file.read_bytes()]
 
 
-def test_its_conditions_and_figures_are_known(tmp_path: Path) -> None:
-    words = ["workloadA", "--systems=scylla", "--records=2000", *options(), "--set=scylla_memory=1g"]
-    run = Run(tmp_path / "out", *words, "--set=scylla_smp=1")
+def test_conditions_and_figures_of_scylla_are_complete(tmp_path: Path) -> None:
+    arguments = ["workloadA", "--systems=scylla", "--records=2000", *options(), "--set=scylla_memory=1g"]
+    run = Run(tmp_path / "out", *arguments, "--set=scylla_smp=1")
     assert run.end() == 0
     trial = run.trials()["scylla"]
     assert mix(trial) == {"READ", "UPDATE"}

@@ -58,21 +58,21 @@ def stock(system: str, *properties: str, binding: str = "") -> subprocess.Comple
     """Runs a client with the connection properties of the trial; `properties` replace some of them."""
     binding = binding or system
     limits = ["recordcount=10", "operationcount=10", "readproportion=1"]
-    words = [word for property_ in (*limits, *properties) for word in ("-p", property_)]
+    arguments = [word for property_ in (*limits, *properties) for word in ("-p", property_)]
     java = [
         str(ROOT / ".setup/java/bin/java"),
         "-Xmx128m",
         "-cp",
         str(ROOT / f"ycsb-bindings/{binding}/target/bundle/*"),
     ]
-    command = ["dohyo.client.Client", "-db", binding, "-P", str(HOME / f"run/{system}.properties"), *words, "-t"]
+    command = ["dohyo.client.Client", "-db", binding, "-P", str(HOME / f"run/{system}.properties"), *arguments, "-t"]
     return subprocess.run([*java, *command], capture_output=True, text=True, check=False, timeout=120)
 
 
-def check_refused(said: subprocess.CompletedProcess[str], reason: str) -> None:
+def check_refused(result: subprocess.CompletedProcess[str], reason: str) -> None:
     """Checks that a client was rejected for the given reason."""
-    assert said.returncode != 0, said
-    assert re.search(reason, said.stderr), said
+    assert result.returncode != 0, result
+    assert re.search(reason, result.stderr), result
 
 
 def trial_of(tmp_path: Path, variables: dict[str, object]) -> tuple[list[Path], str]:
@@ -86,10 +86,10 @@ def trial_of(tmp_path: Path, variables: dict[str, object]) -> tuple[list[Path], 
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    given = {**variables, "trial_dir": str(tmp_path / "raw"), "deploy_systems": [variables["trial_system"]]}
+    settings = {**variables, "trial_dir": str(tmp_path / "raw"), "deploy_systems": [variables["trial_system"]]}
     try:
         for playbook in ("deploy.yml", "trial.yml"):
-            assert play(playbook, None, tmp_path, variables=given, check=lambda: None, timeout=600) is None
+            assert play(playbook, None, tmp_path, variables=settings, check=lambda: None, timeout=600) is None
     finally:
         over.set()
         watcher.join()
@@ -124,8 +124,8 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
     assert (HOME / "run/cassandra/log").read_text().count("not an SSL/TLS record") == 1
     # ScyllaDB's driver logs in to Cassandra in the same way, so no ScyllaDB is needed.
     assert stock("cassandra", *patient, binding="scylla").returncode == 0
-    for each, reason in (("cassandra.password=wrong", WRONG_PASSWORD.format("dohyo")), ("cassandra.ca=", NO_TLS)):
-        check_refused(stock("cassandra", *patient, each, binding="scylla"), reason)
+    for property_, reason in (("cassandra.password=wrong", WRONG_PASSWORD.format("dohyo")), ("cassandra.ca=", NO_TLS)):
+        check_refused(stock("cassandra", *patient, property_, binding="scylla"), reason)
 
 
 def hdfs(*options: str) -> subprocess.CompletedProcess[str]:
@@ -143,9 +143,9 @@ def page(path: str, key: str = "dfs.namenode.http-address") -> int:
     return status(f"{address}{path}")
 
 
-def status(place: str) -> int:
+def status(url_path: str) -> int:
     try:
-        with urllib.request.urlopen(f"http://{place}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://{url_path}", timeout=30) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -154,8 +154,8 @@ def status(place: str) -> int:
 def zookeeper() -> subprocess.CompletedProcess[str]:
     """Runs a ZooKeeper client without a ticket."""
     (lib,) = (HOME / "install/hbase").glob("*-kdc/lib")
-    said = dict(line.split("=", 1) for line in (HOME / "run/hbase.properties").read_text().splitlines() if "=" in line)
-    quorum = said["hbase.zookeeper.quorum"].replace("\\:", ":")
+    pairs = dict(line.split("=", 1) for line in (HOME / "run/hbase.properties").read_text().splitlines() if "=" in line)
+    quorum = pairs["hbase.zookeeper.quorum"].replace("\\:", ":")
     java = [str(ROOT / ".setup/java/bin/java"), "-Xmx64m", "-cp", f"{lib}/*", "org.apache.zookeeper.ZooKeeperMain"]
     shell = [*java, "-server", quorum, "ls", "/"]
     return subprocess.run(shell, capture_output=True, text=True, check=False, timeout=60)
@@ -186,18 +186,18 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
     ):
         check_refused(stock("hbase", "operationtimeout=5000", wrong), reason)
     for without in ("simple", "kerberos"):
-        said = hdfs("-D", f"hadoop.security.authentication={without}")
-        told = "SIMPLE authentication is not enabled" in said.stderr
-        assert (said.returncode, told) == (1, without == "simple"), said
-    said = zookeeper()
-    assert said.returncode != 0, said
+        result = hdfs("-D", f"hadoop.security.authentication={without}")
+        is_named = "SIMPLE authentication is not enabled" in result.stderr
+        assert (result.returncode, is_named) == (1, without == "simple"), result
+    result = zookeeper()
+    assert result.returncode != 0, result
     assert (
         "does not match with any of the expected authentication scheme"
         in (HOME / "run/hbase/zookeeper.log").read_text()
-    ), said
+    ), result
     # WebHDFS fails for all clients, because HBase's jars lack some of its classes.
-    found = {path: page(path) for path in ("/fsck?path=/", "/jmx", "/webhdfs/v1/?op=LISTSTATUS")}
-    assert list(found.values()) == [401, 401, 500], found
+    statuses = {path: page(path) for path in ("/fsck?path=/", "/jmx", "/webhdfs/v1/?op=LISTSTATUS")}
+    assert list(statuses.values()) == [401, 401, 500], statuses
     level = "/logLevel?log=org.apache.hadoop&level="
     assert [page(level + "INFO", "dfs.datanode.http.address"), page("/jmx", "dfs.datanode.http.address")] == [403, 200]
     site = (HOME / "run/hbase/conf/hbase-site.xml").read_text()

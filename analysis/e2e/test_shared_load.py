@@ -22,8 +22,8 @@ def read(file: Path) -> Any:
 
 
 def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_end(tmp_path: Path) -> None:
-    asked = ["workloadD", "--systems=mysql-innodb", "--set=reuse=data", "--set=phases=max,equal", "--records=2000"]
-    run = Run(tmp_path / "out", *asked, *options(rounds=3, preconditioning=2000))
+    arguments = ["workloadD", "--systems=mysql-innodb", "--set=reuse=data", "--set=phases=max,equal", "--records=2000"]
+    run = Run(tmp_path / "out", *arguments, *options(rounds=3, preconditioning=2000))
     run.until("max", "02-mysql-innodb")
     (table,) = KEPT.glob("mysql-*/data/ycsb/usertable.ibd")
     os.truncate(table, 4096)
@@ -42,9 +42,9 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     for folder in (first, second):
         files = (folder.glob(f"{phase}-1/localhost/client.json") for phase in ("equal", "max"))
         runs = [read(file) for of_phase in files for file in of_phase]
-        assert [each["target"] > 0 for each in runs] == ([False] if folder == first else [True, False])
-        assert {each["target"] for each in runs} <= {0, read(run.out / "experiment.json")["equal_targets"][""]}
-        inserted = max(each["inserted"] for each in runs)
+        assert [phase["target"] > 0 for phase in runs] == ([False] if folder == first else [True, False])
+        assert {phase["target"] for phase in runs} <= {0, read(run.out / "experiment.json")["equal_targets"][""]}
+        inserted = max(phase["inserted"] for phase in runs)
         assert inserted > 0
         assert read(folder / "counted.json")["rows"] == {"usertable": 2000 + inserted}
     assert "the copy is incomplete" in read(third / "kept.json")["note"]
@@ -56,8 +56,8 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
 
 @pytest.mark.skipif("AEROSPIKE_ASD" not in os.environ, reason="needs an Aerospike server: AEROSPIKE_ASD=FILE")
 def test_sets_of_aerospike_are_recognized_on_a_copy(tmp_path: Path) -> None:
-    asked = ["workloadC", "--systems=aerospike", "--set=reuse=data", "--records=2000"]
-    run = Run(tmp_path / "out", *asked, *options(rounds=2))
+    arguments = ["workloadC", "--systems=aerospike", "--set=reuse=data", "--records=2000"]
+    run = Run(tmp_path / "out", *arguments, *options(rounds=2))
     assert run.end() == 0
     first, second = sorted((run.out / "raw").iterdir())
     assert [(folder / "load").is_dir() for folder in (first, second)] == [True, False]

@@ -33,9 +33,9 @@ class Tuned:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / "conditions.json").read_text())
-        assert found["profile"] == "tuned"
-        return found
+        conditions: dict[str, Any] = json.loads((self.folder / "conditions.json").read_text())
+        assert conditions["profile"] == "tuned"
+        return conditions
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,8 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tuned]:
 
 
 def file_of(trial: Path, name: str) -> str:
-    (found,) = trial.glob(f"server/*/{name}")
-    return found.read_text()
+    (file,) = trial.glob(f"server/*/{name}")
+    return file.read_text()
 
 
 def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
@@ -78,8 +78,8 @@ def values_of(trial: Path, name: str) -> dict[str, str]:
 
 def test_innodb(tuned: dict[str, Tuned]) -> None:
     conditions, trial = tuned["mysql-innodb"].conditions, tuned["mysql-innodb"].folder
-    given = {"mysql_log_file": "64m", "mysql_buffer_pool": "128m"}
-    assert given.items() <= conditions["settings"].items()
+    settings = {"mysql_log_file": "64m", "mysql_buffer_pool": "128m"}
+    assert settings.items() <= conditions["settings"].items()
     running = values_of(trial, "stats-variables.txt")
     assert {name: str(value) for name, value in conditions["tuned"].items()}.items() <= running.items()
     assert int(running["innodb_io_capacity_max"]) == 2 * int(running["innodb_io_capacity"])

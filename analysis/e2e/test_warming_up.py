@@ -26,7 +26,7 @@ def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], lis
     :returns: the reports of the conductor and of the clients, and the processor seconds of each client's JIT compilers
     """
     shutil.copytree(ANSIBLE / "agent", home / "bin/modules")
-    told = {}
+    plans = {}
     for number, host in enumerate(HOSTS):
         folder = home / "client/run-1" / host
         properties = {
@@ -44,8 +44,8 @@ def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], lis
             "secret_properties": "",
             "command": [*map(str, command), "-P", "client.properties", "-t"],
         }
-        told[host] = {"tool": "", "client": client, "servers": ""}
-    plan = Plan(told, start_delay=4, warmup=most, steady=warmup == "steady", duration=2, bound=most + 120, patience=60)
+        plans[host] = {"tool": "", "client": client, "servers": ""}
+    plan = Plan(plans, start_delay=4, warmup=most, steady=warmup == "steady", duration=2, bound=most + 120, patience=60)
     conductor = Conductor(plan, clock())
     agents = {host: Way([sys.executable, str(home / "bin/modules/agent.py"), "converse"]) for host in HOSTS}
     conduct(conductor, agents, lambda *_: None, power={}, warn=print)

@@ -65,5 +65,5 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 def _runs(group: int) -> bool:
     """Returns whether a group has running processes. Zombies do not count: their parent may never collect them."""
-    found = subprocess.run(["pgrep", "-g", str(group), "-r", "D,R,S,T"], stdout=subprocess.DEVNULL, check=False)
-    return found.returncode == 0
+    result = subprocess.run(["pgrep", "-g", str(group), "-r", "D,R,S,T"], stdout=subprocess.DEVNULL, check=False)
+    return result.returncode == 0

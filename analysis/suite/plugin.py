@@ -25,8 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from dohyo.systems import catalogue  # noqa: PLC0415
 
         for name in named:
-            if name not in (known := [*catalogue.all_systems(), *OTHER_DRIVERS]):
-                raise pytest.UsageError(f'unknown system "{name}"; there are: {" ".join(known)}')
+            if name not in (systems := [*catalogue.all_systems(), *OTHER_DRIVERS]):
+                raise pytest.UsageError(f'unknown system "{name}"; there are: {" ".join(systems)}')
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

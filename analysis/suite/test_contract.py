@@ -18,19 +18,19 @@ from suite.plugin import OTHER_DRIVERS
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
     """Returns the system and binding of each case: the systems of --system, or by default the first of each binding."""
-    known = catalogue.all_systems().values()
+    systems = catalogue.all_systems().values()
     # The binding of ScyllaDB is tested with Cassandra, too, because many machines have no ScyllaDB.
-    found = {system.name: (system.name, system.binding) for system in known} | OTHER_DRIVERS
-    firsts = {system.binding: system.name for system in reversed(known)}
-    names = config.getoption("system") or [name for name in found if name in (*firsts.values(), *OTHER_DRIVERS)]
-    return {name: found[name] for name in names}
+    drivers = {system.name: (system.name, system.binding) for system in systems} | OTHER_DRIVERS
+    firsts = {system.binding: system.name for system in reversed(systems)}
+    names = config.getoption("system") or [name for name in drivers if name in (*firsts.values(), *OTHER_DRIVERS)]
+    return {name: drivers[name] for name in names}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "binding" in metafunc.fixturenames:
         slow = dict.fromkeys(OTHER_DRIVERS, pytest.mark.slow)
-        found = cases(metafunc.config).items()
-        parameters = [pytest.param(*case, id=name, marks=slow.get(name, ())) for name, case in found]
+        chosen = cases(metafunc.config).items()
+        parameters = [pytest.param(*case, id=name, marks=slow.get(name, ())) for name, case in chosen]
         metafunc.parametrize(("system", "binding"), parameters)
 
 
@@ -91,5 +91,5 @@ def test_contract(
 
 
 def _play(run: Commands, playbook: str, *variables: str) -> None:
-    words = [word for each in variables for word in ("-e", each)]
-    run(BIN / "ansible-playbook", playbook, *words, cwd=ANSIBLE)
+    arguments = [word for variable in variables for word in ("-e", variable)]
+    run(BIN / "ansible-playbook", playbook, *arguments, cwd=ANSIBLE)

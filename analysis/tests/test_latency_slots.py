@@ -16,10 +16,10 @@ from dohyo.evidence.latency_slots import OverTime, heat_row_ms
 
 
 def interval(second: float, values: list[int], digits: int = 3) -> Interval:
-    one = HdrHistogram(1, 3_600_000_000, digits)
+    histogram = HdrHistogram(1, 3_600_000_000, digits)
     for value in values:
-        one.record_value(value)
-    return Interval(1_800_000_000 + second, 1.0, decode(one.encode().decode()), second)
+        histogram.record_value(value)
+    return Interval(1_800_000_000 + second, 1.0, decode(histogram.encode().decode()), second)
 
 
 def lognormal(count: int) -> list[int]:
@@ -39,9 +39,9 @@ def test_percentiles_of_a_second_are_those_of_all_clients_operations_within_a_hu
     assert [(slot.start, slot.seconds, slot.operations) for slot in slots] == [(0, 1, 4000), (1, 1, 4000), (2, 1, 4000)]
     for slot in slots:
         exact = sorted(values[int(slot.start)])
-        for percentile, at in slot.percentiles_ms.items():
+        for percentile, latency in slot.percentiles_ms.items():
             true = exact[int(percentile * 40) - 1] / 1000
-            assert true <= at <= true * 1.01
+            assert true <= latency <= true * 1.01
         assert sum(slot.heat.values()) == 4000
         # The rows of the heat map up to a given one count exactly the operations below its upper end.
         for last in slot.heat:
@@ -53,9 +53,9 @@ def test_an_interval_of_a_client_that_was_held_up_is_where_the_throughput_has_it
     """The operations of a long interval are spread over all its seconds, as they are for the throughput."""
     held_up = interval(2.003, [1000] * 599 + [500_000])._replace(seconds=6.0)
     over_time, seconds = OverTime(), Seconds()
-    for each in (interval(0, [1000] * 100), interval(1, [1000] * 100), held_up, interval(8, [1000] * 100)):
-        over_time.add("READ", each)
-        seconds.add("node1", "READ", each)
+    for measured in (interval(0, [1000] * 100), interval(1, [1000] * 100), held_up, interval(8, [1000] * 100)):
+        over_time.add("READ", measured)
+        seconds.add("node1", "READ", measured)
     slots = list(over_time.slots([100]))
     assert seconds.throughput() == [100] * 9
     # Each counter of the histogram is divided separately, so the sums may differ by one.
@@ -68,9 +68,9 @@ def test_an_interval_of_a_client_that_was_held_up_is_where_the_throughput_has_it
 @given(counts=st.lists(st.integers(0, 10**12), min_size=1), parts=st.integers(1, 100))
 def test_counts_are_divided_evenly_and_none_is_lost(counts: list[int], parts: int) -> None:
     whole = np.array(counts)
-    found = list(divided(whole, parts, np.arange(len(counts)) % parts))
-    assert sum(found).tolist() == counts  # type: ignore[union-attr]
-    assert all((part - whole / parts < 1).all() and (part - whole / parts > -1).all() for part in found)
+    divisions = list(divided(whole, parts, np.arange(len(counts)) % parts))
+    assert sum(divisions).tolist() == counts  # type: ignore[union-attr]
+    assert all((part - whole / parts < 1).all() and (part - whole / parts > -1).all() for part in divisions)
 
 
 def test_rows_of_a_heat_map_leave_no_stripe_between_them() -> None:
@@ -100,12 +100,12 @@ def test_long_runs_have_longer_slots_and_lose_nothing() -> None:
 
 def test_parts_of_other_processes_add_up_whatever_their_slots() -> None:
     whole, first, second = OverTime(8), OverTime(8), OverTime(8)
-    for at in range(40):
+    for number in range(40):
         for part, values in ((first, [500, 700]), (second, [90_000])):
-            if part is first and at > 6:
+            if part is first and number > 6:
                 continue
-            part.add("READ", interval(at, values))
-            whole.add("READ", interval(at, values))
+            part.add("READ", interval(number, values))
+            whole.add("READ", interval(number, values))
     first.merge(pickle.loads(pickle.dumps(second)))  # noqa: S301  our own data
     assert list(first.slots()) == list(whole.slots())
     assert {slot.seconds for slot in whole.slots()} == {8}
@@ -131,10 +131,10 @@ def test_other_resolutions_are_converted_and_wild_times_are_left_out() -> None:
 
 def test_latencies_survive_the_way_between_processes() -> None:
     random.seed(4)
-    one = Latencies()
+    original = Latencies()
     for second in range(5):
-        one.add(interval(second, lognormal(50)).histogram)
-    two: Latencies = pickle.loads(pickle.dumps(one))  # noqa: S301  our own data
-    assert two.percentiles_ms([1, 50, 99]) == one.percentiles_ms([1, 50, 99])
-    two.add_all(one)
-    assert (two.count, two.mean_ms, two.max_ms) == (500, one.mean_ms, one.max_ms)
+        original.add(interval(second, lognormal(50)).histogram)
+    two: Latencies = pickle.loads(pickle.dumps(original))  # noqa: S301  our own data
+    assert two.percentiles_ms([1, 50, 99]) == original.percentiles_ms([1, 50, 99])
+    two.add_all(original)
+    assert (two.count, two.mean_ms, two.max_ms) == (500, original.mean_ms, original.max_ms)

@@ -75,7 +75,7 @@ def dips(every: int, length: int, share: float) -> list[float]:
         "short",
     ],
 )
-def test_what_is_no_change_of_level(series: list[float]) -> None:
+def test_noise_and_dips_are_no_change_of_level(series: list[float]) -> None:
     assert changes(series) == []
 
 
@@ -123,16 +123,16 @@ def test_a_run_names_its_changes_and_what_changed_at_the_same_time(tmp_path: Pat
     write_json(folder / "run-1/clients.json", clients_json(("node1",)))
     sampled(folder / "hosts", 2400, 4300)
     summary = summarise(tmp_path)
-    (of,) = summary.trials
-    what = "the level of the throughput fell from 1,000 to 600 op/s"
-    assert of.level_changes == [f"run 1, second 2401 ({what})"]
-    assert [str(event) for event in of.events] == [
-        f"run 1, second 2401: {what}; at the same time (not necessarily the cause):"
+    (result,) = summary.trials
+    change = "the level of the throughput fell from 1,000 to 600 op/s"
+    assert result.level_changes == [f"run 1, second 2401 ({change})"]
+    assert [str(event) for event in result.events] == [
+        f"run 1, second 2401: {change}; at the same time (not necessarily the cause):"
         " node1: busiest disk 10% \N{RIGHTWARDS ARROW} 90%; node1: processors' frequency 100% \N{RIGHTWARDS ARROW} 60%;"
         " node1: processors' temperature 72 °C \N{RIGHTWARDS ARROW} 98 °C"
     ]
-    (reason,) = (each for each in judged(summary).reasons if each.short == "changes of level")
-    assert reason.text.startswith(f"Changes of level: cassandra in run 1, second 2401 ({what})")
+    (reason,) = (weakness for weakness in judged(summary).reasons if weakness.short == "changes of level")
+    assert reason.text.startswith(f"Changes of level: cassandra in run 1, second 2401 ({change})")
     assert "busiest disk 10%" in " ".join(rendered(summary).split())
 
 
@@ -141,19 +141,19 @@ def test_what_a_server_did_is_named_and_the_largest_change_comes_first(tmp_path:
     window = Window("run", 1, AGREED, AGREED + 10, AGREED + 10 + 2 * HOUR, {})
     hosts = HostMetrics(tmp_path / "hosts", [window], [], pytest.fail)
     change = LevelChange(0, HOUR, 2 * HOUR, 1000.0, 500.0)
-    at = HOUR + 10.0
+    time = HOUR + 10.0
     spans = [
-        *(Span("run", 1, "node1", None, GC_PAUSE, at + second, at + second + 0.2, None) for second in range(300)),
-        Span("run", 1, "node2", None, "compaction", at - 30, at + 400, None),
-        Span("run", 2, "node1", None, "flush", at, at + 400, None),
+        *(Span("run", 1, "node1", None, GC_PAUSE, time + second, time + second + 0.2, None) for second in range(300)),
+        Span("run", 1, "node2", None, "compaction", time - 30, time + 400, None),
+        Span("run", 2, "node1", None, "flush", time, time + 400, None),
         # This flush took the same time before and after the change, so it is not reported.
-        Span("run", 1, "node1", None, "flush", at - 100, at + 100, None),
+        Span("run", 1, "node1", None, "flush", time - 100, time + 100, None),
     ]
     (event,) = level_changes.events([change], window, spans, hosts)
     arrow = "\N{RIGHTWARDS ARROW}"
     assert event.what.endswith(
         f"(not necessarily the cause): node2: compactions 10% {arrow} 100%; node1: GC pauses 0% {arrow} 20%"
     )
-    assert (event.at, event.phase, event.run) == (at, "run", 1)
+    assert (event.at, event.phase, event.run) == (time, "run", 1)
     (event,) = level_changes.events([change], window, spans[-1:], hosts)
     assert event.what.endswith("; no sampled figure changed at the same time")

@@ -125,18 +125,18 @@ def test_a_short_load_has_no_ratio_and_what_is_not_known_is_nothing() -> None:
 
 def test_the_curve_of_a_real_log(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", repeats=1)
-    of = only(tmp_path)
-    assert of.load is not None
+    result = only(tmp_path)
+    assert result.load is not None
     # The target is 2,000 rows per second, and the load takes 2.492 s.
-    assert of.load.rows == 5000
-    assert of.load.tenths == pytest.approx([0.25 * tenth for tenth in range(1, 11)], abs=0.02)
-    assert of.load.points[0] == (0.0, 0)
-    assert of.load.points[1][1] == pytest.approx(2001, abs=10)
+    assert result.load.rows == 5000
+    assert result.load.tenths == pytest.approx([0.25 * tenth for tenth in range(1, 11)], abs=0.02)
+    assert result.load.points[0] == (0.0, 0)
+    assert result.load.points[1][1] == pytest.approx(2001, abs=10)
     # The screen shows the curve only if the scenario measures the load. The files always contain it.
     summary = summarise(tmp_path)
     assert "Rows against seconds" not in rendered(summary, 140)
     assert json.loads(summary.json())["trials"][0]["load"] == {
-        "rows": 5000, "tenths": of.load.tenths, "slowdown": None,
+        "rows": 5000, "tenths": result.load.tenths, "slowdown": None,
     }  # fmt: skip
 
 
@@ -148,16 +148,16 @@ def test_the_load_is_the_measurement(tmp_path: Path) -> None:
     took(folder / "load/node1", SLOWING)
     took(loaded(tmp_path, 2, "hbase") / "load/node1", [250] * 20)
     summary = summarise(tmp_path)
-    of, other = summary.trials
-    assert (of.status, of.load_is_measured, other.load_is_measured) == ("ok", True, True)
-    assert {row.phase for row in of.rows} == {"load"}
-    insert = next(row for row in of.rows if row.operation == "INSERT")
+    first, second = summary.trials
+    assert (first.status, first.load_is_measured, second.load_is_measured) == ("ok", True, True)
+    assert {row.phase for row in first.rows} == {"load"}
+    insert = next(row for row in first.rows if row.operation == "INSERT")
     assert insert.records_per_second == pytest.approx(250)
     assert insert.errors == 0
     assert insert.latency_source == "histograms"
-    assert (of.conditions.measured_seconds, of.conditions.warmup_seconds) == (20.0, 0)
-    assert of.load is not None
-    assert of.load.slowdown == pytest.approx(2.0)
+    assert (first.conditions.measured_seconds, first.conditions.warmup_seconds) == (20.0, 0)
+    assert first.load is not None
+    assert first.load.slowdown == pytest.approx(2.0)
     # A measured load is a result, so its line is not dimmed.
     assert "\x1b[2m[LOAD] INSERT" not in rendered(summary, 140, "standard")
     # Even a narrow terminal shows the times for up to 100 % of the rows.
@@ -194,11 +194,11 @@ def test_a_load_that_phases_name_is_ranked_and_compared_like_a_run(tmp_path: Pat
         took(folder / "load/node1", [TOTAL // seconds] * seconds)
         edit_json(folder / "load/node1/client.json", target=0)
     summary = summarise(tmp_path)
-    assert {of.status for of in summary.trials} == {"ok"}
-    for of in summary.merged:
-        assert {row.phase for row in of.rows if not of.is_aside(row)} == {LOAD, "read"}
-        assert (of.conditions.measured_seconds, of.by_phase["read"]["measured_seconds"]) == (None, 3.0)
-        assert 9 <= of.by_phase[LOAD]["measured_seconds"] <= 22.5
+    assert {result.status for result in summary.trials} == {"ok"}
+    for result in summary.merged:
+        assert {row.phase for row in result.rows if not result.is_aside(row)} == {LOAD, "read"}
+        assert (result.conditions.measured_seconds, result.by_phase["read"]["measured_seconds"]) == (None, 3.0)
+        assert 9 <= result.by_phase[LOAD]["measured_seconds"] <= 22.5
     pairs = [(pair.phase, pair.of, pair.to) for pair in summary.comparisons if pair.operation == OVERALL]
     assert {phase for phase, *_ in pairs} == {LOAD, "read"}
     shown = on_screen(summary)
@@ -231,11 +231,11 @@ def test_several_clients_are_merged_and_listed(tmp_path: Path) -> None:
     folder = loaded(tmp_path, 1, "cassandra", hosts=("node1", "node2"))
     took(folder / "load/node1", [250] * 20)
     took(folder / "load/node2", [500] * 10)
-    of = only(tmp_path)
-    assert of.load is not None
-    assert (of.load.rows, of.load.tenths[-1]) == (2 * TOTAL, 20.0)
+    result = only(tmp_path)
+    assert result.load is not None
+    assert (result.load.rows, result.load.tenths[-1]) == (2 * TOTAL, 20.0)
     # The load inserts 750 rows per second until node2 has finished (7,500 of 10,000 rows), and then 250.
-    assert of.load.slowdown == pytest.approx(3.0, abs=0.01)
+    assert result.load.slowdown == pytest.approx(3.0, abs=0.01)
     text = rendered(summarise(tmp_path), 300)
     assert "load rec/s" in text
     assert "load INSERT p99" in text
@@ -257,15 +257,15 @@ def test_the_servers_pauses_in_a_measured_load_are_read(tmp_path: Path) -> None:
     log = DATA / "servers/gc/g1-17.log"
     (folder / "server/node1").mkdir(parents=True)
     shutil.copy(log, folder / "server/node1/gc.log")
-    found = gc_log.read([log], pytest.fail)
-    assert found is not None
-    oldest, pauses = found
+    log_pauses = gc_log.read([log], pytest.fail)
+    assert log_pauses is not None
+    oldest, pauses = log_pauses
     begin = oldest + 0.001
     conducted = {**clients_json(("node1",)), "agreed": begin}
     write_json(folder / "load/clients.json", conducted)
     lasted(folder / "load/node1", pauses[-1].end - begin)
     server = only(tmp_path).servers[0]
-    assert [(each.phase, each.run) for each in server.pauses] == [("load", None)]
+    assert [(pause.phase, pause.run) for pause in server.pauses] == [("load", None)]
     assert server.pauses[0].count == len(pauses)
     assert "Servers: garbage collection" in rendered(summarise(tmp_path), 140)
 
@@ -291,9 +291,9 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
             write_json(folder / "state.json", {"status": "failed", "reason": reason})
             expected = ("failed", reason)
     summary = summarise(tmp_path)
-    of = summary.trials[0]
-    assert (of.status, of.reason) == expected
-    assert (of.rows, of.load) == ([], None)
+    result = summary.trials[0]
+    assert (result.status, result.reason) == expected
+    assert (result.rows, result.load) == ([], None)
     assert "Rows against seconds" not in rendered(summary, 140)
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert [(line["status"], line["ops_per_second"]) for line in lines] == [(expected[0], "")]
@@ -308,9 +308,9 @@ def test_a_broken_report_does_not_crash(tmp_path: Path, key: str, value: object)
     write(summarise(tmp_path), tmp_path)
 
 
-def test_a_load_beside_runs_is_as_ever(tmp_path: Path) -> None:
+def test_a_load_beside_runs_is_not_the_measurement(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", repeats=1)
-    of = only(tmp_path)
-    assert not of.load_is_measured
-    assert [of.is_aside(row) for row in of.rows] == [row.phase == "load" for row in of.rows]
-    assert all(replace(of, load_is_measured=True).is_aside(row) is False for row in of.rows)
+    result = only(tmp_path)
+    assert not result.load_is_measured
+    assert [result.is_aside(row) for row in result.rows] == [row.phase == "load" for row in result.rows]
+    assert all(replace(result, load_is_measured=True).is_aside(row) is False for row in result.rows)

@@ -42,7 +42,7 @@ def test_a_budget_is_a_share_or_a_size(budget: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("budget", ["0.8", "0", "120%", "0%", "-1g", "lots", "80 percent", "1g 2g"])
-def test_another_budget_is_refused_by_name(budget: str) -> None:
+def test_an_invalid_budget_is_refused(budget: str) -> None:
     with pytest.raises(BadInputError, match=rf"host_memory_budget={budget}: must be a share .* 80%, or a size"):
         budget_mb(budget, 196608)
 
@@ -82,16 +82,16 @@ def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:
     def read(memory: int | None, why: str = "", on: str = "", processes: int = 1) -> dict[str, Any]:
         return {"memory_mb": memory, "why": why, "cpus": on, "processes": processes}
 
-    asked = {"a": 800, "b": 800}
+    sizes = {"a": 800, "b": 800}
     idle = read(None, "no processes", processes=0)
     free = {"a": "", "b": ""}
-    assert limits({"a": read(800), "b": read(800)}, asked, free) == {"memory_budget": "800 MiB"}
-    assert limits({"a": read(800), "b": idle}, asked, free) == {"memory_budget": "800 MiB"}
+    assert limits({"a": read(800), "b": read(800)}, sizes, free) == {"memory_budget": "800 MiB"}
+    assert limits({"a": read(800), "b": idle}, sizes, free) == {"memory_budget": "800 MiB"}
     assert limits({"a": read(None), "b": read(None)}, {"a": 0, "b": 0}, free) == {}
-    assert limits({"a": read(800), "b": read(700)}, asked, free) == {
+    assert limits({"a": read(800), "b": read(700)}, sizes, free) == {
         "memory_budget": "a: 800 MiB; b: 700 MiB instead of 800"
     }
-    assert limits(dict.fromkeys("ab", read(None, "it has no memory controller of cgroup version 2")), asked, free) == {
+    assert limits(dict.fromkeys("ab", read(None, "it has no memory controller of cgroup version 2")), sizes, free) == {
         "memory_budget": "800 MiB, which the kernel does not enforce (it has no memory controller of cgroup version 2)"
     }
     pinned = {"a": read(None, on="0-3"), "b": read(None)}
@@ -150,8 +150,8 @@ DIVIDED = {
 
 def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def planned(names: Sequence[str], _: Path, variables: dict[str, Any], *__: object) -> dict[str, list[Any]]:
-        given = {"dohyo_systemd": True, "host_memory_budget": "150g", **variables}
-        return {name: [described(name, 3, host, **given).planned for host in (1, 2, 3)] for name in names}
+        settings = {"dohyo_systemd": True, "host_memory_budget": "150g", **variables}
+        return {name: [described(name, 3, host, **settings).planned for host in (1, 2, 3)] for name in names}
 
     # Replaces Ansible to save time. test_inventories.py compares a plan with Ansible's.
     monkeypatch.setattr(sizing, "_of_inventory", planned)
@@ -159,11 +159,11 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path, monk
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\nrecordcount=1000\nthreadcount=3\n")
     scenario = loading.load(file, {"systems": ",".join(catalogue.all_systems())})
     sizes = sizing.ask(scenario, Hosts(3, 192 * GIB, None, True), tmp_path)
-    found = {needs.system: needs for needs in sizes.needs}
+    needs_of = {needs.system: needs for needs in sizes.needs}
     aside = 3 * 1024 + 512 + 4 * 150
     bucket = 153600 - (3 * 1024 + 512 + 600) - 600 - 20480 - 2048 - 2048
     expected = DIVIDED | {"hbase": (aside + 20480 + 600 + bucket, bucket)}
-    assert {name: (found[name].memory // MIB, found[name].cache // MIB) for name in expected} == expected
+    assert {name: (needs_of[name].memory // MIB, needs_of[name].cache // MIB) for name in expected} == expected
     assert {needs.budget for needs in sizes.needs} == {150 * GIB}
     assert f"| {bucket / 1024:.1f} GiB | none |" in (ROOT / "docs/sizing.md").read_text()
     assert all(needs.memory <= needs.budget for needs in sizes.needs)
@@ -177,13 +177,13 @@ def test_a_share_of_a_memory_that_is_not_known_is_said_to_be_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     share: dict[str, Any] = {"dohyo_systemd": True, "host_has": {"memory_mb": 0}}
-    found = {name: described(name, **share).planned for name in ("hbase", "cassandra")}
-    assert {(each["unknown"], each["budget_mb"]) for each in found.values()} == {(True, 0)}
+    plans = {name: described(name, **share).planned for name in ("hbase", "cassandra")}
+    assert {(plan["unknown"], plan["budget_mb"]) for plan in plans.values()} == {(True, 0)}
     assert not described("hbase", host_memory_budget="2g").planned["unknown"]
     assert not described("hbase").planned["unknown"]
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\n")
-    monkeypatch.setattr(sizing, "_of_inventory", lambda names, *_: {name: [found[name]] for name in names})
+    monkeypatch.setattr(sizing, "_of_inventory", lambda names, *_: {name: [plans[name]] for name in names})
     with pytest.raises(BadInputError, match="caches are shares of the memory of the hosts"):
         loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(tmp_path))
 
@@ -199,9 +199,9 @@ def started(folder: Path, **values: Any) -> tuple[list[list[str]], dict[str, dic
 
 def test_all_units_of_a_host_share_one_limit_and_one_set_of_processors(tmp_path: Path) -> None:
     budget = {"dohyo_systemd": True, "host_budget_mb": budget_mb("2g", 0), "host_cpus_server": "0-1,3"}
-    calls, given = started(tmp_path, **budget)
-    assert len(given) == 2
-    for call, (name, arguments) in zip(calls, given.items(), strict=True):
+    calls, units = started(tmp_path, **budget)
+    assert len(units) == 2
+    for call, (name, arguments) in zip(calls, units.items(), strict=True):
         log, unit_name = "/opt/dohyo/run/hbase/log", f"dohyo-abc-{name}.service"
         limits_of_slice = ["dohyo-abc.slice", "MemoryMax=2048M", "MemorySwapMax=0"]
         assert call == ["/opt/dohyo/bin/agent", "start-unit", name, log, unit_name, *limits_of_slice]
@@ -211,9 +211,9 @@ def test_all_units_of_a_host_share_one_limit_and_one_set_of_processors(tmp_path:
 
 
 def test_without_a_budget_a_unit_has_no_slice_and_without_processors_all(tmp_path: Path) -> None:
-    calls, given = started(tmp_path, dohyo_systemd=True)
-    assert [call[-1] for call in calls] == [f"dohyo-abc-{name}.service" for name in given]
-    for arguments in given.values():
+    calls, units = started(tmp_path, dohyo_systemd=True)
+    assert [call[-1] for call in calls] == [f"dohyo-abc-{name}.service" for name in units]
+    for arguments in units.values():
         assert not re.search("^(Slice|CPUAffinity)=", arguments["stdin"], re.MULTILINE)
 
 
@@ -222,13 +222,13 @@ def test_without_a_budget_a_unit_has_no_slice_and_without_processors_all(tmp_pat
     [("1", ["env", "TZ=UTC", "taskset", "-c", "1", "/bin/true", "x"]), ("", ["env", "TZ=UTC", "/bin/true", "x"])],
 )
 def test_without_systemd_processors_count_all_the_same(bound: str, end: list[str], tmp_path: Path) -> None:
-    calls, given = started(tmp_path, host_cpus_server=bound)
-    assert not [arguments for arguments in given.values() if "stdin" in arguments]
-    assert [call[1:3] for call in calls] == [["start", name] for name in given]
+    calls, units = started(tmp_path, host_cpus_server=bound)
+    assert not [arguments for arguments in units.values() if "stdin" in arguments]
+    assert [call[1:3] for call in calls] == [["start", name] for name in units]
     assert [call[6:] for call in calls] == [end, end]
 
 
-def test_what_follows_from_processors_follows_from_those_of_the_servers(tmp_path: Path) -> None:
+def test_collector_threads_follow_from_the_processors_of_the_servers(tmp_path: Path) -> None:
     """GC threads and system classes use the same number of processors, which is eight if the host has no facts."""
     cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
     for number, (bound, cores) in enumerate(cases):

@@ -52,30 +52,30 @@ def test_one_line_adds_a_percentile_everywhere(tmp_path: Path) -> None:
     reads(folder / "run-1/node1", [150_000] * 4)
     last = "    p99_9_ms: float | None = _percentile(99.9)\n"
     more = "    p99_99_ms: float | None = _percentile(99.99)\n"
-    found = altered_package.run(tmp_path, "metrics.py", last, more, PROGRAM, tmp_path / "experiment")
-    assert found["kept"] == [0.5]
-    after = [head.split(" ms")[0] for head in found["table"]]
+    output = altered_package.run(tmp_path, "metrics.py", last, more, PROGRAM, tmp_path / "experiment")
+    assert output["kept"] == [0.5]
+    after = [head.split(" ms")[0] for head in output["table"]]
     assert after[after.index("p99.9") + 1] == "p99.99"
-    assert found["chart"] == ["p50", "p95", "p99", "p99.9", "p99.99", "max"]
-    assert found["matrix"][-3:] == ["p99.9", "p99.99", "max"]
-    assert found["page"] == 1
-    assert found["bound"] == ["p99.99", "p99_99_ms"]
-    assert found["published"] == 9
-    assert "| `p99_99_ms` | number | ms | latency within which 99.99 % " in found["reference"]
+    assert output["chart"] == ["p50", "p95", "p99", "p99.9", "p99.99", "max"]
+    assert output["matrix"][-3:] == ["p99.9", "p99.99", "max"]
+    assert output["page"] == 1
+    assert output["bound"] == ["p99.99", "p99_99_ms"]
+    assert output["published"] == 9
+    assert "| `p99_99_ms` | number | ms | latency within which 99.99 % " in output["reference"]
     for name in ("summary.csv", "summary.json", "summary.md"):
         text = (tmp_path / "experiment" / name).read_text("utf-8")
         assert ("p99.99" if name == "summary.md" else "p99_99_ms") in text, name
 
 
 def test_the_name_of_a_percentile_is_its_number() -> None:
-    assert {f"p{at:g}".replace(".", "_") + "_ms": at for at in PERCENTILES.values()} == PERCENTILES
-    assert [METRICS[name].head for name in PERCENTILES] == [f"p{at:g}" for at in PERCENTILES.values()]
+    assert {f"p{number:g}".replace(".", "_") + "_ms": number for number in PERCENTILES.values()} == PERCENTILES
+    assert [METRICS[name].head for name in PERCENTILES] == [f"p{number:g}" for number in PERCENTILES.values()]
 
 
 def test_heads_are_told_apart_and_the_chart_of_latencies_has_a_shape_for_each() -> None:
-    heads = [each.head for each in METRICS.values() if each.head]
+    heads = [metric.head for metric in METRICS.values() if metric.head]
     assert len(heads) == len(set(heads))
-    assert len([each for each in METRICS.values() if each.part == "latencies"]) - 1 < len(SHAPES)
+    assert len([metric for metric in METRICS.values() if metric.part == "latencies"]) - 1 < len(SHAPES)
 
 
 def test_a_column_behind_a_metric_that_has_none_fails_by_name() -> None:

@@ -43,19 +43,19 @@ def all_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_others_use_is_known_by_process(busy: list[int]) -> None:
-    taken, named = neighbours.look()
-    assert taken.other is not None
+    usage, named = neighbours.look()
+    assert usage.other is not None
     # The limit is low because other programs may compete with these processes for the processors.
-    assert taken.other > 0.3
-    assert taken.stolen is not None
+    assert usage.other > 0.3
+    assert usage.stolen is not None
     assert 1 <= len(named) <= 3
-    assert all(0.05 <= each.share <= 1 for each in named)
+    assert all(0.05 <= process.share <= 1 for process in named)
 
 
 @pytest.mark.usefixtures("all_named")
 def test_the_processes_that_are_busy_are_named(busy: list[int]) -> None:
     _, named = neighbours.look()
-    assert set(busy) <= {each.pid for each in named}
+    assert set(busy) <= {process.pid for process in named}
 
 
 @pytest.mark.usefixtures("all_named")
@@ -64,10 +64,10 @@ def test_a_busy_machine_is_said_with_the_processes_and_the_way_out(
     settings: dict[str, str], busy: list[int], capfd: pytest.CaptureFixture[str]
 ) -> None:
     neighbours.agree(loading.load(loading.find("workloadA"), settings), agreed=False)
-    said = capfd.readouterr().err
-    assert "other processes used " in said
-    assert any(f"(process {pid} of " in said for pid in busy)
-    assert "end these programs, or set max.other.cpu=50%" in said
+    output = capfd.readouterr().err
+    assert "other processes used " in output
+    assert any(f"(process {pid} of " in output for pid in busy)
+    assert "end these programs, or set max.other.cpu=50%" in output
 
 
 def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest
     os.close(terminal)
 
 
-def test_where_everything_is_allowed_nothing_is_looked_at(
+def test_without_a_limit_other_processes_are_not_measured(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delattr(neighbours, "look")

@@ -39,14 +39,16 @@ def make(
 
     :param hook: changes the folder of each trial
     """
-    phases = tuple(next(of for of in rates.values() if isinstance(of, Mapping))) if is_by_phase(rates) else ("run",)
+    phases = (
+        tuple(next(rate for rate in rates.values() if isinstance(rate, Mapping))) if is_by_phase(rates) else ("run",)
+    )
     of_first = next(iter(rates.values()))
     rounds = len(next(iter(of_first.values())) if isinstance(of_first, Mapping) else of_first)
     about = {"trial_properties": {"recordcount": "2000000"}, **settings}
-    for at, system, folder in in_rounds(experiment, rounds, rates, phases=phases, **about):
+    for number, system, folder in in_rounds(experiment, rounds, rates, phases=phases, **about):
         of_system = rates[system]
         for phase in phases:
-            rate = (of_system[phase] if isinstance(of_system, Mapping) else of_system)[at - 1]
+            rate = (of_system[phase] if isinstance(of_system, Mapping) else of_system)[number - 1]
             base, extra = divmod(round(rate * seconds), seconds)
             reads(folder / f"{phase}-1/node1", [base + (second < extra) for second in range(seconds)])
         if hook:
@@ -56,13 +58,13 @@ def make(
 
 
 def is_by_phase(rates: Mapping[str, Rates | Mapping[str, Rates]]) -> bool:
-    return any(isinstance(of, Mapping) for of in rates.values())
+    return any(isinstance(rate, Mapping) for rate in rates.values())
 
 
-def target(of: float, *runs: str) -> Callable[[str, Path], None]:
+def target(rate: float, *runs: str) -> Callable[[str, Path], None]:
     def hook(_: str, folder: Path) -> None:
         for run in runs:
-            edit_json(folder / run / "node1/client.json", target=of)
+            edit_json(folder / run / "node1/client.json", target=rate)
 
     return hook
 
@@ -94,8 +96,8 @@ def test_equal_systems_with_bursts_in_some_rounds_are_called_different_in_at_mos
         above, below = (statistics.logarithms(rounds()) for _ in range(2))
         assert above
         assert below
-        found = statistics.ratios([above, below])[0, 1]
-        different += not found.low <= 1 <= found.high
+        ratio = statistics.ratios([above, below])[0, 1]
+        different += not ratio.low <= 1 <= ratio.high
     assert different <= 0.05 * 400
 
 
@@ -115,22 +117,24 @@ def test_a_tie_stays_one_beside_a_slower_system(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_of_six_identical_systems_the_headline_names_no_winner(tmp_path: Path) -> None:
     rng = random.Random(6)  # noqa: S311  a simulation
-    found = []
+    outcomes = []
     for number in range(12):
         rates = {name: [1000 * math.exp(rng.gauss(0, 0.02)) for _ in range(3)] for name in "abcdef"}
         summary = make(tmp_path / str(number), rates)
-        found.append((all(pair.tie is False for pair in summary.comparisons), verdict(summary).brief))
-    assert all(won or brief.startswith(("No difference between ", "Cannot tell ")) for won, brief in found)
+        outcomes.append((all(pair.tie is False for pair in summary.comparisons), verdict(summary).brief))
+    assert all(won or brief.startswith(("No difference between ", "Cannot tell ")) for won, brief in outcomes)
 
 
 UNCLEAR = {"cassandra": (1200, 1210, 1190), "hbase": (1000, 1005, 995), "aerospike": (500, 990, 1490)}
 
 
 def test_every_pair_with_the_winner_counts_and_the_one_that_cannot_be_told_is_named(tmp_path: Path) -> None:
-    one = make(tmp_path / "one", UNCLEAR)
-    assert verdict(one).brief.startswith("Cannot tell cassandra from aerospike: 1.33× [0.20, 8.66]; hbase was slower: ")
-    assert (judged(one).mark, shorts(one)) == ("caution", ["too noisy to tell", "not decided"])
-    assert "cassandra from aerospike" in judged(one).reasons[0].text
+    summary = make(tmp_path / "one", UNCLEAR)
+    assert verdict(summary).brief.startswith(
+        "Cannot tell cassandra from aerospike: 1.33× [0.20, 8.66]; hbase was slower: "
+    )
+    assert (judged(summary).mark, shorts(summary)) == ("caution", ["too noisy to tell", "not decided"])
+    assert "cassandra from aerospike" in judged(summary).reasons[0].text
     two = make(tmp_path / "two", {name: {"a": rates, "b": rates} for name, rates in UNCLEAR.items()})
     assert "was the fastest" not in verdict(two).sentence
     assert (judged(two).mark, verdict(two).brief) == ("caution", "2 of 2 too noisy to tell")
@@ -167,11 +171,11 @@ def test_two_systems_without_a_record_are_not_compared(tmp_path: Path) -> None:
 
 
 def test_all_are_ranked_by_operations_where_the_records_of_one_are_not_known() -> None:
-    def of(name: str, ops: list[float], records: list[float]) -> Trial:
+    def trial(name: str, ops: list[float], records: list[float]) -> Trial:
         return Trial(name, name, name, "ok", rows=[sampled(Row("run", "OVERALL", 3), "rounds", ops, records)])
 
     fewer = [1000.0, 1005.0, 995.0]
-    trials = [of("stock", [1200.0, 1210.0, 1190.0], []), of("batches", fewer, [100 * each for each in fewer])]
+    trials = [trial("stock", [1200.0, 1210.0, 1190.0], []), trial("batches", fewer, [100 * rate for rate in fewer])]
     summary = Summary("x", trials, comparisons=comparisons(trials))
     assert [(pair.of, pair.figure) for pair in summary.comparisons] == [("stock", "ops_per_second")]
     assert verdict(summary).sentence.startswith("stock was 1.20× ")
@@ -291,7 +295,7 @@ def test_percentiles_without_an_interval_are_named_and_the_p50_is_compared(tmp_p
 @pytest.mark.parametrize(("rows", "unequal"), [((10, 50), True), ((0, 50), True), ((50, 49), False)])
 def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], unequal: bool) -> None:
     def scans(system: str, folder: Path) -> None:
-        client, each = folder / "run-1/node1", rows[system == "hbase"]
+        client, records = folder / "run-1/node1", rows[system == "hbase"]
         for log in client.glob("*.hdr"):
             log.unlink()
         histogram = HdrHistogram(1, 60_000_000, 3)
@@ -302,10 +306,10 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
         as_another(client)
         (client / "result.txt").write_text(
             "[OVERALL], RunTime(ms), 20000\n[OVERALL], Operations, 20000\n[SCAN], Operations, 20000\n"
-            f"[SCAN], Records, {20000 * each}\n[SCAN], Return=OK, 20000\n",
+            f"[SCAN], Records, {20000 * records}\n[SCAN], Return=OK, 20000\n",
             "utf-8",
         )
-        counts = {"operations": 20000, "records": 20000 * each}
+        counts = {"operations": 20000, "records": 20000 * records}
         by_type = {"SCAN": {**counts, "statuses": {"OK": 20000}}}
         edit_json(client / "client.json", measured_seconds=20.0, **counts, operations_by_type=by_type)
 
@@ -313,8 +317,8 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
     assert ("unequal rows per scan" in shorts(summary)) == unequal
     if unequal:
         assert judged(summary).mark == "do not use"
-        said = f"(cassandra {rows[0]}, hbase {rows[1]} per scan)"
-        assert said in next(reason.text for reason in judged(summary).reasons if "Scans" in reason.text)
+        message = f"(cassandra {rows[0]}, hbase {rows[1]} per scan)"
+        assert message in next(reason.text for reason in judged(summary).reasons if "Scans" in reason.text)
 
 
 # ---- 8: selection of the pairs to compare ---------------------------------------------------------------------------
@@ -346,12 +350,12 @@ def test_a_difference_beside_a_single_run_is_no_tie(tmp_path: Path) -> None:
             write_json(folder / "state.json", {"status": "invalid", "reason": "somebody else"})
 
     rates = {**ALIKE, "cassandra": (1200, 1210, 1190), "aerospike": (500,) * 3}
-    one = make(tmp_path / "one", rates, single)
-    assert verdict(one).brief == (
+    summary = make(tmp_path / "one", rates, single)
+    assert verdict(summary).brief == (
         "cassandra was 1.20× [1.15, 1.25] as fast as hbase; aerospike was preliminary: 0.42×, as a single run has no"
         " interval"
     )
-    two = make(tmp_path / "two", {name: {"a": of, "b": of} for name, of in rates.items()}, single)
+    two = make(tmp_path / "two", {name: {"a": figures, "b": figures} for name, figures in rates.items()}, single)
     assert verdict(two).brief == "2 of 2 preliminary, as a single run has no interval"
 
 
@@ -465,7 +469,7 @@ def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> No
 
 def on_hosts(figures: Mapping[str, float]) -> Callable[[str, Path], None]:
     def hook(system: str, folder: Path) -> None:
-        slices = [figures[system] * (1 + each / 1000) for each in range(7)]
+        slices = [figures[system] * (1 + step / 1000) for step in range(7)]
         reading = {"name": "cpu_one", "of": None, "slices": slices, "unit": "1/s"}
         about = {"at": "2026-11-26T07:11:30Z", "hosts": {"node1": {"figures": [reading]}}}
         write_json(folder / "canary.json", about)
@@ -507,7 +511,9 @@ def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp
     won = "innodb was 1.26× [1.02, 1.55] as fast as cassandra"
     assert verdict(summary).brief == f"{won}; cassandra and myisam are not told apart"
     assert judged(summary).mark == "caution"
-    assert [(each.pair.of, each.pair.to, each.outcome, each.more) for each in summary.neighbours] == [
+    assert [
+        (neighbour.pair.of, neighbour.pair.to, neighbour.outcome, neighbour.more) for neighbour in summary.neighbours
+    ] == [
         ("innodb", "cassandra", "faster", None),
         ("cassandra", "myisam", "open", 3),
         ("myisam", "hbase", "faster", None),

@@ -108,13 +108,13 @@ def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
     # The servers are configured for the largest number of threads of any phase.
     assert variables["trial_threads"] == 16
     assert (update["duration"], read["duration"]) == (30, 300)
-    assert [each["properties"].get("batchsize") for each in (insert, update, read)] == ["10", None, "100"]
-    assert [each["properties"].get("readbeforewrite") for each in (insert, update, read)] == [None, "true", None]
-    assert [each["properties"]["target"] for each in (insert, update, read)] == ["0", "500", "500"]
+    assert [phase["properties"].get("batchsize") for phase in (insert, update, read)] == ["10", None, "100"]
+    assert [phase["properties"].get("readbeforewrite") for phase in (insert, update, read)] == [None, "true", None]
+    assert [phase["properties"]["target"] for phase in (insert, update, read)] == ["0", "500", "500"]
     assert read["properties"]["hbase.client.pause"] == "3"
     assert load(tmp_path, SMALL, "insert.target=100").of("insert")["target"] == "100"
-    own = load(tmp_path, SMALL, "retries=2", "insert.retries=3", "operationtimeout=1000").of("insert")
-    assert (own["retries"], own["operationtimeout"]) == ("3", "4000")
+    properties = load(tmp_path, SMALL, "retries=2", "insert.retries=3", "operationtimeout=1000").of("insert")
+    assert (properties["retries"], properties["operationtimeout"]) == ("3", "4000")
     assert load(tmp_path, SMALL, "insert.operationtimeout=5000").of("insert")["operationtimeout"] == "5000"
     assert load(tmp_path, SMALL, "retries=2", "phases=insert").of("insert")["retries"] == "2"
     assert again(tmp_path, chosen) == chosen
@@ -173,12 +173,12 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("insert.warmup=steady", "phase to phase, because the load ends when it has inserted every record once"),
     ],
 )  # fmt: skip
-def test_what_no_phase_can_be_is_said(tmp_path: Path, assignments: str, expected: str) -> None:
+def test_invalid_phases_are_refused(tmp_path: Path, assignments: str, expected: str) -> None:
     with pytest.raises(BadInputError, match=expected.replace("?", r"\?")):
         load(tmp_path, SMALL, *assignments.split())
 
 
-def test_what_a_trial_goes_through_in_words(tmp_path: Path) -> None:
+def test_the_course_of_a_trial_is_printed(tmp_path: Path) -> None:
     times = ("warmuptime=10", "duration=30", "repeats=2")
     assert plan.course(load(tmp_path, SMALL, *times)) == "2 × (10 s warm-up + 30 s)"
     assert plan.course(load(tmp_path, SMALL, *times, "phases=update,read")) == (
@@ -208,18 +208,21 @@ def test_the_load_alone_can_be_what_is_measured(tmp_path: Path) -> None:
     assert plan.course(chosen) == "the load of 1,000 records"
     assert again(tmp_path, chosen) == chosen
     # If the command line leaves out a phase of the file, the settings of that phase are ignored.
-    left = load(tmp_path, SMALL + "phases=insert,read\nread.batchsize=10\n", "phases=insert")
-    assert (left.phases, left.phase_values) == ([], {})
+    loaded = load(tmp_path, SMALL + "phases=insert,read\nread.batchsize=10\n", "phases=insert")
+    assert (loaded.phases, loaded.phase_values) == ([], {})
 
 
 def test_a_load_that_phases_name_is_measured_before_the_runs(tmp_path: Path) -> None:
     text = SMALL + "retries=2\noperationtimeout=1000\n"
-    named, unnamed = (load(tmp_path, text + f"phases={of}\n") for of in ("insert,read", "read"))
-    assert [(each.phases, each.measures_load) for each in (named, unnamed)] == [(["read"], True), (["read"], False)]
-    assert [each.of("insert")["retries"] for each in (named, unnamed)] == ["2", "15"]
-    assert [each.of("insert")["operationtimeout"] for each in (named, unnamed)] == ["1000", "16000"]
-    loads = [plan.variables(plan.trials(each)[0], tmp_path, keep=False)["trial_load"] for each in (named, unnamed)]
-    assert [each["measured"] for each in loads] == [True, False]
+    named, unnamed = (load(tmp_path, text + f"phases={phase_names}\n") for phase_names in ("insert,read", "read"))
+    assert [(loaded.phases, loaded.measures_load) for loaded in (named, unnamed)] == [
+        (["read"], True),
+        (["read"], False),
+    ]
+    assert [loaded.of("insert")["retries"] for loaded in (named, unnamed)] == ["2", "15"]
+    assert [loaded.of("insert")["operationtimeout"] for loaded in (named, unnamed)] == ["1000", "16000"]
+    loads = [plan.variables(plan.trials(loaded)[0], tmp_path, keep=False)["trial_load"] for loaded in (named, unnamed)]
+    assert [load_variables["measured"] for load_variables in loads] == [True, False]
     assert plan.course(named) == f"the load of 1,000 records, {plan.course(unnamed)}"
     with pytest.raises(BadInputError, match="reuse=data with phases=insert,read: the load is measured"):
         load(tmp_path, text + "phases=insert,read\nreuse=data\nrounds=2\n")
@@ -293,11 +296,11 @@ def test_sizes_follow_from_each_point(tmp_path: Path) -> None:
     counts = [trial.scenario.number("recordcount") for trial in plan.trials(chosen)]
     assert counts == [500, 500, 1_000_000, 500_000]
     assert plan.trials(chosen)[2].name == "03-hbase-datasize=1_ram-replication=1"
-    made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None}, hosts)
+    created = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None}, hosts)
     # --resume keeps the sizes that were computed at the start, even if this machine's memory differs.
-    reopened, _ = experiment.reopen(str(made.folder))
-    assert reopened.trials == made.trials
-    about = json.loads((made.folder / "experiment.json").read_text())
+    reopened, _ = experiment.reopen(str(created.folder))
+    assert reopened.trials == created.trials
+    about = json.loads((created.folder / "experiment.json").read_text())
     assert about["trials"][2] == {
         "name": "03-hbase-datasize=1_ram-replication=1",
         "system": "hbase",
@@ -346,8 +349,8 @@ def test_a_bindings_property_is_a_dimension_of_the_systems_that_have_it(tmp_path
     assert plan.trials(again(tmp_path, chosen)) == plan.trials(chosen)
     unused = load(tmp_path, SMALL, "matrix.cassandra.batchmode=async,unlogged", "systems=hbase")
     assert (unused.unused, [trial.label for trial in plan.trials(unused)]) == (["cassandra.batchmode"], ["hbase"])
-    both = load(tmp_path, SMALL, "matrix.scylla.shardawareness=true,false", "systems=cassandra,scylla")
-    assert [trial.system for trial in plan.trials(both)] == ["cassandra", "scylla", "scylla"]
+    loaded = load(tmp_path, SMALL, "matrix.scylla.shardawareness=true,false", "systems=cassandra,scylla")
+    assert [trial.system for trial in plan.trials(loaded)] == ["cassandra", "scylla", "scylla"]
 
 
 def test_lists_of_a_role_keep_their_commas(tmp_path: Path) -> None:
@@ -383,11 +386,11 @@ def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path:
     ],
 )
 def test_a_matrix_that_cannot_be_is_refused(tmp_path: Path, assignments: str, expected: str) -> None:
-    given = assignments.split()
+    settings = assignments.split()
     if "at batchsize=1 tablecount=4" in expected:
-        given = ["matrix.batchsize=1", "matrix.tablecount=1,4", "phases=read", "read.batchsize=300"]
+        settings = ["matrix.batchsize=1", "matrix.tablecount=1,4", "phases=read", "read.batchsize=300"]
     with pytest.raises(BadInputError, match=expected):
-        load(tmp_path, SMALL, *given)
+        load(tmp_path, SMALL, *settings)
 
 
 # ---- variants and sizes ----------------------------------------------------------------------------------------------
@@ -499,7 +502,7 @@ def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
     assert {loading.load(file, {"recordcount": "10M"}, full=True).points[0][1]["recordcount"]} == {"10000000"}
 
 
-def test_a_file_has_two_sizes(tmp_path: Path) -> None:
+def test_a_scenario_file_may_have_a_full_size(tmp_path: Path) -> None:
     text = SMALL + "scale=0.5\nfull.scale=1\nbatchsize=2\nfull.matrix.batchsize=10,20\nfull.replication=3\n"
     small, full = load(tmp_path, text), load(tmp_path, text, full=True)
     assert (small["recordcount"], small["replication"], small.matrix) == ("500", "1", {})

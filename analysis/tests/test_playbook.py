@@ -65,7 +65,7 @@ def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals) -> None:
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     log = tmp_path / "log"
     try:
         signal.signal(number, signal.SIG_DFL)
@@ -78,8 +78,8 @@ def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals)
         with pytest.raises(Interruption) as interruption:
             execute(["sh", "-c", "echo $$; sleep 60"], Sink(log), check=signals.check, watch=interrupt)
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
     assert interruption.value.exit_code == 128 + number
     assert str(interruption.value) == f"by {number.name}"
     assert not alive(int(log.read_text()))
@@ -101,7 +101,7 @@ def test_signals_are_answered_but_held_back_while_servers_stop(capfd: pytest.Cap
     assert capfd.readouterr().err == "\nalready stopping\n"
 
 
-def test_what_is_ignored_stays_ignored() -> None:
+def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.getsignal(signal.SIGHUP)
     try:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -177,11 +177,11 @@ def test_an_inventory_whose_script_hangs_is_refused(tmp_path: Path, monkeypatch:
 def test_a_host_that_is_silent_is_lost_after_minutes() -> None:
     config = ConfigParser()
     config.read(ANSIBLE / "ansible.cfg")
-    words = config["ssh_connection"]["ssh_args"]
-    options = dict(re.findall(r"(\w+)=(\d+)\b", words))
+    arguments = config["ssh_connection"]["ssh_args"]
+    options = dict(re.findall(r"(\w+)=(\d+)\b", arguments))
     assert int(options["ServerAliveInterval"]) * int(options["ServerAliveCountMax"]) == 300
     plugin = yaml.safe_load(ssh.DOCUMENTATION)["options"]["ssh_args"]
-    assert words.startswith(plugin["default"])
+    assert arguments.startswith(plugin["default"])
 
 
 def test_the_local_inventory_is_sound() -> None:
@@ -192,8 +192,8 @@ def test_an_inventory_is_read_without_the_descriptions_of_systems(monkeypatch: p
     run = subprocess.run
     answers: list[Any] = []
 
-    def keep(*words: Any, **options: Any) -> Any:
-        answers.append(run(*words, **options))
+    def keep(*arguments: Any, **options: Any) -> Any:
+        answers.append(run(*arguments, **options))
         return answers[-1]
 
     monkeypatch.setattr(subprocess, "run", keep)
@@ -203,7 +203,7 @@ def test_an_inventory_is_read_without_the_descriptions_of_systems(monkeypatch: p
     assert "cassandra_heap" not in answer.stdout
 
 
-def test_what_is_no_playbook_is_explained(tmp_path: Path) -> None:
+def test_a_missing_playbook_is_explained(tmp_path: Path) -> None:
     failure = play("no-such-playbook.yml", None, tmp_path, check=never)
     assert failure is not None
     assert "no-such-playbook.yml" in failure.message
@@ -310,8 +310,8 @@ def test_the_versions_of_ansible_that_do_not_work(version: str, is_refused: bool
     sentence = f"ansible-core {version} does not work with these playbooks, which need {allowed}: type ../setup.sh"
     assert refusal(version).startswith(sentence) == is_refused
     assert bool(refusal(version)) == is_refused
-    said = "ansible-core 2.17.0 or newer, but not 2.19.0 to 2.19.4"
-    assert said in " ".join((ANSIBLE.parent / "docs/cluster.md").read_text("utf-8").split())
+    versions = "ansible-core 2.17.0 or newer, but not 2.19.0 to 2.19.4"
+    assert versions in " ".join((ANSIBLE.parent / "docs/cluster.md").read_text("utf-8").split())
 
 
 def test_an_ansible_that_does_not_work_is_refused_in_one_sentence(tmp_path: Path) -> None:
@@ -335,8 +335,8 @@ def test_failures_read_well(tmp_path: Path) -> None:
     ("file", "text"), [("hosts.yml", "all: {vars: {cassandra_heap: 2g}}"), ("group_vars/database/x", "a: 1")]
 )
 def test_variables_of_the_local_inventory_count_where_somebody_sets_some(file: str, text: str, tmp_path: Path) -> None:
-    mine = Path(shutil.copytree(playbook.LOCAL, tmp_path / "local"))
-    assert playbook.local_inventory() is playbook.local_inventory(mine) is None
-    (mine / file).parent.mkdir(exist_ok=True)
-    (mine / file).write_text(text)
-    assert playbook.local_inventory(mine) == mine
+    inventory = Path(shutil.copytree(playbook.LOCAL, tmp_path / "local"))
+    assert playbook.local_inventory() is playbook.local_inventory(inventory) is None
+    (inventory / file).parent.mkdir(exist_ok=True)
+    (inventory / file).write_text(text)
+    assert playbook.local_inventory(inventory) == inventory

@@ -17,27 +17,27 @@ def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
     """Waits up to 20 s until at least one command has ended. Returns all commands that have ended."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        if found := list(switch.ended()):
-            return found
+        if commands := list(switch.ended()):
+            return commands
         time.sleep(0.01)
     raise AssertionError("nothing has ended")
 
 
-def of(tmp_path: Path, off: str, on: str) -> Switch:
+def start_switch(tmp_path: Path, off: str, on: str) -> Switch:
     write = f"cd {tmp_path}\n"
     return Switch(Commands(["sh", "-c", write + off], ["sh", "-c", write + on]), time.time)
 
 
 def test_one_command_follows_the_other(tmp_path: Path) -> None:
-    switch = of(tmp_path, "sleep 0.3; echo off >>said", "echo on >>said")
+    switch = start_switch(tmp_path, "sleep 0.3; echo off >>said", "echo on >>said")
     before = time.time()
     switch.turn(False)
     switch.turn(True)
-    found = ended(switch)
-    while len(found) < 2:
-        found += ended(switch)
-    assert [(on, error) for on, _, _, error in found] == [(False, None), (True, None)]
-    assert before <= found[0][1] <= found[0][2] - 0.3
+    commands = ended(switch)
+    while len(commands) < 2:
+        commands += ended(switch)
+    assert [(on, error) for on, _, _, error in commands] == [(False, None), (True, None)]
+    assert before <= commands[0][1] <= commands[0][2] - 0.3
     assert (tmp_path / "said").read_text() == "off\non\n"
     assert switch.restore() is None
     assert (tmp_path / "said").read_text() == "off\non\n"
@@ -45,7 +45,7 @@ def test_one_command_follows_the_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_host_that_is_off_is_on_at_the_end(tmp_path: Path, waits: bool) -> None:
-    switch = of(tmp_path, "sleep 0.3; echo off >>said", "echo on >>said")
+    switch = start_switch(tmp_path, "sleep 0.3; echo off >>said", "echo on >>said")
     switch.turn(False)
     if waits:
         ended(switch)
@@ -57,11 +57,11 @@ def test_a_host_is_switched_on_when_its_controller_is_killed(tmp_path: Path) -> 
     off, on = (
         [sys.executable, "-c", f"open({str(tmp_path / 'said')!r}, 'a').write('{word} ')"] for word in ("off", "on")
     )
-    words = (
+    program = (
         "import time\nfrom conducting.power import Commands, Switch\n"
         f"switch = Switch(Commands({off!r}, {on!r}), time.time)\nswitch.turn(False)\nprint(flush=True)\ntime.sleep(60)"
     )
-    command, environment = [sys.executable, "-c", words], {**os.environ, "PYTHONPATH": str(ANSIBLE / "plugins")}
+    command, environment = [sys.executable, "-c", program], {**os.environ, "PYTHONPATH": str(ANSIBLE / "plugins")}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as controller:
         assert controller.stdout is not None
         controller.stdout.readline()
@@ -73,7 +73,7 @@ def test_a_host_is_switched_on_when_its_controller_is_killed(tmp_path: Path) -> 
 
 
 def test_a_command_that_leaves_something_running_has_ended(tmp_path: Path) -> None:
-    switch = of(tmp_path, "sleep 20 & true", "sleep 20 & echo on >>said")
+    switch = start_switch(tmp_path, "sleep 20 & true", "sleep 20 & echo on >>said")
     switch.turn(False)
     assert [error for *_, error in ended(switch)] == [None]
     before = time.monotonic()
@@ -82,7 +82,7 @@ def test_a_command_that_leaves_something_running_has_ended(tmp_path: Path) -> No
 
 
 def test_a_host_is_switched_on_though_the_program_was_killed(tmp_path: Path) -> None:
-    switch = of(tmp_path, "echo off >>said", "echo on >>said")
+    switch = start_switch(tmp_path, "echo off >>said", "echo on >>said")
     switch.turn(False)
     ended(switch)
     switch._process.kill()
@@ -91,7 +91,7 @@ def test_a_host_is_switched_on_though_the_program_was_killed(tmp_path: Path) -> 
 
 
 def test_why_a_command_fails_is_its_last_line(tmp_path: Path) -> None:
-    switch = of(tmp_path, "echo first; echo no such host >&2; echo; exit 3", "true")
+    switch = start_switch(tmp_path, "echo first; echo no such host >&2; echo; exit 3", "true")
     switch.turn(False)
     [(_, _, _, error)] = ended(switch)
     assert error == "dohyo_power_off ended with exit code 3: no such host"

@@ -30,11 +30,11 @@ class Host:
         self.work.mkdir(parents=True)
         self.agent = install(self.home)
 
-    def call(self, *words: Any, code: int = 0) -> str:
+    def call(self, *arguments: Any, code: int = 0) -> str:
         """Calls a verb of the agent, checks that it exits with `code`, and returns its output."""
-        argv = [str(self.agent), *map(str, words)]
+        argv = [str(self.agent), *map(str, arguments)]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=self.work)
-        assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
+        assert done.returncode == code, f"{arguments}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
     def start(self, name: str, *command: str, code: int = 0) -> str:
@@ -102,7 +102,7 @@ def test_the_end_of_a_process_is_said_with_its_last_words(host: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "words"),
+    ("log", "message"),
     [
         ("first\nlast\n", "last"),
         ("a [ERROR] b\nmore\nlast\n", "a [ERROR] b more"),
@@ -111,10 +111,10 @@ def test_the_end_of_a_process_is_said_with_its_last_words(host: Host) -> None:
         ("", ""),
     ],
 )
-def test_the_last_words_are_the_error_if_there_is_one(host: Host, log: str, words: str) -> None:
+def test_the_last_words_are_the_error_if_there_is_one(host: Host, log: str, message: str) -> None:
     host.start("one", "bash", "-c", f"printf %s {shlex.quote(log)} >&2; exit 1")
     host.wait("one")
-    assert host.call("status", "one", code=3) == f"one ended with exit code 1: {words}\n"
+    assert host.call("status", "one", code=3) == f"one ended with exit code 1: {message}\n"
 
 
 def test_a_command_that_cannot_be_started_is_named(host: Host) -> None:
@@ -141,13 +141,13 @@ def test_a_check_that_hangs_is_killed_with_its_children_and_repeated(
     assert (host.work / "asked").read_text() == "asked\n" * 3
     host.call("ready", "one", 5, "printf", "two\nlines")
     monkeypatch.setattr(processes, "LONGEST_CHECK", 1)
-    known = processes.Processes(str(host.home))
-    assert known.probe("one")
+    supervisor = processes.Processes(str(host.home))
+    assert supervisor.probe("one")
     host.call("ready", "one", 5, "bash", "-c", f'mkdir "$0" 2> /dev/null || sleep {mark}', host.work / "once")
-    assert not known.probe("one")
-    assert not known.probe("two")
-    found = subprocess.run(["pgrep", "-f", f"^sleep {mark}"], capture_output=True, text=True, check=False).stdout
-    assert found == "", "a check was left behind"
+    assert not supervisor.probe("one")
+    assert not supervisor.probe("two")
+    pids = subprocess.run(["pgrep", "-f", f"^sleep {mark}"], capture_output=True, text=True, check=False).stdout
+    assert pids == "", "a check was left behind"
 
 
 def test_an_exit_code_that_is_written_late_is_waited_for(host: Host) -> None:
@@ -218,7 +218,7 @@ def test_the_last_one_started_is_stopped_first(host: Host) -> None:
     assert host.call("stop-all", 30) == "stopped client\nstopped server\n"
 
 
-def test_whom_nothing_is_kept_of_is_killed_at_once(host: Host) -> None:
+def test_processes_without_kept_data_are_killed_at_once(host: Host) -> None:
     for name in ("other", "db", "db-part"):
         host.start(name, "bash", "-c", ASKED, name)
         host.call("until", name, 5, "test", "-e", host.work / f"up-{name}")
@@ -259,7 +259,7 @@ def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> Non
     host.call("stop", "one", 30)
 
 
-def test_what_says_how_to_connect_goes_with_all_processes(host: Host) -> None:
+def test_connection_files_are_removed_with_the_processes(host: Host) -> None:
     host.start("db-part", "sleep", "300")
     run = host.home / "run"
     for name in ("db.properties", "db-two.properties", "dbx.properties", "other.properties"):

@@ -26,27 +26,27 @@ TRIALS = plan.trials(SCENARIO)
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (62.4, "1:02"), (3723, "1:02:03")])
-def test_clock(seconds: float, shown: str) -> None:
+def test_durations_are_printed_as_a_clock(seconds: float, shown: str) -> None:
     assert clock(seconds) == shown
 
 
 def left_in_each_step(forecast: Forecast, steps: list[tuple[str, int]]) -> list[float]:
-    left = []
+    remaining = []
     for phase, run in steps:
         forecast.enter(phase, run)
-        left.append(forecast.remaining(0))
-    return left
+        remaining.append(forecast.remaining(0))
+    return remaining
 
 
 def test_the_forecast_shrinks_to_nothing() -> None:
     forecast = Forecast(TRIALS)
-    left = [forecast.remaining(0)]
+    remaining = [forecast.remaining(0)]
     order = [("start", 0), ("schema", 0), ("load", 0), ("settle", 0), ("run", 1), ("run", 2), ("stop", 0)]
     for number in (0, 1):
         forecast.begin(TRIALS[number:])
-        left += left_in_each_step(forecast, order)
-    assert left == sorted(left, reverse=True)
-    assert len(set(left)) == len(left)
+        remaining += left_in_each_step(forecast, order)
+    assert remaining == sorted(remaining, reverse=True)
+    assert len(set(remaining)) == len(remaining)
     assert forecast.remaining(3600) == 0
 
 
@@ -70,10 +70,10 @@ def test_the_forecast_learns_each_system_by_itself() -> None:
         forecast.enter("run", 1)
         forecast.learn("run", seconds)
     forecast.begin(trials[2:])
-    left = forecast.remaining(0)
+    remaining = forecast.remaining(0)
     forecast.begin(trials[3:])
     # The second round begins with the slow system, whose runs take 180 s longer.
-    assert left - forecast.remaining(0) == pytest.approx(forecast.remaining(0) + 180)
+    assert remaining - forecast.remaining(0) == pytest.approx(forecast.remaining(0) + 180)
 
 
 def test_the_forecast_knows_where_it_is_when_servers_settle_before_every_phase() -> None:
@@ -81,9 +81,9 @@ def test_the_forecast_knows_where_it_is_when_servers_settle_before_every_phase()
     forecast = Forecast(trials := plan.trials(replace(SCENARIO, values=values)))
     forecast.begin(trials)
     steps = [("start", 0), ("load", 0), ("settle", 0), ("update", 1), ("settle", 0), ("read", 1), ("settle", 0)]
-    left = left_in_each_step(forecast, [*steps, ("update", 2), ("settle", 0), ("read", 2), ("stop", 0)])
-    assert left == sorted(left, reverse=True)
-    assert len(set(left)) == len(left)
+    remaining = left_in_each_step(forecast, [*steps, ("update", 2), ("settle", 0), ("read", 2), ("stop", 0)])
+    assert remaining == sorted(remaining, reverse=True)
+    assert len(set(remaining)) == len(remaining)
 
 
 def test_the_forecast_of_a_load_alone() -> None:
@@ -91,9 +91,9 @@ def test_the_forecast_of_a_load_alone() -> None:
     forecast = Forecast(trials)
     forecast.begin(trials)
     steps = [("start", 0), ("schema", 0), ("load", 0), ("settle", 0), ("stats", 0), ("stop", 0)]
-    left = left_in_each_step(forecast, steps)
-    assert left == sorted(left, reverse=True)
-    assert left[2] - left[3] == pytest.approx(30_000 / LOAD_RATE)
+    remaining = left_in_each_step(forecast, steps)
+    assert remaining == sorted(remaining, reverse=True)
+    assert remaining[2] - remaining[3] == pytest.approx(30_000 / LOAD_RATE)
 
 
 def test_a_line_every_ten_seconds_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,17 +123,17 @@ def test_servers_that_run_already_are_not_said_to_be_started_or_stopped(may: lis
     trials = plan.trials(replace(SCENARIO, role_variables=variables))
     display = Progress(trials, Console(file=io.StringIO()))
 
-    def said(number: int) -> list[str]:
+    def track(number: int) -> list[str]:
         display.trial(number, trials)
-        found = []
+        texts = []
         for phase in ("start", "schema", "load", "settle", "stop"):
             display.event({"event": "phase", "phase": phase, "run": None})
-            found.append(display.activity)
-        return found
+            texts.append(display.activity)
+        return texts
 
-    ours = ["starting the servers", "creating the tables", "loading", "settling (flush, compactions)"]
-    assert said(1) == [*ours, "stopping the servers"]
-    assert said(2) == ["checking the hosts", "creating the tables", "loading", settling, "removing Dohyo's tables"]
+    starting = ["starting the servers", "creating the tables", "loading", "settling (flush, compactions)"]
+    assert track(1) == [*starting, "stopping the servers"]
+    assert track(2) == ["checking the hosts", "creating the tables", "loading", settling, "removing Dohyo's tables"]
 
 
 def test_updates_before_the_runs_are_a_step_of_their_own() -> None:
@@ -157,9 +157,9 @@ def test_updates_before_the_runs_are_a_step_of_their_own() -> None:
         ("run", 2),
         ("stop", 0),
     ]
-    left = left_in_each_step(forecast, steps)
-    assert left == sorted(left, reverse=True)
-    assert len(set(left)) == len(left)
+    remaining = left_in_each_step(forecast, steps)
+    assert remaining == sorted(remaining, reverse=True)
+    assert len(set(remaining)) == len(remaining)
     display = Progress(trials, Console(file=io.StringIO()))
     display.trial(1, trials)
     display.event({"event": "phase", "phase": "precondition", "run": 1})
@@ -182,10 +182,10 @@ class TwoSeconds:
     """Log of the clients that contains two seconds."""
 
     def __init__(self, *_: object) -> None:
-        self.left = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]
+        self.seconds = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]
 
     def poll(self) -> list[Second]:
-        self.left, done = [], self.left
+        self.seconds, done = [], self.seconds
         return done
 
 
@@ -207,10 +207,10 @@ def test_the_live_line_has_rate_p99_errors_processors_and_a_sparkline(monkeypatc
             shown = display._render()
             line = "\n".join(map(str, shown.renderables)) if isinstance(shown, Group) else ""
             display.tick()
-        said = line if is_terminal else output.getvalue()
-        assert f"1,000 rec/s{sparks} · p99 0.90 ms · 3 errors · processors 97%" in said
-        assert "run 1 of 2" in said
-        assert "warming up" not in said
+        text = line if is_terminal else output.getvalue()
+        assert f"1,000 rec/s{sparks} · p99 0.90 ms · 3 errors · processors 97%" in text
+        assert "run 1 of 2" in text
+        assert "warming up" not in text
 
 
 def test_the_processors_of_this_machine_are_looked_at() -> None:
@@ -243,7 +243,7 @@ Downloading from central: https://repo.example/m2/ch/b/b-2.jar
 """
 
 
-def test_what_is_fetched_while_systems_are_installed_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloads_of_an_installation_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "maven.log"
     assert progress.fetching(log) == ""
     log.write_text(MAVEN)

@@ -13,7 +13,7 @@ from dohyo.scenario import properties
 from dohyo.scenario.property_types import ExistingFile, Property
 
 
-def test_reads_what_java_reads(tmp_path: Path) -> None:
+def test_escapes_and_separators_of_java_properties_are_read(tmp_path: Path) -> None:
     file = tmp_path / "scenario"
     file.write_text(
         "# comment\n! comment\n\n  indented = 1 \ncolon:2\nblank 3\nnone\nlong=a,\\\n   b\n"
@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back(values: dict[str, str]) -> None:
         ("systems", "cassandra , hbase", "cassandra,hbase"),
     ],
 )
-def test_values_take_one_form(key: str, value: str, checked: str) -> None:
+def test_values_are_normalised(key: str, value: str, checked: str) -> None:
     assert properties.known()[key].check(value) == checked
 
 

@@ -38,10 +38,10 @@ def write(folder: Path, content: Any, name: str = "bout.yml") -> Path:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_file_is_valid(path: Path) -> None:
     assert path.suffix == ".yml"
-    found = published.load(path)
-    assert found.name == path.stem
-    of = [(each.of, each.system) for each in found.figures]
-    assert len(set(of)) == len(of)
+    publication = published.load(path)
+    assert publication.name == path.stem
+    keys = [(figure.of, figure.system) for figure in publication.figures]
+    assert len(set(keys)) == len(keys)
 
 
 def test_the_example_of_the_page_is_in_the_file() -> None:
@@ -54,26 +54,26 @@ def test_the_example_of_the_page_is_in_the_file() -> None:
         assert file[key][: len(value)] == value
 
 
-def test_they_are_no_scenarios() -> None:
+def test_published_files_are_no_scenarios() -> None:
     assert not set(FILES) & set(loading.scenario_files().values())
     assert "published" not in loading.scenario_files()
 
 
 def test_rates_counts_and_latencies_of_hbase_cache_agree() -> None:
     """Each run took 15 minutes with 40 threads, so rates, counts and latencies can be checked against each other."""
-    of = published.load(FOLDER / "hbase-cache.yml")
+    publication = published.load(FOLDER / "hbase-cache.yml")
     halves = []
-    for each in of.figures:
-        assert each.operations is not None
-        assert each.ops_per_second is not None
-        assert each.mean_ms is not None
-        half = each.operations / each.ops_per_second < 600
-        halves += [each.of] if half else []
-        assert each.operations / each.ops_per_second == pytest.approx(450 if half else 900, abs=0.5)
-        if not each.operation:
-            assert each.ops_per_second * each.mean_ms / 1000 == pytest.approx(40, abs=0.5)
+    for figure in publication.figures:
+        assert figure.operations is not None
+        assert figure.ops_per_second is not None
+        assert figure.mean_ms is not None
+        half = figure.operations / figure.ops_per_second < 600
+        halves += [figure.of] if half else []
+        assert figure.operations / figure.ops_per_second == pytest.approx(450 if half else 900, abs=0.5)
+        if not figure.operation:
+            assert figure.ops_per_second * figure.mean_ms / 1000 == pytest.approx(40, abs=0.5)
     assert halves == ["A, 40 GB, its reads", "F, 40 GB, its updates", "A, 1 TB, its reads"]
-    assert [each.values for each in of.setup if each.key == "all_threads"] == [["40"]]
+    assert [entry.values for entry in publication.setup if entry.key == "all_threads"] == [["40"]]
     chosen = loading.load(WORKLOADS / "hbase-cache", full=True)
     assert {(point["threadcount"], point["threadcount.of"]) for _, point in chosen.points} == {("40", "all")}
 
@@ -152,13 +152,13 @@ def test_an_experiment_keeps_them_and_shows_them_apart(tmp_path: Path) -> None:
     (tmp_path / "raw" / "01-cassandra").rmdir()
     trial(tmp_path, 1, "cassandra")
     summary = summarise(tmp_path)
-    assert [each.name for each in summary.published] == ["hbase-cache", "yokozuna"]
+    assert [publication.name for publication in summary.published] == ["hbase-cache", "yokozuna"]
     for width in (120, 80):
         text = rendered(summary, width)
         assert max(map(len, text.splitlines())) <= width
-        ours, *theirs = text.split("published, on other hardware: ")
-        assert "Rates are geometric means" in " ".join(ours.split())  # our figures come first
-        assert "165,063" not in ours
+        measured_text, *theirs = text.split("published, on other hardware: ")
+        assert "Rates are geometric means" in " ".join(measured_text.split())  # our figures come first
+        assert "165,063" not in measured_text
         assert len(theirs) == 2
         (line,) = (line for line in theirs[0].splitlines() if line.startswith("C, 40 GB"))
         assert line.split() == ["C,", "40", "GB", "hbase", "148,558,364", "165,063", "0.24", "0.3", "0.48"]
@@ -170,25 +170,25 @@ def test_an_experiment_keeps_them_and_shows_them_apart(tmp_path: Path) -> None:
     assert "\n| C, 40 GB | hbase | 148,558,364 | 165,063 | 0.24 | 0.3 | 0.48 |\n" in page
 
 
-def test_no_statistic_of_ours_takes_them_in(tmp_path: Path) -> None:
+def test_published_figures_are_in_no_statistic(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra")
     alone = summarise(tmp_path)
     (tmp_path / "published").mkdir()
     write(tmp_path / "published", GOOD)
-    both = summarise(tmp_path)
-    assert (both.trials, both.unequal, both.notes, both.csv()) == (
+    summary = summarise(tmp_path)
+    assert (summary.trials, summary.unequal, summary.notes, summary.csv()) == (
         alone.trials,
         alone.unequal,
         alone.notes,
         alone.csv(),
     )
-    (shown,) = json.loads(both.json())["published"]
+    (shown,) = json.loads(summary.json())["published"]
     assert shown["figures"][0]["ops_per_second"] == 50.5
     assert shown["figures"][0]["p99_ms"] is None
     documented = (WORKLOADS.parent / "docs" / "summary-json.md").read_text(encoding="utf-8")
-    for of in (Published, PublishedFigure, Table):
-        for each in fields(of):
-            assert f"`{each.name}`" in documented
+    for class_ in (Published, PublishedFigure, Table):
+        for field in fields(class_):
+            assert f"`{field.name}`" in documented
 
 
 def test_a_file_that_broke_since_is_a_warning(tmp_path: Path) -> None:
@@ -217,14 +217,14 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
     mixes = ("c", "update-only", "a", "f")
     phases = [{"name": mix} for mix in mixes]
     point = {"datasize": "20MB"}
-    ours = trial(tmp_path, 1, "hbase", 1, phases=mixes, trial_phases=phases, trial_point=point)
+    folder = trial(tmp_path, 1, "hbase", 1, phases=mixes, trial_phases=phases, trial_point=point)
     jmx = (Path(__file__).parent / "data/servers/hbase/stats-jmx.txt").read_text(encoding="utf-8")
     for name, hits in (("load", 1000), ("c-1", 1975)):
-        (ours / "server/node1/stats" / name).mkdir(parents=True)
-        shutil.copy(ANSIBLE / "systems/hbase/figures.yml", ours / "server")
+        (folder / "server/node1/stats" / name).mkdir(parents=True)
+        shutil.copy(ANSIBLE / "systems/hbase/figures.yml", folder / "server")
         text = jmx.replace('"l1CacheHitCount": 1875', f'"l1CacheHitCount": {hits}')
         text = text.replace('"l1CacheMissCount": 28', f'"l1CacheMissCount": {hits // 40}')  # 25, then 49 misses
-        (ours / "server/node1/stats" / name / "stats-jmx.txt").write_text(text, encoding="utf-8")
+        (folder / "server/node1/stats" / name / "stats-jmx.txt").write_text(text, encoding="utf-8")
     # This point was not measured, so only its published figures are shown.
     trial(tmp_path, 2, "hbase", 0, phases=mixes, trial_phases=phases, trial_point={"datasize": "500MB"})
     experiment_of(tmp_path, "hbase-cache")
@@ -275,12 +275,12 @@ def test_where_the_table_says_so_a_row_is_the_highest_rate_of_several_points(tmp
     experiment_of(tmp_path, "gc-matrix")
     page = table.markdown(summarise(tmp_path))
     title = "Cassandra 3.11 against 4.0 under every collector: ours"
-    heads, first, *others = cells(page, title)
+    heads, first, *remaining = cells(page, title)
     assert f"{title}, the highest rate of each target, and beside it" in page
     assert heads == ["variant", "publ.", "op/s", "publ."]
     assert first == ["c40-cms", "most reached · 4.0 CMS JDK 11", "2,000", "51,000"]
-    assert others[0] == ["c311-cms", "most reached · 3.11.6 CMS JDK 8", "–", "41,000"]
-    assert len(others) == 8
+    assert remaining[0] == ["c311-cms", "most reached · 3.11.6 CMS JDK 8", "–", "41,000"]
+    assert len(remaining) == 8
     heads, *lines = cells(page.partition(title)[2], title)
     assert heads == ["variant target", "publ.", "op/s", "SCAN p99", "INSERT p99"]
     assert [line[:3] for line in lines] == [
@@ -315,7 +315,7 @@ def test_what_is_measured_on_demand_stands_beside_what_was_published_of_it(tmp_p
     experiment_of(tmp_path, "heavyweights")
     summary = summarise(tmp_path)
     page = table.markdown(summary)
-    heads, per_client, of_all, *others = cells(page, "Cassandra against HBase: ours")
+    heads, per_client, of_all, *remaining = cells(page, "Cassandra against HBase: ours")
     assert heads[:6] == ["variant system", "publ.", "operations", "publ.", "op/s", "publ."]
     assert per_client[1].startswith("insert per client (YCSB)")
     assert of_all[1].startswith("insert of all 4 clients (YCSB)")
@@ -326,14 +326,14 @@ def test_what_is_measured_on_demand_stands_beside_what_was_published_of_it(tmp_p
                                f"{round(load.ops_per_second / 2):,}", "31,692"]  # fmt: skip
     assert of_all[4:6] == [f"{round(load.ops_per_second):,}", "128,000"]
     # The table has no measured row without a published figure.
-    assert [line[0] for line in others] == ["ycsb-hbase hbase"]
+    assert [line[0] for line in remaining] == ["ycsb-hbase hbase"]
 
 
 def test_every_figure_of_heavyweights_has_a_place_beside_ours() -> None:
-    of = published.load(FOLDER / "heavyweights.yml")
-    assert [each.of for each in of.figures if not of.table_of(each)] == []
-    for each in of.figures:
-        assert ("YCSB" in each.of) == (of.table_of(each) is of.tables[0])
+    publication = published.load(FOLDER / "heavyweights.yml")
+    assert [figure.of for figure in publication.figures if not publication.table_of(figure)] == []
+    for figure in publication.figures:
+        assert ("YCSB" in figure.of) == (publication.table_of(figure) is publication.tables[0])
 
 
 def test_a_dimension_that_was_not_published_makes_rows_of_its_own(tmp_path: Path) -> None:
@@ -372,12 +372,16 @@ def test_the_long_run_of_yokozuna_is_of_one_system_and_has_one_phase_after_its_l
 
 def test_moderate_load_of_gc_matrix_is_of_three_collectors() -> None:
     """The source says that 2.64 ms is 85 % below CMS on 3.11.6 and 77 % below CMS on 4.0."""
-    of = published.load(FOLDER / "gc-matrix.yml")
-    p99 = {each.system: each.p99_ms or 0 for each in of.figures if each.of.startswith("read at moderate load")}
+    publication = published.load(FOLDER / "gc-matrix.yml")
+    p99 = {
+        figure.system: figure.p99_ms or 0
+        for figure in publication.figures
+        if figure.of.startswith("read at moderate load")
+    }
     assert p99 == {"4.0 Shenandoah JDK 11": 2.64, "3.11.6 CMS JDK 8": 17, "4.0 CMS JDK 11": 11.5}
     below = [1 - p99["4.0 Shenandoah JDK 11"] / p99[system] for system in ("3.11.6 CMS JDK 8", "4.0 CMS JDK 11")]
     assert below == [pytest.approx(0.85, abs=0.01), pytest.approx(0.77, abs=0.01)]
-    assert {each.ops_per_second for each in of.figures if "ZGC" in each.system} == {41000}
+    assert {figure.ops_per_second for figure in publication.figures if "ZGC" in figure.system} == {41000}
     assert {point.number("recordcount") for _, point in loading.load(WORKLOADS / "gc-matrix", full=True).points} == {
         8 * 200_000
     }
@@ -386,28 +390,28 @@ def test_moderate_load_of_gc_matrix_is_of_three_collectors() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_places_are_those_of_the_scenario(path: Path) -> None:
     """Rows beside measured ones must use dimensions, phases and systems of the scenario, in its small or full size."""
-    found = published.load(path)
-    if not found.tables:
+    publication = published.load(path)
+    if not publication.tables:
         return
     # Some tables contain dimensions and variants that the scenario measures only on request.
-    asked: list[dict[str, str]] = [{}]
+    cases: list[dict[str, str]] = [{}]
     if path.stem == "heavyweights":
         dimensions = {"replication": "1,3", "read.batchsize": "1,10,100", "cassandra.tokenaware": "true,false"}
-        asked = [{f"matrix.{name}": values for name, values in dimensions.items()}]
-        asked += [{**asked[0], "matrix.variant": "100-threads,ycsb-cassandra,ycsb-hbase"}]
-    either = [loading.load(WORKLOADS / path.stem, each, full=full) for each in asked for full in (False, True)]
-    for of in found.tables:
-        for each in either:
-            assert set(of.rows) <= {*each.matrix, "phase", "system"}
-        assert set(of.phases) <= {"load", *(name for each in either for name in each.phases)}
-    for figure in found.figures:
+        cases = [{f"matrix.{name}": values for name, values in dimensions.items()}]
+        cases += [{**cases[0], "matrix.variant": "100-threads,ycsb-cassandra,ycsb-hbase"}]
+    either = [loading.load(WORKLOADS / path.stem, changes, full=full) for changes in cases for full in (False, True)]
+    for shape in publication.tables:
+        for chosen in either:
+            assert set(shape.rows) <= {*chosen.matrix, "phase", "system"}
+        assert set(shape.phases) <= {"load", *(name for chosen in either for name in chosen.phases)}
+    for figure in publication.figures:
         for name, values in figure.at.items():
             if name == "phase":
                 assert set(values) <= {"load", *either[0].phases}
             elif name == "system":
                 assert set(values) <= set(either[0].systems)
             else:
-                assert set(values) <= {value for each in either for value in each.matrix[name]}
+                assert set(values) <= {value for chosen in either for value in chosen.matrix[name]}
 
 
 def test_aliases_and_endless_numbers_are_refused(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ SURROUNDINGS = {**os.environ, "SYSTEMD": "False", "LABEL": LABEL, "LARGEST": str
 def attached(file: Path, size: int) -> Iterator[str]:
     with file.open("wb") as disk:
         disk.truncate(size)
-    made = subprocess.run(["losetup", "--show", "--partscan", "-f", file], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        pytest.skip(f"no loop device: {made.stderr}")
-    yield made.stdout.strip()
-    subprocess.run(["losetup", "-d", made.stdout.strip()], check=True)
+    loop = subprocess.run(["losetup", "--show", "--partscan", "-f", file], capture_output=True, text=True, check=False)
+    if loop.returncode != 0:
+        pytest.skip(f"no loop device: {loop.stderr}")
+    yield loop.stdout.strip()
+    subprocess.run(["losetup", "-d", loop.stdout.strip()], check=True)
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def large(tmp_path: Path) -> Iterator[str]:
 
 def raw_devices(verb: str, home: Path, *devices: str, label: str = LABEL) -> str:
     command: list[str | Path] = ["bash", SCRIPT, verb, home / "note", *devices]
-    given = {**SURROUNDINGS, "LABEL": label}
-    done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+    variables = {**SURROUNDINGS, "LABEL": label}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -107,14 +107,14 @@ def test_a_device_above_the_limit_gets_equal_partitions_which_are_ours_until_the
 def test_partitions_in_use_are_neither_cleared_nor_undone(large: str, tmp_path: Path) -> None:
     raw_devices("clear", tmp_path, large)
     subprocess.run(["mkfs.ext4", "-q", f"{large}p1", "16M"], check=True)
-    place = tmp_path / "place"
-    place.mkdir()
+    mount_point = tmp_path / "place"
+    mount_point.mkdir()
     script = 'mount "$1" "$2" && bash "$3" undo "$4" && bash "$3" look "$4" "$5"'
     command: list[str | Path] = [
-        *("unshare", "-m", "sh", "-euc", script, "sh", f"{large}p1", place, SCRIPT, tmp_path / "note", large)
+        *("unshare", "-m", "sh", "-euc", script, "sh", f"{large}p1", mount_point, SCRIPT, tmp_path / "note", large)
     ]
     done = subprocess.run(command, env=SURROUNDINGS, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{large} is mounted on {place}; take it out of aerospike_devices\n"
+    assert done.stdout == f"{large} is mounted on {mount_point}; take it out of aerospike_devices\n"
     assert raw_devices("undo", tmp_path) == f"{large}\n"
 
 
@@ -133,13 +133,13 @@ def test_a_device_is_named_once(device: str, tmp_path: Path) -> None:
 
 def test_a_device_in_use_is_neither_cleared_nor_to_be_emptied(device: str, tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", device], check=True)
-    place = tmp_path / "place"
-    place.mkdir()
+    mount_point = tmp_path / "place"
+    mount_point.mkdir()
     command: list[str | Path] = [
         *("unshare", "-m", "sh", "-euc", 'mount "$1" "$2" && exec bash "$3" "$4" "$5" "$1"', "sh"),
-        *(device, place, SCRIPT),
+        *(device, mount_point, SCRIPT),
     ]
-    mounted = f"{device} is mounted on {place}; take it out of aerospike_devices\n"
+    mounted = f"{device} is mounted on {mount_point}; take it out of aerospike_devices\n"
     for verb, answer in (("look", (0, mounted, "")), ("clear", (1, "", mounted))):
         done = subprocess.run(
             [*command, verb, tmp_path / "note"], env=SURROUNDINGS,

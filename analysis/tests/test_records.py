@@ -29,7 +29,7 @@ def test_the_records_have_the_fields_that_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ({"threads": "many"}, "threads is 'many': expected `int | null`, got `str`"),
         ({"threads": 2**70}, "threads is 1180591620717411303424: "),
@@ -40,15 +40,15 @@ def test_the_records_have_the_fields_that_are_written() -> None:
     ],
 )
 def test_a_value_of_another_type_is_named_and_the_rest_counts(
-    content: dict[str, Any], said: str, tmp_path: Path
+    content: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "client.json"
     write_json(file, {**content, "operations": 7, "records": "8", "inserted": None})
     warnings: list[str] = []
-    found = records.read(file, ClientReport, warnings.append)
+    report = records.read(file, ClientReport, warnings.append)
     (warning,) = warnings
-    assert warning.startswith(f"{file}: {said}")
-    assert (found.operations, found.records, found.threads, found.inserted) == (7, 8, None, None)
+    assert warning.startswith(f"{file}: {message}")
+    assert (report.operations, report.records, report.threads, report.inserted) == (7, 8, None, None)
 
 
 def test_what_trial_yml_writes_by_its_defaults_is_read(tmp_path: Path) -> None:
@@ -59,22 +59,22 @@ def test_what_trial_yml_writes_by_its_defaults_is_read(tmp_path: Path) -> None:
     assert records.read(tmp_path / "trial.json", TrialSettings, pytest.fail).search is None
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
     edit_json(folder / "trial.json", **{key: value for key, value in written.items() if value in ({}, "", None)})
-    (found,) = summarise(tmp_path).trials
-    assert (found.status, found.reason) == ("ok", None)
+    (result,) = summarise(tmp_path).trials
+    assert (result.status, result.reason) == ("ok", None)
 
 
 def test_parts_of_a_list_and_of_an_object_count_alone(tmp_path: Path) -> None:
     file = tmp_path / "trial.json"
     write_json(file, {"trial_phases": [{"name": "a"}, 3, {"name": "b", "warmup": "soon"}], "trial_round": None})
     warnings: list[str] = []
-    found = records.read(file, TrialSettings, warnings.append)
+    settings = records.read(file, TrialSettings, warnings.append)
     assert [warning.removeprefix(f"{file}: ").partition(":")[0] for warning in warnings] == [
         "trial_phases[1] is 3", "trial_phases[2].warmup is 'soon'",
     ]  # fmt: skip
-    assert [phase.name for phase in found.phases or ()] == ["a", "b"]
+    assert [phase.name for phase in settings.phases or ()] == ["a", "b"]
 
 
-def test_nothing_where_there_is_no_file_and_no_object(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_empty_record(tmp_path: Path) -> None:
     assert records.read(tmp_path / "none.json", ExperimentFacts, pytest.fail) == ExperimentFacts()
     write_json(tmp_path / "list.json", [])
     warnings: list[str] = []
@@ -114,17 +114,17 @@ def test_a_damaged_value_leaves_no_check_out(file: str, field: str, value: Any, 
     """Without the value, a check would find no problem, so the damage itself must make the trial invalid."""
     folder = trial(tmp_path, 1, "cassandra")
     edit_json(folder / file, **{field: value})
-    (found,) = summarise(tmp_path).trials
-    assert found.status == "invalid"
-    assert f"{Path(file).name}: {field}" in str(found.reason)
+    (result,) = summarise(tmp_path).trials
+    assert result.status == "invalid"
+    assert f"{Path(file).name}: {field}" in str(result.reason)
 
 
 def test_a_time_that_no_calendar_has_does_not_crash(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1e25))
     edit_json(folder / "run-1/node1/client.json", agreed_start_ms=1e300)
-    (found,) = summarise(tmp_path).trials
-    assert "the run at 1e+25 s after 1970" in str(found.reason)
+    (result,) = summarise(tmp_path).trials
+    assert "the run at 1e+25 s after 1970" in str(result.reason)
 
 
 def test_the_evidence_has_a_format(tmp_path: Path) -> None:

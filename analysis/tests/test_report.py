@@ -71,8 +71,8 @@ class Elements(HTMLParser):
 
 def shown(chart: Chart, column: str, part: str | None = None) -> list[Any]:
     """Returns the distinct values of a column in the tables of a chart."""
-    found = [row[column] for each in chart.tables.values() for row in rows(each, part)]
-    return list(dict.fromkeys(found))
+    values = [row[column] for table_rows in chart.tables.values() for row in rows(table_rows, part)]
+    return list(dict.fromkeys(values))
 
 
 def measured(system: str, rates: list[float], point: dict[str, str] | None = None) -> Trial:
@@ -102,15 +102,15 @@ def test_a_difference_beyond_the_noise_has_a_winner_and_its_interval() -> None:
 
 
 def test_what_the_interval_holds_is_a_tie() -> None:
-    said = sentence(measured("a", [1000, 1050]), measured("b", [1050, 1100]))
+    text = sentence(measured("a", [1000, 1050]), measured("b", [1050, 1100]))
     assert re.match(
-        r"No difference between b and a: 1\.05× \[0\.\d+, 1\.\d+\], a tie \(b 1,075 \[800, 1,444\], a 1,025 \[", said
+        r"No difference between b and a: 1\.05× \[0\.\d+, 1\.\d+\], a tie \(b 1,075 \[800, 1,444\], a 1,025 \[", text
     )
 
 
 def test_an_interval_so_wide_that_either_may_be_far_ahead_is_no_tie() -> None:
-    said = sentence(measured("a", [1000, 1200]), measured("b", [1050, 1250]))
-    assert said.startswith("Cannot tell b from a: 1.05× [0.61, 1.80] (b 1,146 [378, 3,468], a 1,095 [344, ")
+    text = sentence(measured("a", [1000, 1200]), measured("b", [1050, 1250]))
+    assert text.startswith("Cannot tell b from a: 1.05× [0.61, 1.80] (b 1,146 [378, 3,468], a 1,095 [344, ")
 
 
 def test_of_single_runs_there_is_no_winner_yet() -> None:
@@ -123,8 +123,8 @@ def test_a_long_single_run_has_no_interval_either(tmp_path: Path) -> None:
     for number, (system, rate) in enumerate({"cassandra": 1000, "hbase": 2000}.items(), start=1):
         client = trial(tmp_path, number, system, repeats=1) / "run-1/node1"
         reads(client, [rate + 20 * (-1) ** second for second in range(40)])
-    said = verdict(summarise(tmp_path)).sentence
-    assert said == (
+    text = verdict(summarise(tmp_path)).sentence
+    assert text == (
         "Preliminary: hbase was 2.00× as fast as cassandra; a single run has no interval"
         " (hbase 2,000, cassandra 1,000 records/s)."
     )
@@ -132,12 +132,12 @@ def test_a_long_single_run_has_no_interval_either(tmp_path: Path) -> None:
 
 def test_every_other_system_is_in_the_sentence_and_of_variants_the_best() -> None:
     rates = {"a": [1000.0, 1001.0], "b": [500.0, 501.0], "c": [998.0, 1002.0]}
-    said = sentence(*(measured(name, rates[name]) for name in rates))
+    text = sentence(*(measured(name, rates[name]) for name in rates))
     slower = r"; b was slower: 0\.50× \[[^]]+\] \(a 1,"
-    assert re.match(r"No difference between a and c: 1\.00× \[[^]]+\], a tie" + slower, said)
+    assert re.match(r"No difference between a and c: 1\.00× \[[^]]+\], a tie" + slower, text)
     variants = [measured("b", [value, value + 1], {"variant": str(value)}) for value in (300.0, 400.0)]
-    said = sentence(*(measured(name, rates[name]) for name in ("a", "c")), *variants)
-    assert re.match(r"No difference between a and c: 1\.00× \[[^]]+\], a tie; b was slower: 0\.40× ", said)
+    text = sentence(*(measured(name, rates[name]) for name in ("a", "c")), *variants)
+    assert re.match(r"No difference between a and c: 1\.00× \[[^]]+\], a tie; b was slower: 0\.40× ", text)
 
 
 def test_points_of_a_matrix_are_compared_one_by_one() -> None:
@@ -146,11 +146,11 @@ def test_points_of_a_matrix_are_compared_one_by_one() -> None:
         "a": [[100.0, 101.0], [900.0, 901.0], [50.0, 51.0], [70.0]],
         "b": [[200.0, 201.0], [300.0, 301.0], [50.0, 52.0], [210.0]],
     }
-    trials = [measured(name, rates[name][at], point) for name in rates for at, point in enumerate(points)]
-    said = sentence(*trials)
-    assert re.match(r"b was the fastest in 1 of 4 comparisons, 2\.00× \[1\.\d\d, 2\.\d\d\] the second; ", said)
-    assert re.search(r"; a was the fastest in 1 of 4 comparisons, 3\.00× \[2\.\d\d, 3\.\d\d\] the second; ", said)
-    assert said.endswith(
+    trials = [measured(name, rates[name][index], point) for name in rates for index, point in enumerate(points)]
+    text = sentence(*trials)
+    assert re.match(r"b was the fastest in 1 of 4 comparisons, 2\.00× \[1\.\d\d, 2\.\d\d\] the second; ", text)
+    assert re.search(r"; a was the fastest in 1 of 4 comparisons, 3\.00× \[2\.\d\d, 3\.\d\d\] the second; ", text)
+    assert text.endswith(
         "; no difference in 1 of 4 (ties); 1 of 4 preliminary, as a single run has no interval"
         " (records/s; 95 % intervals over 2 runs)."
     )
@@ -179,8 +179,8 @@ def test_after_a_search_its_maximum_decides(tmp_path: Path) -> None:
     assert verdict(once).trust.mark == "do not use"
     rounds = knees(tmp_path / "rounds", {"cassandra": [1000, 1010, 990], "hbase": [1340, 1320, 1360]})
     assert verdict(rounds).sentence.startswith("hbase was 1.34× [1.29, 1.39] as fast as cassandra (hbase 1,340 [")
-    one = knees(tmp_path / "one", {"cassandra": [1000]})
-    assert verdict(one).sentence.endswith("; it reached 1,000 operations/s under p99<10ms.")
+    summary = knees(tmp_path / "one", {"cassandra": [1000]})
+    assert verdict(summary).sentence.endswith("; it reached 1,000 operations/s under p99<10ms.")
 
 
 def test_all_comparisons_are_on_the_page_rates_and_latencies_apart(tmp_path: Path) -> None:
@@ -188,15 +188,15 @@ def test_all_comparisons_are_on_the_page_rates_and_latencies_apart(tmp_path: Pat
         folder = trial(tmp_path, number, system, phases=("read", "update"))
         for client in folder.glob("update-*/node1/client.json"):
             client.write_text(client.read_text("utf-8").replace('"target" : 0', '"target" : 2000'), "utf-8")
-    kept = read(tmp_path)
-    summary = kept.summary
-    text = page.html(page.gather(tmp_path, kept))
+    result = read(tmp_path)
+    summary = result.summary
+    text = page.html(page.gather(tmp_path, result))
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
     rates, latencies = answer.split("<details>")[-2:]
     assert "<summary>Rates compared (1)</summary>" in rates
     assert '<th scope="row">[read] rec/s</th><th scope="row">cassandra</th><td class="n">tie</td>' in rates
     assert "<summary>Latencies compared: less is better (2)</summary>" in latencies
-    assert [each.operation for each in summary.comparisons][1:] == ["Intended-READ", "Intended-UPDATE"]
+    assert [pair.operation for pair in summary.comparisons][1:] == ["Intended-READ", "Intended-UPDATE"]
     assert latencies.count('<tr><th scope="row">[update] Intended-') == 2
     assert text.count("95 % interval</th>") == 2  # in these two lists only
 
@@ -219,14 +219,14 @@ def test_without_two_systems_there_is_no_winner() -> None:
 def test_unequal_conditions_stand_beside_the_verdict(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    kept = read(tmp_path)
-    summary = kept.summary
+    result = read(tmp_path)
+    summary = result.summary
     assert (
         verdict(summary)
         .trust.reasons[0]
         .text.startswith("The conditions are not equal: durability (cassandra memory, hbase disk).")
     )
-    written = page.html(page.gather(tmp_path, kept))
+    written = page.html(page.gather(tmp_path, result))
     line = next(line for line in written.splitlines() if '<tr class="bad">' in line)
     assert "durability" in line
     assert "disk" in line
@@ -237,8 +237,8 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/conditions.json", usd_per_hour={"node1": 2.7, "node2": "0.9"})
     edit_json(tmp_path / "raw/02-hbase/conditions.json", usd_per_hour={"node1": 2.7, "node2": ""})
-    kept = read(tmp_path)
-    summary = kept.summary
+    result = read(tmp_path)
+    summary = result.summary
     overall = [row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL")]
     assert overall[0].ops_per_second
     price = f"${1000 / overall[0].ops_per_second:.3g}"
@@ -246,10 +246,10 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
     assert beside["cassandra"].endswith(f"\n{price} per million operations")
     assert "$" not in beside["hbase"]
     grid = table.results_grid(summary)
-    at = grid.heads.index("$/M op")
-    lines = {(line[0], line[1]): line[at] for line in grid.lines}
+    column = grid.heads.index("$/M op")
+    lines = {(line[0], line[1]): line[column] for line in grid.lines}
     assert (lines["OVERALL", "cassandra"], lines["READ", "cassandra"], lines["OVERALL", "hbase"]) == (price, "–", "–")
-    text = page.html(page.gather(tmp_path, kept))
+    text = page.html(page.gather(tmp_path, result))
     assert f'<td class="n">{price}</td>' in text
     assert "$3.60 per hour for the servers&#39; hosts" in text
     assert "$/M op" in rendered(summary)
@@ -274,18 +274,18 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
     two_systems(tmp_path)
     write_json(tmp_path / "experiment.json", {"scenario": "a", "title": "Workload A: half reads, half updates"})
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    kept = read(tmp_path)
-    summary = kept.summary
-    text = page.html(page.gather(tmp_path, kept))
+    result = read(tmp_path)
+    summary = result.summary
+    text = page.html(page.gather(tmp_path, result))
     title = "Workload A: half reads, half updates; cassandra and hbase on one host"
     assert f"<h1>{title}</h1>" in text
-    found = verdict(summary)
+    judgement = verdict(summary)
     parts = [
         "<h1>",
-        f'<p class="verdict">{found.brief}. <strong class="mark do-not-use">do not use</strong></p>',
+        f'<p class="verdict">{judgement.brief}. <strong class="mark do-not-use">do not use</strong></p>',
         'data-panel="ranking"',
-        f'<li class="bad">{html.escape(found.trust.reasons[0].text)}</li>',
-        f'<li class="weak">{html.escape(found.trust.reasons[1].text)}</li>',
+        f'<li class="bad">{html.escape(judgement.trust.reasons[0].text)}</li>',
+        f'<li class="weak">{html.escape(judgement.trust.reasons[1].text)}</li>',
         "<nav ",
         '<section id="results"',
     ]
@@ -294,12 +294,12 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
 
 
 def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(tmp_path: Path) -> None:
-    kept = read(two_systems(tmp_path))
-    summary = kept.summary
+    result = read(two_systems(tmp_path))
+    summary = result.summary
     summary = replace(summary, notes=[f"note {number}" for number in range(9)])
     reasons = [reason.text for reason in verdict(summary).trust.reasons]
     more = len(reasons) - screen.MOST_REASONS
-    text = page.html(page.gather(tmp_path, replace(kept, summary=summary)))
+    text = page.html(page.gather(tmp_path, replace(result, summary=summary)))
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
     open_, mark, folded = answer.partition(f"<summary>{more} more</summary>")
     assert mark
@@ -329,19 +329,19 @@ def test_a_load_that_is_too_short_to_tell_anything_is_in_no_chart(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("systems", "said"),
+    ("systems", "title"),
     [
         (["cassandra"], "Workload X, cassandra on one host"),
         (["cassandra", "hbase", "scylla"], "Workload X, three systems on one host"),
     ],
 )
-def test_a_title_counts_systems_and_hosts(tmp_path: Path, systems: list[str], said: str) -> None:
+def test_a_title_counts_systems_and_hosts(tmp_path: Path, systems: list[str], title: str) -> None:
     for number, system in enumerate(systems, start=1):
         trial(tmp_path, number, "cassandra", trial_system=system)
     skipped = trial(tmp_path, 9, "cassandra", trial_system="aerospike")
     write_json(skipped / "state.json", {"status": "skipped", "reason": "no asd"})
     write_json(tmp_path / "experiment.json", {"title": "Workload X"})
-    assert page.gather(tmp_path, read(tmp_path)).title == said
+    assert page.gather(tmp_path, read(tmp_path)).title == title
 
 
 def test_warnings_and_settings_are_apart(tmp_path: Path) -> None:
@@ -353,19 +353,19 @@ def test_warnings_and_settings_are_apart(tmp_path: Path) -> None:
         name: text.partition(f'<section id="{name}"')[2].partition("</section>")[0]
         for name in ("warnings", "conditions", "why")
     }
-    for said, where in (("RF is 3, not 1", "warnings"), ("READ.hdr:", "warnings"), ("binary log: OFF", "conditions")):
-        assert [name for name, section in sections.items() if said in section] == [where]
+    for note, where in (("RF is 3, not 1", "warnings"), ("READ.hdr:", "warnings"), ("binary log: OFF", "conditions")):
+        assert [name for name, section in sections.items() if note in section] == [where]
 
 
 def test_numbers_have_units(tmp_path: Path) -> None:
-    kept = read(two_systems(tmp_path))
-    summary = kept.summary
+    result = read(two_systems(tmp_path))
+    summary = result.summary
     heads = table.results_grid(summary).heads
     assert [head for head in heads if head.startswith(("mean", "p", "max"))] == [
         *(f"{name} ms at own max" for name in ("mean", "p50", "p95", "p99")), "p99 ±",
         *(f"{name} ms at own max" for name in ("p99.9", "max")),
     ]  # fmt: skip
-    report = page.gather(tmp_path, kept)
+    report = page.gather(tmp_path, result)
     text = page.html(report)
     for head in ("mean, records/s", "from, records/s", "ms"):
         assert f'<th scope="col">{head}</th>' in text
@@ -374,43 +374,43 @@ def test_numbers_have_units(tmp_path: Path) -> None:
     def titles(spec: Any) -> list[str]:
         """Returns the titles of all quantitative axes."""
         if isinstance(spec, list):
-            return [title for each in spec for title in titles(each)]
+            return [title for part in spec for title in titles(part)]
         if not isinstance(spec, dict):
             return []
-        own = [str(spec.get("title"))] if spec.get("type") == "quantitative" and "scale" in spec else []
-        return own + titles(list(spec.values()))
+        own_title = [str(spec.get("title"))] if spec.get("type") == "quantitative" and "scale" in spec else []
+        return own_title + titles(list(spec.values()))
 
     units = r"ms|seconds|records/s|operations per second|rows|percentile|share|%"
-    found = [title for chart in report.charts for panel in chart.panels for title in titles(panel.spec)]
-    assert len(found) > 20
-    assert [title for title in found if not re.search(units, title) and title != "None"] == []
+    all_titles = [title for chart in report.charts for panel in chart.panels for title in titles(panel.spec)]
+    assert len(all_titles) > 20
+    assert [title for title in all_titles if not re.search(units, title) and title != "None"] == []
 
 
 # ---- content of the charts -------------------------------------------------------------------------------------------
 
 
 def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
-    kept = read(two_systems(tmp_path))
-    summary = kept.summary
+    result = read(two_systems(tmp_path))
+    summary = result.summary
     overall = next(row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
-    points = [run.rate for run in kept.runs if run.phase == "run"][:2]
+    points = [run.rate for run in result.runs if run.phase == "run"][:2]
     assert sum(rate for rate in points if rate) / 2 == pytest.approx(overall.records_per_second)
 
 
 @pytest.mark.usefixtures("short_loads")
 def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
-    kept = read(two_systems(tmp_path))
-    summary = kept.summary
-    curves = kept.curves
-    found = {(row.phase, row.operation): row for row in summary.trials[0].rows}
+    result = read(two_systems(tmp_path))
+    summary = result.summary
+    curves = result.curves
+    rows_of = {(row.phase, row.operation): row for row in summary.trials[0].rows}
     of_first = [curve for curve in curves if curve.trial is summary.trials[0]]
     assert {curve.operation for curve in of_first} >= {*OPERATIONS, "INSERT"}
     for curve in of_first:
-        row, at = found[curve.phase, curve.operation], dict(curve.values)
-        assert (at[50.0], at[90.0], at.get(99.0)) == (row.p50_ms, row.p90_ms, row.p99_ms)
+        row, values = rows_of[curve.phase, curve.operation], dict(curve.values)
+        assert (values[50.0], values[90.0], values.get(99.0)) == (row.p50_ms, row.p90_ms, row.p99_ms)
         assert curve.operations == row.operations
         # A p99.99 needs at least 10,000 operations.
-        assert (99.99 in at) == (curve.operations >= 10_000)
+        assert (99.99 in values) == (curve.operations >= 10_000)
     assert {0.0, 50.0, 90.0, 99.0, 99.9, 99.99} <= set(CURVE_PERCENTILES)
 
 
@@ -420,42 +420,42 @@ def test_the_mean_has_the_interval_of_the_table(tmp_path: Path) -> None:
         folder = trial(tmp_path, number, system, repeats=1, trial_round=round_, trial_rounds=3)
         reads(folder / "run-1/node1", [1000 + 10 * number] * 3)
     summary = summarise(tmp_path)
-    found = of(tmp_path)["ranking"]
-    assert "95 % interval over 3 rounds" in found.question
-    for each in summary.merged:
-        row = next(row for row in each.rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    ranking = of(tmp_path)["ranking"]
+    assert "95 % interval over 3 rounds" in ranking.question
+    for compared in summary.merged:
+        row = next(row for row in compared.rows if (row.phase, row.operation) == ("run", "OVERALL"))
         assert row.records_per_second_low
         assert row.records_per_second_high
-        (drawn,) = [line for line in rows(found.tables["ranking-0"]) if line["system"] == each.system]
-        runs = [line["run"] for line in rows(found.tables["ranking-0-runs"]) if line["system"] == each.system]
+        (drawn,) = [line for line in rows(ranking.tables["ranking-0"]) if line["system"] == compared.system]
+        runs = [line["run"] for line in rows(ranking.tables["ranking-0-runs"]) if line["system"] == compared.system]
         assert runs == [f"round {number} run 1" for number in (1, 2, 3)]
         for name in ("low", "high"):
             assert drawn[name] == pytest.approx(getattr(row, f"records_per_second_{name}"), rel=0.001)
-    layers = found.panels[0].spec["layer"]
+    layers = ranking.panels[0].spec["layer"]
     assert [layer["mark"]["type"] for layer in layers] == ["bar", "tick", "rule", "point", "text"]
 
 
 def test_a_bar_begins_at_0_and_a_wide_interval_does_not_push_it_aside() -> None:
     summary = of_trials(measured("a", [100, 150]), measured("b", [2000, 3000]))
-    found = by_name(charts(Material(summary)))["ranking"]
-    axis = found.panels[0].spec["layer"][0]["encoding"]["x"]["scale"]
+    ranking = by_name(charts(Material(summary)))["ranking"]
+    axis = ranking.panels[0].spec["layer"][0]["encoding"]["x"]["scale"]
     assert (axis["type"], axis["domain"], axis["clamp"]) == ("linear", [0, 3673.5], True)
-    assert rows(found.tables["ranking-0"])[0]["high"] > 3750
-    assert "triangle: the interval continues beyond the edge" in found.question
-    (triangle,) = (each for each in found.panels[0].spec["layer"] if each["mark"].get("shape") == "triangle-right")
+    assert rows(ranking.tables["ranking-0"])[0]["high"] > 3750
+    assert "triangle: the interval continues beyond the edge" in ranking.question
+    (triangle,) = (layer for layer in ranking.panels[0].spec["layer"] if layer["mark"].get("shape") == "triangle-right")
     assert triangle["transform"] == [{"filter": {"field": "high", "gt": 3673.5}}]
 
 
 def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
     two_systems(tmp_path, repeats=3, trial_discard=1)
-    found = of(tmp_path)
-    lines = rows(found["ranking"].tables["ranking-0-runs"])
+    charts_of = of(tmp_path)
+    lines = rows(charts_of["ranking"].tables["ranking-0-runs"])
     assert [(line["run"], line["counts"]) for line in lines[:3]] == [
         ("run 1", "no: discarded"),
         ("run 2", "yes"),
         ("run 3", "yes"),
     ]
-    grey = [layer for layer in found["ranking"].panels[0].spec["layer"] if layer["mark"].get("color")]
+    grey = [layer for layer in charts_of["ranking"].panels[0].spec["layer"] if layer["mark"].get("color")]
     assert [(layer["mark"]["color"], layer["transform"]) for layer in grey] == [
         (grammar.GREY, [{"filter": {"field": "counts", "equal": "no: discarded"}}])
     ]
@@ -465,7 +465,7 @@ def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
     assert greyed == ["[discarded] OVERALL"] * 2
     assert len(re.findall(r'<tr class="aside"><td>', text)) == 2  # in the table of the chart's points
     # Discarded runs are not in the chart over time.
-    assert shown(found["over-time"], "series", "measured run") == [
+    assert shown(charts_of["over-time"], "series", "measured run") == [
         f"{system} run {number}" for system in ("cassandra", "hbase") for number in (2, 3)
     ]
 
@@ -476,11 +476,11 @@ def test_every_probe_of_a_search_is_a_point_beside_its_bound(tmp_path: Path) -> 
     searched(tmp_path, (1500, 1500), (1600, 1600), number=2, slo=slo, of={"trial_system": "hbase"})
     broken = searched(tmp_path, (100, 100), number=3, of={"trial_system": "scylla"})
     edit_json(broken / "run-1/node1/client.json", valid=False, reason="no")
-    found = of(tmp_path)["probes"]
-    assert [panel.title for panel in found.panels] == [
+    probes = of(tmp_path)["probes"]
+    assert [panel.title for panel in probes.panels] == [
         "p99 of the slowest operation type", "p99 of UPDATE", "p50 of the slowest operation type"
     ]  # fmt: skip
-    of_all = rows(found.tables["probes-0"])
+    of_all = rows(probes.tables["probes-0"])
     assert [(line["system"], line["rate"], line["held"]) for line in of_all] == [
         ("cassandra", 1500, "yes"),
         ("cassandra", 1000, "yes"),
@@ -491,10 +491,10 @@ def test_every_probe_of_a_search_is_a_point_beside_its_bound(tmp_path: Path) -> 
     assert of_all[2]["reason"] == "only 700 op/s"
     # The values come from the client's log. UPDATE is the slower type.
     assert {(line["operation"], line["value"]) for line in of_all} == {("UPDATE", 0.388)}
-    assert shown(replace(found, tables={"": found.tables["probes-1"]}), "system") == ["hbase"]
-    assert rows(found.tables["probes-1-bounds"]) == [{"part": "measured run", "limit": 0.3, "bound": "bound: 0.3 ms"}]
-    assert f"hbase: the search for {slo} is not finished" in found.panels[1].says
-    assert found.parts == ["measured run"]
+    assert shown(replace(probes, tables={"": probes.tables["probes-1"]}), "system") == ["hbase"]
+    assert rows(probes.tables["probes-1-bounds"]) == [{"part": "measured run", "limit": 0.3, "bound": "bound: 0.3 ms"}]
+    assert f"hbase: the search for {slo} is not finished" in probes.panels[1].says
+    assert probes.parts == ["measured run"]
 
 
 def test_without_a_search_there_are_no_probes(tmp_path: Path) -> None:
@@ -508,9 +508,9 @@ def test_without_a_search_there_are_no_probes(tmp_path: Path) -> None:
 def test_a_run_that_broke_down_is_shown_and_marked(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/run-2/node1/client.json", valid=False, reason="errors above the limit")
-    found = of(tmp_path)
-    assert "hbase run 2 (invalid)" in shown(found["over-time"], "series")
-    assert found["ranking"].systems == ["cassandra"]
+    charts_of = of(tmp_path)
+    assert "hbase run 2 (invalid)" in shown(charts_of["over-time"], "series")
+    assert charts_of["ranking"].systems == ["cassandra"]
 
 
 def test_a_system_has_one_colour_everywhere(tmp_path: Path) -> None:
@@ -539,7 +539,7 @@ def test_axes_are_logarithmic_where_values_differ_by_more_than_ten_times() -> No
 )
 def test_every_colour_has_the_contrast_that_graphics_need(colours: list[str], page_colour: str) -> None:
     def luminance(colour: str) -> float:
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        parts = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -550,18 +550,18 @@ def test_every_colour_has_the_contrast_that_graphics_need(colours: list[str], pa
 
 
 def test_charts_without_data_say_why() -> None:
-    made = charts(Material(Summary("x", [Trial("a", "a", "A", "failed", "no")])))
-    assert [chart.panels for chart in made] == [[]] * len(made)
-    assert all(chart.missing for chart in made)
+    drawn = charts(Material(Summary("x", [Trial("a", "a", "A", "failed", "no")])))
+    assert [chart.panels for chart in drawn] == [[]] * len(drawn)
+    assert all(chart.missing for chart in drawn)
 
 
 @pytest.mark.usefixtures("short_loads")
 def test_heat_maps_share_axes_and_colours(tmp_path: Path) -> None:
     two_systems(tmp_path)
     reads(tmp_path / "raw/02-hbase/run-1/node1", [1000] * 5, latency_us=9000)
-    found = of(tmp_path)["heat"]
-    cells = [row for each in found.tables.values() for row in rows(each, "measured run")]
-    specs = {name: spec for name, spec in chart_files.specs([found]) if name.endswith("-1")}
+    heat = of(tmp_path)["heat"]
+    cells = [row for columns in heat.tables.values() for row in rows(columns, "measured run")]
+    specs = {name: spec for name, spec in chart_files.specs([heat]) if name.endswith("-1")}
     assert list(specs) == ["heat-1-1", "heat-2-1"]
     domains = [
         [spec["encoding"][channel]["scale"]["domain"] for channel in ("x", "y", "color")] for spec in specs.values()
@@ -574,26 +574,26 @@ def test_heat_maps_share_axes_and_colours(tmp_path: Path) -> None:
 
 
 def test_the_few_calls_after_the_window_have_no_column(tmp_path: Path) -> None:
-    kept = read(two_systems(tmp_path))
-    runs = [run for run in kept.runs if run.phase == "run"]
+    result = read(two_systems(tmp_path))
+    runs = [run for run in result.runs if run.phase == "run"]
     # A client logs another interval after the last whole second.
     longer = [replace(run, slots=[*run.slots, Slot(float(len(run.throughput)), 1.0, 3, {}, {60: 3})]) for run in runs]
-    found = by_name(page.gather(tmp_path, replace(kept, runs=longer)).charts)["heat"]
-    assert {row["end"] for row in rows(found.tables["heat-0"])} == {*range(1, len(runs[0].throughput) + 1)}
+    heat = by_name(page.gather(tmp_path, replace(result, runs=longer)).charts)["heat"]
+    assert {row["end"] for row in rows(heat.tables["heat-0"])} == {*range(1, len(runs[0].throughput) + 1)}
 
 
 @pytest.mark.usefixtures("short_loads")
 def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> None:
-    kept = read(two_systems(tmp_path))
-    summary = kept.summary
+    result = read(two_systems(tmp_path))
+    summary = result.summary
     happened = [
         Event(1, 3.0, None, "GC pause", "node1"),
         Event(1, None, None, "early"),
         Event(7, 2.0, None, "elsewhere"),
     ]
     summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
-    found = by_name(page.gather(tmp_path, replace(kept, summary=summary)).charts)["over-time"]
-    assert rows(found.tables["events"]) == [
+    chart = by_name(page.gather(tmp_path, replace(result, summary=summary)).charts)["over-time"]
+    assert rows(chart.tables["events"]) == [
         # The event is at second 2, because the one second of warm-up is not part of the window.
         {
             "part": "measured run",
@@ -602,8 +602,8 @@ def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> 
             "what": "cassandra, run 1, second 3: node1: GC pause",
         }
     ]
-    drawn = dict(chart_files.specs([found]))["over-time-1-1"]["layer"][1]["data"]["values"]
-    assert drawn == rows(found.tables["events"])
+    drawn = dict(chart_files.specs([chart]))["over-time-1-1"]["layer"][1]["data"]["values"]
+    assert drawn == rows(chart.tables["events"])
 
 
 def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
@@ -618,26 +618,26 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
         "cassandra,,1,run,1,node1,4.6,1.0,,0.25,0.05,0.5\n"
         "cassandra,,1,run,1,node1,1.0,1.0,vda,,,0.5\n"
     )
-    found = of(tmp_path)["over-time"]
-    assert [panel.title for panel in found.panels][2:] == [
+    chart = of(tmp_path)["over-time"]
+    assert [panel.title for panel in chart.panels][2:] == [
         "Processors, not idle",
         "Busiest disk, share of the time",
     ]
     drawn = {"part": "measured run", "system": "cassandra", "series": "cassandra round 1 run 1 on node1", "disk": 50}
     drawn["others"] = None
-    assert rows(found.tables["hosts"]) == [{**drawn, "time": 0.2, "cpu": 70}, {**drawn, "time": 1.4, "cpu": 40}]
+    assert rows(chart.tables["hosts"]) == [{**drawn, "time": 0.2, "cpu": 70}, {**drawn, "time": 1.4, "cpu": 40}]
     (tmp_path / "hosts.csv").write_text(
         "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation,other_cpu\n"
         "cassandra,,1,run,1,node1,2.2,1.0,,0.25,0.05,0.5,0.31\n"
     )
-    found = of(tmp_path)["over-time"]
-    assert found.panels[3].title == "Processors, used by other processes"
-    assert [row["others"] for row in rows(found.tables["hosts"])] == [31]
+    chart = of(tmp_path)["over-time"]
+    assert chart.panels[3].title == "Processors, used by other processes"
+    assert [row["others"] for row in rows(chart.tables["hosts"])] == [31]
 
 
 def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path) -> None:
-    kept = read(two_systems(tmp_path))
-    summary = kept.summary
+    result = read(two_systems(tmp_path))
+    summary = result.summary
     first = summary.trials[0]
     # The window begins after one second of warm-up. The logs that two_systems writes cover two seconds of the window.
     spans = [
@@ -648,25 +648,25 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
         Span("run", 9, "node1", None, "flush", 1.1, 1.2, 1e6),
         Span("run", 1, "node1", None, "flush", 0.1, 0.2, 1e6),
     ]
-    known = Background("flush", "run", 1, 0, 0, None, None, 0, 0)
-    servers = [Server("node1", background=[known]), Server("node2"), Server(None)]
-    told = replace(first, spans=spans, servers=servers)
-    summary = replace(summary, trials=[told, *summary.trials[1:]])
-    runs = [replace(run, trial=told) if run.trial is first else run for run in kept.runs]
-    found = by_name(page.gather(tmp_path, replace(kept, summary=summary, runs=runs)).charts)["over-time"]
-    drawn = [(row["doing"], row["time"], row["until"], row["share"]) for row in rows(found.tables["servers"])]
+    flush = Background("flush", "run", 1, 0, 0, None, None, 0, 0)
+    servers = [Server("node1", background=[flush]), Server("node2"), Server(None)]
+    changed = replace(first, spans=spans, servers=servers)
+    summary = replace(summary, trials=[changed, *summary.trials[1:]])
+    runs = [replace(run, trial=changed) if run.trial is first else run for run in result.runs]
+    chart = by_name(page.gather(tmp_path, replace(result, summary=summary, runs=runs)).charts)["over-time"]
+    drawn = [(row["doing"], row["time"], row["until"], row["share"]) for row in rows(chart.tables["servers"])]
     assert drawn == [
         ("cassandra · compactions", 0, 1, 0.5),
         ("cassandra · compactions", 1, 2, 0.12),
         ("cassandra · GC pauses", 0, 1, 0.1),
     ]
-    panel = next(panel for panel in found.panels if panel.data == "servers")
+    panel = next(panel for panel in chart.panels if panel.data == "servers")
     # Cassandra's log shows no flushes, so they have no row. The other system has no log.
     assert panel.domains == {"measured run": {"y": ["cassandra · GC pauses", "cassandra · compactions"]}}
-    assert "no row, and there were no cassandra flushes." in found.question
-    assert "In the rows of the servers, a tick" in found.question
-    assert "node1, node2" in rows(found.tables["servers"])[2]["what"]
-    for image in chart_files.specs([found]):
+    assert "no row, and there were no cassandra flushes." in chart.question
+    assert "In the rows of the servers, a tick" in chart.question
+    assert "node1, node2" in rows(chart.tables["servers"])[2]["what"]
+    for image in chart_files.specs([chart]):
         assert image
 
 
@@ -677,15 +677,15 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     experiment = hostile(tmp_path / "a<b>")
     text = page.html(page.gather(experiment, read(experiment)))
     assert "49" not in re.findall(r"alert\(1\)&gt;&#34;&#39;&amp;(\S{2})", text)
-    found = Elements(text)
-    assert found.all("img") == []
-    assert not [name for _, attributes in found.elements for name in attributes if name.startswith("on")]
+    elements = Elements(text)
+    assert elements.all("img") == []
+    assert not [name for _, attributes in elements.elements for name in attributes if name.startswith("on")]
     assert html.escape("<img src=x onerror=alert(1)>", quote=False) in text
-    assert len(found.scripts) == 4
-    data = json.loads(found.scripts[0])
+    assert len(elements.scripts) == 4
+    data = json.loads(elements.scripts[0])
     assert data["systems"] == ["cassandra", "hbase", HOSTILE]
     assert f"{HOSTILE} round 1 run 1 on {HOSTILE}" in json.dumps(data).replace('\\"', '"')
-    for link in found.all("a"):
+    for link in elements.all("a"):
         assert re.match(r"#|[\w.-]+$|raw/[\w%.-]+/$", link["href"] or "")
 
 
@@ -711,17 +711,17 @@ def test_hostile_text_stays_text_in_files(tmp_path: Path) -> None:
 
 def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> None:
     text = page.html(page.gather(tmp_path, read(two_systems(tmp_path))))
-    found = Elements(text)
-    policy = next(meta["content"] or "" for meta in found.all("meta") if meta.get("http-equiv"))
+    elements = Elements(text)
+    policy = next(meta["content"] or "" for meta in elements.all("meta") if meta.get("http-equiv"))
     assert policy.startswith("default-src 'none';")
     # The licence of the embedded scripts must be included.
     assert "Vega-Lite and vega-embed: Copyright" in text
     assert "unsafe-eval" not in policy
-    for script in found.scripts[2:]:
+    for script in elements.scripts[2:]:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
     addresses = [
-        value for _, attributes in found.elements for name, value in attributes.items() if name in ("src", "href")
+        value for _, attributes in elements.elements for name, value in attributes.items() if name in ("src", "href")
     ]
     assert not [value for value in addresses if re.match(r"\w+:|//", value or "")]
     assert "@import" not in text.split("</style>")[0]
@@ -729,15 +729,15 @@ def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> 
 
 
 def test_a_page_can_be_used_without_eyes_and_mouse(tmp_path: Path) -> None:
-    found = Elements(page.html(page.gather(tmp_path, read(two_systems(tmp_path)))))
-    assert found.all("html") == [{"lang": "en"}]
-    panels = [each for each in found.all("div") if each.get("data-panel")]
+    elements = Elements(page.html(page.gather(tmp_path, read(two_systems(tmp_path)))))
+    assert elements.all("html") == [{"lang": "en"}]
+    panels = [div for div in elements.all("div") if div.get("data-panel")]
     assert panels
-    assert all(each["role"] == "img" and each["aria-label"] for each in panels)
-    regions = [each for each in found.all("div") if each.get("class") == "scroll"]
-    assert all(each["tabindex"] == "0" and each["aria-label"] for each in regions)
-    anchors = {link["href"] for link in found.all("a") if (link["href"] or "").startswith("#")}
-    assert anchors <= {f"#{attributes['id']}" for _, attributes in found.elements if attributes.get("id")}
+    assert all(panel["role"] == "img" and panel["aria-label"] for panel in panels)
+    regions = [div for div in elements.all("div") if div.get("class") == "scroll"]
+    assert all(region["tabindex"] == "0" and region["aria-label"] for region in regions)
+    anchors = {link["href"] for link in elements.all("a") if (link["href"] or "").startswith("#")}
+    assert anchors <= {f"#{attributes['id']}" for _, attributes in elements.elements if attributes.get("id")}
 
 
 # ---- size ------------------------------------------------------------------------------------------------------------
@@ -755,7 +755,7 @@ def long_run(of_trial: Trial, number: int) -> MeasuredRun:
 
     run = Run(seconds=float(SECONDS), operations=40_000 * SECONDS, records=40_000 * SECONDS)
     slots = [slot(second) for second in range(SECONDS)]
-    return MeasuredRun(of_trial, "run", number, False, run, [each.operations for each in slots], slots)
+    return MeasuredRun(of_trial, "run", number, False, run, [entry.operations for entry in slots], slots)
 
 
 @pytest.mark.slow
@@ -763,7 +763,7 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
     trials = [measured(f"system-{number}", [40_000.0 + number] * REPEATS) for number in range(SYSTEMS)]
     runs = [long_run(of_trial, number) for of_trial in trials for number in range(1, REPEATS + 1)]
     curves = [
-        Curve(of_trial, "run", operation, 10**8, [(each, 1 + each / 7) for each in CURVE_PERCENTILES])
+        Curve(of_trial, "run", operation, 10**8, [(percentile, 1 + percentile / 7) for percentile in CURVE_PERCENTILES])
         for of_trial in trials
         for operation in OPERATIONS
     ]
@@ -787,14 +787,14 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
     summary = Summary("long", trials, comparisons=comparisons(trials))
     material = Material(summary, runs, curves, hosts)
     report = page.Report(tmp_path, material, charts(material), {})
-    found = by_name(report.charts)
-    of_hosts = found["over-time"].tables["hosts"]
+    charts_of = by_name(report.charts)
+    of_hosts = charts_of["over-time"].tables["hosts"]
     assert 30_000 < len(of_hosts["cpu"]) <= 40_000
     assert len(set(of_hosts["series"])) == SYSTEMS * REPEATS * len(HOSTS)
     assert sum(of_hosts["cpu"]) / len(of_hosts["cpu"]) == pytest.approx(50, abs=1)
     # Nothing was left out to make the page smaller.
-    assert len(rows(found["over-time"].tables["time"])) == SYSTEMS * REPEATS * SECONDS
-    assert len(found["heat"].panels) == SYSTEMS
+    assert len(rows(charts_of["over-time"].tables["time"])) == SYSTEMS * REPEATS * SECONDS
+    assert len(charts_of["heat"].panels) == SYSTEMS
     size = len(page.html(report).encode())
     assert 1_500_000 < size < 5_000_000
 
@@ -803,8 +803,8 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
 
 
 def test_slots_have_the_operations_of_the_logs(tmp_path: Path) -> None:
-    kept = read(two_systems(tmp_path))
-    run = next(run for run in kept.runs if run.phase == "run")
+    result = read(two_systems(tmp_path))
+    run = next(run for run in result.runs if run.phase == "run")
     assert sum(slot.operations for slot in run.slots) == run.run.operations
     assert run.throughput == [slot.operations for slot in run.slots][: len(run.throughput)]
     assert all(sum(slot.heat.values()) == slot.operations for slot in run.slots)
@@ -829,19 +829,19 @@ def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
     edit_json(folder / "trial.json", trial_search=settings)
     opened: list[Path] = []
 
-    def counting(path: Path, *others: Any) -> tuple[str, int]:
+    def counting(path: Path, *arguments: Any) -> tuple[str, int]:
         opened.append(path)
-        return merge_log(path, *others)
+        return merge_log(path, *arguments)
 
     monkeypatch.setattr(client_folder, "merge_log", counting)
-    kept = read(tmp_path)
-    summary = kept.summary
+    result = read(tmp_path)
+    summary = result.summary
     assert sorted(opened) == sorted(tmp_path.glob("raw/*/*/*/*.hdr"))
     search = summary.trials[0].search
     assert search is not None
     assert [probe.number for probe in search.probes] == [1]
     assert search.probes[0].rows
-    assert {run.phase for run in kept.runs} == {"load", "run"}
+    assert {run.phase for run in result.runs} == {"load", "run"}
 
 
 # ---- matrix ----------------------------------------------------------------------------------------------------------
@@ -849,18 +849,18 @@ def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
 
 def test_each_two_dimensions_have_a_picture_with_every_cell(tmp_path: Path) -> None:
     summary = summarise(of_four(tmp_path))
-    made = matrix.chart(summary)
-    assert [panel.title for panel in made.panels] == [
+    picture = matrix.chart(summary)
+    assert [panel.title for panel in picture.panels] == [
         "batchsize by system",
         "operation by system",
         "operation by batchsize",
     ]
-    cells = rows(made.tables["matrix-0"], "records per second")
+    cells = rows(picture.tables["matrix-0"], "records per second")
     assert len(cells) == 2 * 2 * len(("OVERALL", "READ", "UPDATE"))
     row = next(row for row in summary.trials[1].rows if (row.phase, row.operation) == ("run", "READ"))
-    found = next(cell for cell in cells if (cell["across"], cell["down"]) == ("cassandra", "100, READ"))
-    assert found["value"] == pytest.approx(row.records_per_second, rel=1e-3)
-    assert {name for name, _ in chart_files.specs([made])} == {
+    matching = next(cell for cell in cells if (cell["across"], cell["down"]) == ("cassandra", "100, READ"))
+    assert matching["value"] == pytest.approx(row.records_per_second, rel=1e-3)
+    assert {name for name, _ in chart_files.specs([picture])} == {
         f"matrix-{pair}-{metric}" for pair in "123" for metric in "12"
     }
 
@@ -870,7 +870,7 @@ def test_the_tables_beside_figures_have_the_matrix(tmp_path: Path) -> None:
     summary = summarise(of_four(tmp_path))
     rates, p99 = matrix.grids(summary)
     assert rates.heads == ["batchsize", "operation", "cassandra", "hbase"]
-    assert [line[:2] for line in p99.lines] == [[batch, of] for batch in ("1", "100") for of in OPERATIONS]
+    assert [line[:2] for line in p99.lines] == [[batch, name] for batch in ("1", "100") for name in OPERATIONS]
     row = next(row for row in summary.trials[2].rows if (row.phase, row.operation) == ("run", "UPDATE"))
     assert p99.lines[1][3] == milliseconds(row.p99_ms)
     (_, figures) = files.write(tmp_path, figures=True)
@@ -907,13 +907,13 @@ def test_the_index_lists_every_experiment_and_its_reports_are_there(tmp_path: Pa
     hostile(results / "20260303-c")
     target = tmp_path / "site"
     index = site.write(site.experiments(results), target, pytest.fail)
-    found = Elements(index.read_text("utf-8"))
-    assert [link["href"] for link in found.all("a")] == [
+    elements = Elements(index.read_text("utf-8"))
+    assert [link["href"] for link in elements.all("a")] == [
         f"{name}/report.html" for name in ("20260303-c", "20260202-b", "20260101-a")
     ]
-    assert found.all("img") == []
-    lines = [each for each in found.all("tr") if "data-systems" in each]
-    assert [json.loads(each["data-systems"] or "") for each in lines][1:] == [["hbase"], ["cassandra"]]
+    assert elements.all("img") == []
+    lines = [line for line in elements.all("tr") if "data-systems" in line]
+    assert [json.loads(line["data-systems"] or "") for line in lines][1:] == [["hbase"], ["cassandra"]]
     assert lines[1]["data-date"] == "2026-01-02"
     assert (target / "20260202-b/report.html").is_file()
     assert (target / "20260202-b/summary.json").is_file()

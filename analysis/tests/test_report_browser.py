@@ -22,8 +22,8 @@ PANELS = "[...document.querySelectorAll('[data-panel]')]"
 
 @pytest.fixture(scope="module")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_
     quiet.open(page, width)
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")
     bottom = "document.querySelector('{}').getBoundingClientRect().bottom"
-    ends = [quiet.value(bottom.format(each)) for each in (".verdict .mark", "#verdict [data-panel]")]
+    ends = [quiet.value(bottom.format(selector)) for selector in (".verdict .mark", "#verdict [data-panel]")]
     assert ends == sorted(ends)
     assert ends[-1] <= 800
     # One point for each of the nine runs, and one triangle
@@ -90,12 +90,12 @@ def test_the_table_of_results_fits_1280_pixels(quiet: Browser, tmp_path: Path) -
     heads = quiet.value("[...document.querySelectorAll('#results thead th')].map(head => head.innerText)")
     assert len(heads) >= 17
     widths = "(table => [table.scrollWidth, table.clientWidth])(document.querySelector('#results .scroll'))"
-    needed, there = quiet.value(widths)
-    assert needed <= there
+    needed, available = quiet.value(widths)
+    assert needed <= available
 
 
 @pytest.mark.usefixtures("short_loads")
-def test_what_a_part_has_nothing_of_is_left_out(quiet: Browser, tmp_path: Path) -> None:
+def test_charts_without_data_of_a_phase_are_hidden(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(two_systems(tmp_path))
     quiet.open(page)
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")
@@ -132,15 +132,15 @@ def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
 
     def marks(chart: str, kind: str) -> list[int]:
         """Returns the number of marks in each panel, without legends."""
-        found = f"panel.querySelectorAll('.mark-{kind}.role-mark path').length"
-        return list(quiet.value(f"[...document.querySelectorAll('#{chart} [data-panel]')].map(panel => {found})"))
+        count = f"panel.querySelectorAll('.mark-{kind}.role-mark path').length"
+        return list(quiet.value(f"[...document.querySelectorAll('#{chart} [data-panel]')].map(panel => {count})"))
 
     def expected(chart: str, *columns: str) -> list[int]:
         """Returns, for each panel, the number of distinct values of these columns in the part that is shown first."""
         of_chart = charts[chart]
         part = of_chart.parts[0] if of_chart.parts else None
         tables = [rows(of_chart.tables[panel.data], part) for panel in of_chart.panels]
-        return [len({tuple(row[column] for column in columns) for row in each}) for each in tables]
+        return [len({tuple(row[column] for column in columns) for row in table}) for table in tables]
 
     # One point for each of two runs of two systems
     assert marks("verdict", "symbol") == [4]
@@ -162,10 +162,10 @@ def barriers(browser: Browser) -> list[str]:
     browser.value("for (const each of document.querySelectorAll('.scroll')) each.style.background = 'none'")
     browser.value((resources.files("axe_core_python") / "axe.min.js").read_text("utf-8") + "; null")
     browser.value("for (const each of document.querySelectorAll('details')) each.open = true")
-    found = (
+    barriers_of = (
         "results.violations.map(each => `${each.impact} ${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"
     )
-    return list(browser.value(f"axe.run().then(results => {found})"))
+    return list(browser.value(f"axe.run().then(results => {barriers_of})"))
 
 
 @pytest.mark.slow
@@ -180,7 +180,7 @@ def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme
         assert barriers(quiet) == []
     quiet.value("document.querySelector('select').setAttribute('aria-label', '')")
     quiet.value("document.querySelector('label').replaceWith(document.querySelector('select'))")
-    assert any("critical select-name" in each for each in barriers(quiet))
+    assert any("critical select-name" in barrier for barrier in barriers(quiet))
 
 
 def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) -> None:
@@ -231,13 +231,13 @@ def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Pat
         "[...document.querySelectorAll('.hair')].filter(hair => !hair.hidden).map(hair => hair.style.left)"
     )
     assert len(shown) == 2
-    assert all(float(left.removesuffix("px")) > 20 for left in shown)
+    assert all(float(position.removesuffix("px")) > 20 for position in shown)
 
 
 def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_path: Path) -> None:
     two_systems(tmp_path)
     reads(tmp_path / "raw/01-cassandra/run-1/node1", [100] * 21)
-    seconds = "".join(f"cassandra,,1,run,1,node1,{1 + at},1.0,,0.25,0.05,0.5\n" for at in range(1, 22))
+    seconds = "".join(f"cassandra,,1,run,1,node1,{1 + second},1.0,,0.25,0.05,0.5\n" for second in range(1, 22))
     heads = "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
     (tmp_path / "hosts.csv").write_text(heads + seconds)
     (page,) = files.write(tmp_path)
@@ -259,12 +259,12 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
         " const y = panel.getBoundingClientRect().top + 60;"
         " return [ends[0].left, ends[ends.length - 1].right, y]; })()"
     )
-    at = [left + (right - left) * share for share in (0.25, 0.4, 0.5)]
-    mouse(quiet, "mousePressed", at[0], y)
-    mouse(quiet, "mouseMoved", at[1], y)
+    positions = [left + (right - left) * share for share in (0.25, 0.4, 0.5)]
+    mouse(quiet, "mousePressed", positions[0], y)
+    mouse(quiet, "mouseMoved", positions[1], y)
     assert quiet.value("[...document.querySelectorAll('#over-time .band')].filter(band => !band.hidden).length") == 4
-    mouse(quiet, "mouseMoved", at[2], y)
-    mouse(quiet, "mouseReleased", at[2], y)
+    mouse(quiet, "mouseMoved", positions[2], y)
+    mouse(quiet, "mouseReleased", positions[2], y)
     quiet.wait("document.querySelector('[data-shown]').textContent !== ''")
     assert quiet.value("document.querySelector('[data-shown]').textContent") in {
         f"seconds {first} to {last} of 20" for first in (4, 5) for last in (10, 11)
@@ -272,8 +272,8 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
     quiet.wait(f"{ends}.every(([first, last]) => first >= 4 && last <= 11)")
     assert quiet.value("document.querySelectorAll('#over-time .band:not([hidden])').length") == 0
     for count in (1, 2):
-        mouse(quiet, "mousePressed", at[1], y, clickCount=count)
-        mouse(quiet, "mouseReleased", at[1], y, clickCount=count)
+        mouse(quiet, "mousePressed", positions[1], y, clickCount=count)
+        mouse(quiet, "mouseReleased", positions[1], y, clickCount=count)
     quiet.wait(f"{ends}.every(([first, last]) => first === 0 && last === 20)")
 
     # Use the keyboard to choose a place with the slider and to zoom in with a button.
@@ -333,9 +333,9 @@ def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
             field.dispatchEvent(new Event('input', {{bubbles: true}}));
         }}""")
         links = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
-        found = list(quiet.value(links))
-        assert quiet.value("document.getElementById('shown').textContent") == str(len(found))
-        return found
+        texts = list(quiet.value(links))
+        assert quiet.value("document.getElementById('shown').textContent") == str(len(texts))
+        return texts
 
     assert shown("[data-filter=systems]", "") == ["b", "a"]
     assert shown("[data-filter=systems]", "cassandra") == ["a"]

@@ -36,11 +36,11 @@ def loads(folder: Path, text: str) -> dict[str, str]:
 
 
 def test_rounds_of_a_system_share_a_load_and_experiments_do_not(tmp_path: Path) -> None:
-    found = loads(tmp_path, TEXT + "rounds=2\n")
-    assert list(found) == ["01-cassandra", "02-mysql-innodb", "03-mysql-innodb", "04-cassandra"]
-    assert found["01-cassandra"] == found["04-cassandra"] != found["02-mysql-innodb"] == found["03-mysql-innodb"]
+    shared = loads(tmp_path, TEXT + "rounds=2\n")
+    assert list(shared) == ["01-cassandra", "02-mysql-innodb", "03-mysql-innodb", "04-cassandra"]
+    assert shared["01-cassandra"] == shared["04-cassandra"] != shared["02-mysql-innodb"] == shared["03-mysql-innodb"]
     (tmp_path / "other").mkdir()
-    assert {*loads(tmp_path / "other", TEXT + "rounds=2\n").values()}.isdisjoint(found.values())
+    assert {*loads(tmp_path / "other", TEXT + "rounds=2\n").values()}.isdisjoint(shared.values())
 
 
 def test_a_load_is_not_that_of_an_inventory_which_was_edited(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_a_load_is_not_that_of_an_inventory_which_was_edited(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("text", ["", "rounds=2\nreuse=none\n", "rounds=2\nreuse=none\nphases=insert\n"])
 def test_what_nobody_shares_is_not_kept(tmp_path: Path, text: str) -> None:
-    kept = "\n".join(line for line in TEXT.splitlines() if not ("reuse" in text and "reuse" in line))
-    assert loads(tmp_path, f"{kept}\n{text}") == {}
+    scenario = "\n".join(line for line in TEXT.splitlines() if not ("reuse" in text and "reuse" in line))
+    assert loads(tmp_path, f"{scenario}\n{text}") == {}
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_points_share_a_load_where_they_differ_in_runs_alone(
 ) -> None:
     key = dimension.partition("=")[0]
     text = "".join(f"{line}\n" for line in TEXT.splitlines() if not line.startswith(f"{key}="))
-    found = loads(tmp_path, f"{text}rounds=2\nmatrix.{dimension}\n")
-    of_cassandra = {load for name, load in found.items() if "cassandra" in name.partition("=")[0].partition("-")[2]}
+    shared = loads(tmp_path, f"{text}rounds=2\nmatrix.{dimension}\n")
+    of_cassandra = {load for name, load in shared.items() if "cassandra" in name.partition("=")[0].partition("-")[2]}
     assert len(of_cassandra) == loads_of_cassandra
 
 
@@ -109,7 +109,7 @@ class Host:
 
     def __init__(self, folder: Path) -> None:
         self.data = [folder / "disk1", folder / "disk2"]
-        self.given: dict[str, Any] = {
+        self.arguments: dict[str, Any] = {
             "data": list(map(str, self.data)),
             "role": "mysql",
             "load": "0123456789abcdef",
@@ -121,16 +121,16 @@ class Host:
             "budget_mb": 0,
         }
 
-    def ask(self, state: str, **other: Any) -> dict[str, Any]:
-        answer = module("kept_load", **{**self.given, "state": state, **other})
+    def ask(self, state: str, **arguments: Any) -> dict[str, Any]:
+        answer = module("kept_load", **{**self.arguments, "state": state, **arguments})
         return {key: answer[key] for key in ("found", "trial", "note")}
 
-    def files(self, place: str) -> dict[str, str]:
+    def files(self, folder: str) -> dict[str, str]:
         """Returns the contents of all files in the folder `place` on both disks."""
         return {
-            f"{disk.name}/{file.relative_to(disk / 'dohyo' / place)}": file.read_text()
+            f"{disk.name}/{file.relative_to(disk / 'dohyo' / folder)}": file.read_text()
             for disk in self.data
-            for file in sorted((disk / "dohyo" / place).rglob("*"))
+            for file in sorted((disk / "dohyo" / folder).rglob("*"))
             if file.is_file() and file.name != ".dohyo"
         }
 
@@ -150,22 +150,22 @@ class Host:
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     """Returns a host that stores a copy of a load."""
-    made = Host(tmp_path)
-    assert made.ask("found") == {"found": False, "trial": "", "note": ""}
-    made.load()
-    assert made.ask("room")["found"]
-    assert made.ask("kept")["found"]
-    return made
+    created = Host(tmp_path)
+    assert created.ask("found") == {"found": False, "trial": "", "note": ""}
+    created.load()
+    assert created.ask("room")["found"]
+    assert created.ask("kept")["found"]
+    return created
 
 
 def test_what_a_trial_changes_is_not_in_the_next_copy(host: Host) -> None:
-    wanted = {"disk1/ycsb/table": "rows of disk1", "disk2/ycsb/table": "rows of disk2"}
+    expected = {"disk1/ycsb/table": "rows of disk1", "disk2/ycsb/table": "rows of disk2"}
     for _ in range(2):
         # Another trial of the experiment requests the load.
         assert host.ask("found", trial="02-mysql") == {"found": True, "trial": "01-mysql", "note": ""}
         host.wipe()
         assert host.ask("placed", trial="02-mysql")["found"]
-        assert host.files("mysql") == wanted
+        assert host.files("mysql") == expected
         for disk in host.data:
             with (disk / "dohyo/mysql/ycsb/table").open("r+") as file:
                 file.write("changed in place")
@@ -188,10 +188,10 @@ def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host
     host.wipe()
     assert host.ask("placed", budget_mb=budget)["found"]
     try:
-        there = in_page_cache(table)
+        in_memory = in_page_cache(table)
     except OSError as error:
         pytest.skip(f"the file system of {table} does not say what is in the page cache: {error}")
-    assert there == (budget == 0)
+    assert in_memory == (budget == 0)
     assert table.read_text() == "rows of disk1"
 
 
@@ -204,13 +204,13 @@ def test_a_load_that_was_interrupted_is_removed(host: Host) -> None:
 
 @pytest.mark.parametrize("harm", ["remove", "cut", "add"])
 def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
-    kept = host.data[1] / "dohyo/kept/mysql-0123456789abcdef/ycsb"
+    copy = host.data[1] / "dohyo/kept/mysql-0123456789abcdef/ycsb"
     if harm == "remove":
-        (kept / "table").unlink()
+        (copy / "table").unlink()
     elif harm == "cut":
-        os.truncate(kept / "table", 3)
+        os.truncate(copy / "table", 3)
     else:
-        (kept / "more").write_text("")
+        (copy / "more").write_text("")
     assert host.ask("found")["found"]
     host.wipe()
     answer = host.ask("placed", trial="02-mysql")
@@ -219,7 +219,7 @@ def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
     assert host.files("kept") == {}
 
 
-def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -> None:
+def test_a_load_that_cannot_be_copied_is_used_in_place(host: Host) -> None:
     host.wipe()
     # A file with the name of a folder makes the copy fail, even for root.
     for disk in host.data:
@@ -232,7 +232,7 @@ def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -
     assert host.files("kept") == {}
 
 
-def test_another_experiment_begins_with_none_and_only_in_folders_of_its_own_deployment(host: Host) -> None:
+def test_another_experiment_removes_loads_of_its_own_deployment_only(host: Host) -> None:
     assert not host.ask("found", experiment="/results/two")["found"]
     assert host.files("kept") == {}
     with pytest.raises(AgentError, match="belongs to deployment 0123456789ab"):
@@ -251,10 +251,10 @@ def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     assert "not enough space for a second copy" in answer["note"]
 
 
-def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) -> None:
+def test_the_last_owner_removes_the_created_folders(host: Host) -> None:
     def owned(state: str, name: str) -> None:
-        given = {key: host.given[key] for key in ("deployment", "controller")}
-        module("owned", state=state, folders=[[str(disk), f"dohyo/{name}"] for disk in host.data], **given)
+        owner = {key: host.arguments[key] for key in ("deployment", "controller")}
+        module("owned", state=state, folders=[[str(disk), f"dohyo/{name}"] for disk in host.data], **owner)
 
     for first, last in (("kept", "hbase"), ("hbase", "kept")):
         host.ask("found")
@@ -279,23 +279,23 @@ def rounds(experiment: Path) -> list[Path]:
 def test_a_trial_without_a_load_of_its_own_is_whole(tmp_path: Path) -> None:
     rounds(tmp_path)
     summary = summarise(tmp_path)
-    assert [(each.status, each.reason) for each in summary.trials] == [("ok", None)] * 2
-    assert [any(row.phase == "load" for row in each.rows) for each in summary.trials] == [True, False]
+    assert [(trial.status, trial.reason) for trial in summary.trials] == [("ok", None)] * 2
+    assert [any(row.phase == "load" for row in trial.rows) for trial in summary.trials] == [True, False]
     (merged,) = summary.merged
     (load,) = [row for row in merged.rows if (row.phase, row.operation) == ("load", "INSERT")]
     assert load.records == json.loads((DATA / "dohyo/load/client.json").read_text())["records"]
-    (said,) = [text for text in table.settings(summary) if "shared load of 01-cassandra" in text]
-    assert "intervals lack the differences between loads" in said
+    (note,) = [text for text in table.settings(summary) if "shared load of 01-cassandra" in text]
+    assert "intervals lack the differences between loads" in note
     assert summary.notes == summarise(tmp_path).notes
     assert not [text for _, text in table.warnings(summary) if "shared load" in text]
     rendered(summary)
 
 
-def test_without_a_word_of_whose_it_is_the_load_is_missing(tmp_path: Path) -> None:
+def test_a_trial_without_any_load_is_invalid(tmp_path: Path) -> None:
     _, second = rounds(tmp_path)
     write_json(second / "kept.json", {"load": None, "note": "its load was not kept: no room"})
     summary = summarise(tmp_path)
-    assert [(each.status, each.reason) for each in summary.trials] == [("ok", None), ("invalid", "load: is missing")]
+    assert [(trial.status, trial.reason) for trial in summary.trials] == [("ok", None), ("invalid", "load: is missing")]
     assert "its load was not kept: no room" in summary.trials[1].notes
 
 
@@ -309,11 +309,11 @@ def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> No
     for number in range(len(trials)):
         forecast.begin(trials[number:])
         lengths.append(forecast.remaining(0))
-    each = [here - after for here, after in pairwise([*lengths, 0.0])]
+    seconds = [before - after for before, after in pairwise([*lengths, 0.0])]
     # The first two trials load records; the last two start from a copy.
     load = chosen.number("recordcount") / LOAD_RATE
-    assert each == pytest.approx([each[2] + load, each[2] + load, each[2], each[2]])
-    said = io.StringIO()
+    assert seconds == pytest.approx([seconds[2] + load, seconds[2] + load, seconds[2], seconds[2]])
+    output = io.StringIO()
     needs = [Needs(system, 1, DataNeeds(2000.0, spread=False)) for system in ("cassandra", "mysql-innodb")]
-    show(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)], Console(file=said, width=200))
-    assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than available" in said.getvalue()
+    show(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)], Console(file=output, width=200))
+    assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than available" in output.getvalue()

@@ -37,37 +37,37 @@ from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, fact
 
 
 def test_steady_rates_need_no_more_than_the_least_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, play, said, code = measured(
+    result, play, output, code = measured(
         tmp_path, monkeypatch, "rounds=3\nprecision=5%\n", {"cassandra": STEADY, "hbase": STEADY}
     )
     assert (len(play.trials), code) == (6, 0)
-    assert facts(made)["rounds_ended"] == "precision"
-    assert len(facts(made)["plan"]) == len(list((made.folder / "raw").iterdir())) == 6
-    summary = summarise(made.folder)
+    assert facts(result)["rounds_ended"] == "precision"
+    assert len(facts(result)["plan"]) == len(list((result.folder / "raw").iterdir())) == 6
+    summary = summarise(result.folder)
     assert summary.precision is not None
     assert (summary.precision.ended, summary.precision.short) == ("precision", [])
-    assert "Less exact" not in said
+    assert "Less exact" not in output
 
 
 def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, play, said, code = measured(
+    result, play, output, code = measured(
         tmp_path, monkeypatch, "rounds=3\nprecision=5%\nrounds.max=5\n", {"cassandra": UNSTEADY, "hbase": STEADY}
     )
     assert [name[3:] for name in play.trials] == ["cassandra", "hbase", "hbase", "cassandra"] * 2 + [
         "cassandra",
         "hbase",
     ]
-    assert (facts(made)["rounds_ended"], code) == ("rounds.max", 0)
-    assert facts(made)["trials"][-1] == {
+    assert (facts(result)["rounds_ended"], code) == ("rounds.max", 0)
+    assert facts(result)["trials"][-1] == {
         "name": "10-hbase", "system": "hbase", "point": {}, "round": 5, "records": 10000,
     }  # fmt: skip
-    summary = summarise(made.folder)
+    summary = summarise(result.folder)
     assert summary.precision is not None
     assert [short.trial for short in summary.precision.short] == ["cassandra"]
-    assert "Not precise enough: cassandra ± " in said
-    assert "(rounds.max allows no more)" in " ".join((made.folder / "summary.md").read_text("utf-8").split())
+    assert "Not precise enough: cassandra ± " in output
+    assert "(rounds.max allows no more)" in " ".join((result.folder / "summary.md").read_text("utf-8").split())
     assert "less exact than ± 5 %" in [reason.short for reason in judged(summary).reasons]
-    assert summary_file.read(made.folder).precision == summary.precision
+    assert summary_file.read(result.folder).precision == summary.precision
     # The results determined the number of rounds, so a larger quantile t applies.
     rows = {trial.system: next(row for row in trial.rows if row.operation == "OVERALL") for trial in summary.merged}
     rates = [float(rate) for rate in UNSTEADY]
@@ -79,21 +79,21 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
 
 def test_rounds_end_when_all_neighbours_are_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "rounds=3\nprecision=decided\nrounds.max=6\n"
-    far: Rates = {"cassandra": UNSTEADY, "hbase": [4000, 4200, 3900]}
+    distant: Rates = {"cassandra": UNSTEADY, "hbase": [4000, 4200, 3900]}
     for name in ("far", "near"):
         (tmp_path / name).mkdir()
-    made, play, said, code = measured(tmp_path / "far", monkeypatch, text, far)
-    assert (len(play.trials), facts(made)["rounds_ended"], code) == (6, "decided", 0)
-    summary = summarise(made.folder)
+    result, play, output, code = measured(tmp_path / "far", monkeypatch, text, distant)
+    assert (len(play.trials), facts(result)["rounds_ended"], code) == (6, "decided", 0)
+    summary = summarise(result.folder)
     assert summary.precision == Precision(None, "decided", [])
-    assert [(each.pair.of, each.pair.to, each.outcome) for each in summary.neighbours] == [
+    assert [(neighbour.pair.of, neighbour.pair.to, neighbour.outcome) for neighbour in summary.neighbours] == [
         ("hbase", "cassandra", "faster")
     ]
-    assert "Not decided" not in said
+    assert "Not decided" not in output
     near: Rates = {"cassandra": STEADY, "hbase": STEADY}
-    made, play, _, _ = measured(tmp_path / "near", monkeypatch, text, near)
-    assert (len(play.trials), facts(made)["rounds_ended"]) == (6, "decided")
-    assert [each.outcome for each in summarise(made.folder).neighbours] == ["alike"]
+    result, play, _, _ = measured(tmp_path / "near", monkeypatch, text, near)
+    assert (len(play.trials), facts(result)["rounds_ended"]) == (6, "decided")
+    assert [neighbour.outcome for neighbour in summarise(result.folder).neighbours] == ["alike"]
 
 
 def test_neighbours_that_stay_open_are_named_with_the_time_that_would_decide_them(
@@ -101,46 +101,46 @@ def test_neighbours_that_stay_open_are_named_with_the_time_that_would_decide_the
 ) -> None:
     text = "rounds=3\nprecision=decided\nalike=5%\nrounds.max=4\n"
     rates: Rates = {"cassandra": [1000, 1100, 950, 1050], "hbase": [1100, 1000, 1060, 980]}
-    made, play, said, _ = measured(tmp_path, monkeypatch, text, rates, seconds=50)
-    assert (len(play.trials), facts(made)["rounds_ended"], facts(made)["alike"]) == (8, "rounds.max", 0.05)
-    (each,) = summarise(made.folder).neighbours
-    assert each.outcome == "open"
-    assert each.more is not None
-    assert re.search("after round 3 of 3 to 4, until all neighbours are decided: hbase and cassandra 1.0[0-9]× ", said)
-    (reason,) = (reason for reason in judged(summarise(made.folder)).reasons if reason.short == "not decided")
-    assert f"about {each.more} more rounds" in reason.text
+    result, play, shown, _ = measured(tmp_path, monkeypatch, text, rates, seconds=50)
+    assert (len(play.trials), facts(result)["rounds_ended"], facts(result)["alike"]) == (8, "rounds.max", 0.05)
+    (pair,) = summarise(result.folder).neighbours
+    assert pair.outcome == "open"
+    assert pair.more is not None
+    assert re.search("after round 3 of 3 to 4, until all neighbours are decided: hbase and cassandra 1.0[0-9]× ", shown)
+    (reason,) = (reason for reason in judged(summarise(result.folder)).reasons if reason.short == "not decided")
+    assert f"about {pair.more} more rounds" in reason.text
     assert "(rounds.max allows no more)" in reason.text
-    assert summary_file.read(made.folder).neighbours == [each]
+    assert summary_file.read(result.folder).neighbours == [pair]
 
 
-def test_the_time_of_what_is_open_is_that_of_further_rounds() -> None:
+def test_an_open_pair_states_the_time_of_further_rounds() -> None:
     pair = Pair("run", "OVERALL", "ops_per_second", "a", "b", 1.02, 0.9, 1.16, tie=True)
     summary = Summary("x", [], round_seconds=320)
-    said = "a and b 1.02× [0.90, 1.16]"
-    assert open_words(Neighbours(pair, "open", 3), summary) == f"{said}, about 3 more rounds (16 min)"
-    assert open_words(Neighbours(pair, "open"), summary) == f"{said}, more than 100 more rounds"
+    phrase = "a and b 1.02× [0.90, 1.16]"
+    assert open_words(Neighbours(pair, "open", 3), summary) == f"{phrase}, about 3 more rounds (16 min)"
+    assert open_words(Neighbours(pair, "open"), summary) == f"{phrase}, more than 100 more rounds"
     alone = replace(pair, low=None, high=None, tie=None)
     assert open_words(Neighbours(alone, "open"), summary) == "a and b 1.02× without an interval"
 
 
 def test_the_table_grows_where_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, _, said, _ = measured(tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY})
-    lines = said.splitlines()
+    result, _, output, _ = measured(tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY})
+    lines = output.splitlines()
     for number in (1, 2):
-        at = lines.index(f"after round {number} of 3")
-        assert f"{number} round" in lines[at + 1]
-        assert [line[:7] for line in lines[at + 5 : at + 7]] in (["1 cassa", "2 hbase"], ["1 hbase", "2 cassa"])
-    assert "after round 3" not in said  # the final screen replaces it
-    page = made.folder / "report.html"
-    assert f"a page with charts: {page}\n" in said
+        index = lines.index(f"after round {number} of 3")
+        assert f"{number} round" in lines[index + 1]
+        assert [line[:7] for line in lines[index + 5 : index + 7]] in (["1 cassa", "2 hbase"], ["1 hbase", "2 cassa"])
+    assert "after round 3" not in output  # the final screen replaces it
+    page = result.folder / "report.html"
+    assert f"a page with charts: {page}\n" in output
     assert "still being measured" not in page.read_text("utf-8")
 
 
 def test_the_first_round_stands_alone_in_the_first_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first table contains only the first round, even if the experiment is resumed later."""
-    made, _, _, _ = measured(tmp_path, monkeypatch, "rounds=2\n", {"cassandra": [1000, 9000], "hbase": [2000]})
-    first = {trial.name for trial in made.trials if trial.round == 1}
-    summary = summarise(made.folder, only=first)
+    result, _, _, _ = measured(tmp_path, monkeypatch, "rounds=2\n", {"cassandra": [1000, 9000], "hbase": [2000]})
+    first = {trial.name for trial in result.trials if trial.round == 1}
+    summary = summarise(result.folder, only=first)
     rates = {
         trial.system: row.ops_per_second
         for trial in summary.merged
@@ -158,45 +158,45 @@ def test_no_round_is_begun_that_the_budget_has_no_room_for(tmp_path: Path, monke
         folder = tmp_path / budget
         folder.mkdir()
         with monkeypatch.context() as patch:
-            made, play, said, _ = measured(folder, patch, text.format(budget), rates, seconds=50)
+            result, play, output, _ = measured(folder, patch, text.format(budget), rates, seconds=50)
         assert len(play.trials) == 2 * rounds, budget
-        assert facts(made)["rounds_ended"] == "budget"
-        assert "- Not precise enough: cassandra " in said
-        assert "the budget allows no more rounds" in " ".join((made.folder / "summary.md").read_text("utf-8").split())
+        assert facts(result)["rounds_ended"] == "budget"
+        assert "- Not precise enough: cassandra " in output
+        assert "the budget allows no more rounds" in " ".join((result.folder / "summary.md").read_text("utf-8").split())
 
 
 def test_only_what_has_a_valid_round_gets_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, play, _, code = measured(
+    result, play, _, code = measured(
         tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=4\n", {"cassandra": UNSTEADY, "hbase": [0]}
     )
     assert play.trials == [
         "01-cassandra", "02-hbase", "03-hbase", "04-cassandra", "05-cassandra", "08-cassandra"
     ]  # fmt: skip
     assert code == 1
-    assert [made.state(trial) for trial in made.trials] == ["done", "failed", "failed", "done", "done", "done"]
+    assert [result.state(trial) for trial in result.trials] == ["done", "failed", "failed", "done", "done", "done"]
 
 
-def test_without_any_valid_round_there_is_no_end_but_no_more_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, play, _, code = measured(tmp_path, monkeypatch, "rounds=2\nprecision=5%\n", {"cassandra": [0], "hbase": [0]})
-    assert (len(play.trials), code, made.has_ended) == (4, 1, False)
+def test_without_a_valid_round_the_experiment_stops_unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, play, _, code = measured(
+        tmp_path, monkeypatch, "rounds=2\nprecision=5%\n", {"cassandra": [0], "hbase": [0]}
+    )
+    assert (len(play.trials), code, result.has_ended) == (4, 1, False)
 
 
 def test_a_first_round_that_is_invalid_for_one_reason_is_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = {"cassandra": STEADY, "hbase": STEADY}
-    made, play, said, code = measured(
+    result, play, output, code = measured(
         tmp_path, monkeypatch, "rounds=3\n", rates, saturated={"cassandra": 0.95, "hbase": 0.97}
     )
     assert (play.trials, play.stops, code) == (["01-cassandra", "02-hbase"], 0, 1)
-    said = " ".join(said.split())
-    assert "no further round begins: the whole first round is invalid for one reason: run-1 on node1: the" in said
-    assert "io-1 used 95% of a processor" in said
-    assert re.search("to repeat only what did not finish: [^ ]*run.sh --resume ", said)
-    assert [made.state(trial) for trial in made.trials] == ["invalid"] * 2 + ["interrupted"] * 4
-    again, code = resumed(made, monkeypatch, rates)
+    output = " ".join(output.split())
+    assert "no further round begins: the whole first round is invalid for one reason: run-1 on node1: the" in output
+    assert "io-1 used 95% of a processor" in output
+    assert re.search("to repeat only what did not finish: [^ ]*run.sh --resume ", output)
+    assert [result.state(trial) for trial in result.trials] == ["invalid"] * 2 + ["interrupted"] * 4
+    again, code = resumed(result, monkeypatch, rates)
     assert (len(again.trials), code) == (6, 0)
 
 
@@ -204,18 +204,18 @@ def test_a_first_round_that_is_invalid_for_one_system_alone_is_not_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = {"cassandra": STEADY, "hbase": STEADY}
-    _, play, said, _ = measured(tmp_path, monkeypatch, "rounds=2\n", rates, saturated={"hbase": 0.97})
+    _, play, output, _ = measured(tmp_path, monkeypatch, "rounds=2\n", rates, saturated={"hbase": 0.97})
     assert len(play.trials) == 4
-    assert "no further round" not in said
+    assert "no further round" not in output
 
 
-def resumed(made: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rates) -> tuple[Played, int]:
+def resumed(interrupted: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rates) -> tuple[Played, int]:
     signals = Signals()
     play = Played(rates, signals)
     with played(monkeypatch, play):
         monkeypatch.setattr(runner, "Signals", lambda: signals)
-        monkeypatch.setattr(experiment, "RESULTS", made.folder.parent)  # locks this folder only
-        code = runner.resume(str(made.folder), None, False, Console(file=io.StringIO()))
+        monkeypatch.setattr(experiment, "RESULTS", interrupted.folder.parent)  # locks this folder only
+        code = runner.resume(str(interrupted.folder), None, False, Console(file=io.StringIO()))
     return play, code
 
 
@@ -225,70 +225,70 @@ def test_ctrl_c_leaves_the_table_of_what_is_complete_and_resume_goes_on_to_the_p
 ) -> None:
     """Covers trials of a planned round (04) and of a round that was added for the precision (07)."""
     text = "rounds=3\nprecision=5%\nrounds.max=5\n"
-    made, play, said, code = measured(
+    result, play, output, code = measured(
         tmp_path, monkeypatch, text, {"cassandra": UNSTEADY, "hbase": STEADY}, before=before
     )
-    assert (code, len(play.trials), made.has_ended) == (130, int(before) - 1, False)
-    assert "1 cassandra" in said.partition("after round")[2]
-    assert "--resume" in said
-    assert facts(made)["status"] == "interrupted"
-    left = [trial.name for trial in made.trials if made.state(trial) == "interrupted"]
-    again, code = resumed(made, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
-    assert (again.trials[: len(left)], code) == (left, 0)
+    assert (code, len(play.trials), result.has_ended) == (130, int(before) - 1, False)
+    assert "1 cassandra" in output.partition("after round")[2]
+    assert "--resume" in output
+    assert facts(result)["status"] == "interrupted"
+    remaining = [trial.name for trial in result.trials if result.state(trial) == "interrupted"]
+    again, code = resumed(result, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+    assert (again.trials[: len(remaining)], code) == (remaining, 0)
     assert len(play.trials) + len(again.trials) == 10
-    assert (facts(made)["rounds_ended"], facts(made)["status"]) == ("rounds.max", "done")
-    nothing, code = resumed(made, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+    assert (facts(result)["rounds_ended"], facts(result)["status"]) == ("rounds.max", "done")
+    nothing, code = resumed(result, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
     assert (nothing.trials, code) == ([], 0)
 
 
 def test_killed_between_two_rounds_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, _, _, _ = measured(
+    result, _, _, _ = measured(
         tmp_path, monkeypatch, "rounds=3\nprecision=5%\nrounds.max=4\n", {"cassandra": UNSTEADY, "hbase": STEADY}
     )
-    last = [trial for trial in made.trials if trial.round == 4]
-    made.update(rounds_ended=None, plan=facts(made)["plan"][:6], trials=facts(made)["trials"][:6])
+    last = [trial for trial in result.trials if trial.round == 4]
+    result.update(rounds_ended=None, plan=facts(result)["plan"][:6], trials=facts(result)["trials"][:6])
     for trial in last:
-        shutil.rmtree(made.trial_folder(trial))
-    again, code = resumed(made, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+        shutil.rmtree(result.trial_folder(trial))
+    again, code = resumed(result, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
     assert (again.trials, code) == ([trial.name for trial in last], 0)
 
 
 def test_the_servers_that_are_kept_are_those_of_the_very_last_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, play, said, _ = measured(
+    _, play, output, _ = measured(
         tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=3\n", {"cassandra": UNSTEADY, "hbase": STEADY},
         keep=True,
     )  # fmt: skip
     assert play.kept == ["04-cassandra", "06-hbase"]
     assert play.stops == 1  # before round 3, because round 2 kept its servers running
-    assert "hbase round 3 keeps running" in said
+    assert "hbase round 3 keeps running" in output
 
 
 def test_each_point_of_a_matrix_must_be_exact_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, play, _, _ = measured(
+    result, play, _, _ = measured(
         tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=3\nmatrix.requestdistribution=uniform,zipfian\n",
         {"cassandra": STEADY, "hbase": UNSTEADY},
     )  # fmt: skip
     assert len(play.trials) == 12
-    assert [trial.round for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
+    assert [trial.round for trial in result.trials] == [1] * 4 + [2] * 4 + [3] * 4
     assert play.trials[-1] == "12-hbase-requestdistribution=zipfian"
-    assert facts(made)["rounds_ended"] == "rounds.max"
+    assert facts(result)["rounds_ended"] == "rounds.max"
 
 
 def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     signals = Signals()
     chosen = loaded(tmp_path, "rounds=3\n")
-    made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
-    said = io.StringIO()
-    console = Console(file=said, force_terminal=True, width=100, height=50)
+    created = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, width=100, height=50)
     with played(monkeypatch, Played({"cassandra": STEADY, "hbase": UNSTEADY}, signals)):
-        measurement = runner._Measurement(made, made.trials, runner.Options(), signals, console)
+        measurement = runner._Measurement(created, created.trials, runner.Options(), signals, console)
         shown = []
         show = measurement.progress.table
 
-        def watched(*given: Any) -> None:
-            show(*given)
+        def watched(*arguments: Any) -> None:
+            show(*arguments)
             renderable = measurement.progress._render()
             with (plain := Console(file=io.StringIO(), width=100)).capture() as captured:
                 plain.print(renderable)
@@ -298,12 +298,12 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
         measurement.carry_out()
     grown = ["after 1 of 2 trials of round 1", "after 2 of 2 trials of round 1"]
     assert [re.findall("^after .*", text, re.MULTILINE) for text in shown] == [
-        [each] for each in (*grown, "after round 1 of 3", "after round 2 of 3")
+        [head] for head in (*grown, "after round 1 of 3", "after round 2 of 3")
     ]
     assert [len(re.findall("^[12] ", text, re.MULTILINE)) for text in shown] == [1, 2, 2, 2]
     assert "1 cassandra" in shown[0] or "1 hbase" in shown[0]
     # The table of the rounds was erased, so the final screen contains only one table.
-    assert said.getvalue().rpartition("stopping")[2].count("3 rounds, 3 s each") == 1
+    assert output.getvalue().rpartition("stopping")[2].count("3 rounds, 3 s each") == 1
 
 
 @pytest.mark.parametrize(
@@ -328,14 +328,14 @@ def test_what_cannot_end_rounds_is_refused(text: str, message: str, tmp_path: Pa
     assert message in str(refused.value)
 
 
-def test_rounds_that_are_given_by_hand_are_as_many(tmp_path: Path) -> None:
+def test_rounds_on_the_command_line_replace_the_precision(tmp_path: Path) -> None:
     chosen = loading.load(ROOT / "workloads/workloadA")
     assert (chosen["precision"], chosen.precision, chosen.alike) == ("decided", None, 0.15)
     assert (chosen.budget, chosen.number("rounds"), chosen.most_rounds) == (1200, 3, 10)
     by_hand = loading.load(ROOT / "workloads/workloadA", {"rounds": "2"})
     assert (by_hand.precision, by_hand.most_rounds) == (None, 2)
-    both = loading.load(ROOT / "workloads/workloadA", {"rounds": "20", "precision": "2%"})
-    assert (both.precision, both.most_rounds) == (0.02, 20)
+    scenario = loading.load(ROOT / "workloads/workloadA", {"rounds": "20", "precision": "2%"})
+    assert (scenario.precision, scenario.most_rounds) == (0.02, 20)
     (tmp_path / "again").write_text(by_hand.text())
     assert loading.load(tmp_path / "again").most_rounds == 2
 
@@ -364,7 +364,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("short", "said"),
+    ("short", "sentence"),
     [
         (Shortfall("hbase", "run", 0.09, 3, 4), "hbase ± 9 % after 3 rounds, about 4 more for ± 5 %"),
         (Shortfall("hbase", "run", 0.0623, 3, 1), "hbase ± 6.2 % after 3 rounds, about 1 more for ± 5 %"),
@@ -372,23 +372,23 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
         (Shortfall("hbase", "run", None, 1, None), "hbase without an interval after 1 round"),
     ],
 )  # fmt: skip
-def test_what_was_not_reached_is_a_sentence(short: Shortfall, said: str) -> None:
-    assert words(short, 0.05) == said
+def test_what_was_not_reached_is_a_sentence(short: Shortfall, sentence: str) -> None:
+    assert words(short, 0.05) == sentence
 
 
 @given(st.lists(st.floats(100, 1000), min_size=3, max_size=8), st.floats(0.02, 0.5))
-def test_so_many_more_are_the_fewest_that_do(samples: list[float], half: float) -> None:
+def test_the_number_of_further_rounds_is_the_lowest_that_suffices(samples: list[float], half: float) -> None:
     deviation = float(np.std(np.log(samples), ddof=1))
 
     def reached(n: int) -> float:
         return math.expm1(statistics.student_t(n - 1, statistics.LATER_LOOK) * deviation / math.sqrt(n))
 
-    found = statistics.more(samples, half)
-    if found is None:
+    rounds = statistics.more(samples, half)
+    if rounds is None:
         assert reached(len(samples) + statistics.MOST_MORE) > half
     else:
-        assert reached(len(samples) + found) <= half * (1 + 1e-9)
-        assert found == 1 or reached(len(samples) + found - 1) > half
+        assert reached(len(samples) + rounds) <= half * (1 + 1e-9)
+        assert rounds == 1 or reached(len(samples) + rounds - 1) > half
 
 
 @pytest.fixture(name="truth", scope="module")
@@ -416,14 +416,14 @@ def test_the_benchmark_simulates_the_rule_of_the_product(truth: ModuleType) -> N
 def test_equal_systems_are_seldom_called_different(truth: ModuleType, scenario: str) -> None:
     """The goal is 5 %, with a standard error of 0.4 points. Separate intervals for each pair gave 8 to 16 %."""
     deviations = truth.SCENARIOS[scenario](np.random.default_rng(17), (4000, 4, 3))
-    ours, before = truth.promises(truth.OURS, deviations), truth.promises(truth.RULES[0], deviations)
-    assert ours.false <= 0.054
+    rule, before = truth.promises(truth.OURS, deviations), truth.promises(truth.RULES[0], deviations)
+    assert rule.false <= 0.054
     assert before.false > 0.075
-    assert ours.worst > 0.93
-    assert ours.half < before.half * (1.2 if scenario in ("start level 12 %", "unequal 5 to 10 %") else 5)
+    assert rule.worst > 0.93
+    assert rule.half < before.half * (1.2 if scenario in ("start level 12 %", "unequal 5 to 10 %") else 5)
 
 
-def test_what_ends_the_rounds_of_undecided_neighbours_is_seldom_wrong(truth: ModuleType) -> None:
+def test_decisions_that_end_rounds_are_seldom_wrong(truth: ModuleType) -> None:
     deviations = truth.starts(0.08, 0.08)(np.random.default_rng(17), (2000, 4, truth.MOST))
     looks = (statistics.CONFIDENCE, statistics.LATER_LOOK)
     for rates in ("all equal", "two equal pairs"):

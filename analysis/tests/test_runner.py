@@ -35,11 +35,11 @@ def measured(
     played: list[str] = []
 
     def play(name: str, inventory: Path | None, log: Path, **options: Any) -> Failure | None:
-        given = options.get("variables", {})
-        what = given.get("trial_name") or ",".join(given.get("deploy_systems", []))
-        variables = ",".join(f"{key}={value}" for key, value in given.items() if key.startswith("cassandra_"))
-        played.append(" ".join(filter(None, (name.removesuffix(".yml"), what, variables))))
-        alike = [each for each in played if broken in each and each.split()[0] == name.removesuffix(".yml")]
+        values = options.get("variables", {})
+        subject = values.get("trial_name") or ",".join(values.get("deploy_systems", []))
+        variables = ",".join(f"{key}={value}" for key, value in values.items() if key.startswith("cassandra_"))
+        played.append(" ".join(filter(None, (name.removesuffix(".yml"), subject, variables))))
+        alike = [line for line in played if broken in line and line.split()[0] == name.removesuffix(".yml")]
         if broken and broken in played[-1] and name != "stop.yml" and nth in (0, len(alike)):
             return Failure("no such version", log)
         return None
@@ -54,10 +54,10 @@ def carry_out(folder: Path, text: str) -> experiment.Experiment:
     file = folder / "small"
     file.write_text(text)
     chosen = loading.load(file)
-    made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
+    created = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
     console = Console(file=(folder / "said").open("w"))
-    runner._Measurement(made, made.trials, runner.Options(), Signals(), console).carry_out()
-    return made
+    runner._Measurement(created, created.trials, runner.Options(), Signals(), console).carry_out()
+    return created
 
 
 def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,21 +98,21 @@ def test_the_end_stops_nothing_where_the_failed_trial_was_not_the_last(
 def test_the_end_of_a_trial_prints_its_result_and_a_broken_one_prints_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {
+    fakes = {
         "01-cassandra": measured_trial("cassandra", 32485.0),
         "02-hbase": failed("hbase", "run-1: no log", "invalid"),
     }
 
     def pretended(folder: Path, *, only: set[str]) -> Summary:
         return (
-            of(replace(found[name], round=1)) if (name := next(iter(only))) in found else summarise(folder, only=only)
+            of(replace(fakes[name], round=1)) if (name := next(iter(only))) in fakes else summarise(folder, only=only)
         )
 
     monkeypatch.setattr(runner, "summarise", pretended)
     measured(tmp_path, monkeypatch, SMALL)
-    said = (tmp_path / "said").read_text()
-    assert "\ncassandra  32,485 op/s  p99 1.2 ms read, 1.2 ms update  (0:00)\n" in said
-    assert "\nhbase      no valid numbers: run-1: no log  (0:00)\n" in said
+    output = (tmp_path / "said").read_text()
+    assert "\ncassandra  32,485 op/s  p99 1.2 ms read, 1.2 ms update  (0:00)\n" in output
+    assert "\nhbase      no valid numbers: run-1: no log  (0:00)\n" in output
     measured(tmp_path / "again", monkeypatch, SMALL + "rounds=2\n")
     assert "1.2 ms update  (round 1, 0:00)\n" in (tmp_path / "again/said").read_text()
 
@@ -137,14 +137,14 @@ def test_each_version_is_deployed_before_anything_is_measured_and_again_where_an
 def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, played = measured(tmp_path, monkeypatch, SMALL + "matrix.cassandra_version=4.1.10,9.9\n", broken="9.9")
-    assert [each for each in played if each.startswith("trial")] == [
+    created, played = measured(tmp_path, monkeypatch, SMALL + "matrix.cassandra_version=4.1.10,9.9\n", broken="9.9")
+    assert [playbook for playbook in played if playbook.startswith("trial")] == [
         "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
         "trial 02-hbase",
     ]
     # The first two trials have no results because no client ran; they become invalid only at the end.
-    assert [made.state(trial) for trial in made.trials] == ["invalid", "invalid", "failed"]
-    state = json.loads((made.trial_folder(made.trials[2]) / "state.json").read_text())
+    assert [created.state(trial) for trial in created.trials] == ["invalid", "invalid", "failed"]
+    state = json.loads((created.trial_folder(created.trials[2]) / "state.json").read_text())
     assert state["reason"] == "provisioning: no such version"
     assert "cassandra cassandra_version=9.9 failed while" in (tmp_path / "said").read_text()
 
@@ -157,7 +157,7 @@ def test_a_deployment_that_failed_before_a_trial_is_repeated_before_the_next_one
     text = SMALL.replace(",hbase", "") + "matrix.cassandra_version=4.1.10,5.0.9\nmatrix.threadcount=1,2\n"
     _, played = measured(tmp_path, monkeypatch, text, broken="5.0.9", nth=2)
     deployed = "deploy cassandra cassandra_version=5.0.9"
-    trials = [number for number, each in enumerate(played) if each.startswith("trial")]
+    trials = [number for number, playbook in enumerate(played) if playbook.startswith("trial")]
     # The deployment before the third trial failed.
     assert played[trials[1] + 1 : trials[2]] == [deployed, "stop", deployed]
     assert "04-cassandra" in played[trials[2]]
@@ -171,8 +171,8 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
     class Playbook:
         def __init__(self, name: str, _: Path | None, folder: Path, variables: Any, *, waits: bool) -> None:
             assert waits
-            self.variables, self.what = variables, f"{name} {folder.name}"
-            happened.append(f"begin {self.what}")
+            self.variables, self.title = variables, f"{name} {folder.name}"
+            happened.append(f"begin {self.title}")
 
         def __enter__(self) -> "Playbook":
             return self
@@ -181,13 +181,13 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
             happened.append("end")
 
         def finish(self, **options: Any) -> None:
-            happened.append(f"turn of {self.what}")
-            told(**options)
+            happened.append(f"turn of {self.title}")
+            watch_phases(**options)
 
         def discard(self) -> None:
-            happened.append(f"discard {self.what}")
+            happened.append(f"discard {self.title}")
 
-    def told(watch: Any, **_: object) -> None:
+    def watch_phases(watch: Any, **_: object) -> None:
         for phase in ("start", "run", "stop"):
             happened.append(phase)
             watch({"event": "phase", "phase": phase, "run": None, "client_dirs": []})
@@ -196,7 +196,7 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
         happened.append(f"{name} {folder.name}")
         if name != "trial.yml":
             return None
-        told(**options)
+        watch_phases(**options)
         return Failure("died", folder) if broken else None
 
     monkeypatch.setattr(runner, "play", play)
@@ -244,18 +244,18 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
     monkeypatch.setattr(runner, "play", play)
     (tmp_path / "small").write_text(SMALL)
     chosen = loading.load(tmp_path / "small")
-    made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
-    with (tmp_path / "said").open("w") as said:
-        measurement = runner._Measurement(made, made.trials, runner.Options(), Signals(), Console(file=said))
+    created = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
+    with (tmp_path / "said").open("w") as output:
+        measurement = runner._Measurement(created, created.trials, runner.Options(), Signals(), Console(file=output))
         assert measurement.carry_out() == 1
     assert played == ["deploy.yml", "trial.yml", "stop.yml", "trial.yml", "stop.yml"]
-    for trial in made.trials:
-        state = json.loads((made.trial_folder(trial) / "state.json").read_text())
+    for trial in created.trials:
+        state = json.loads((created.trial_folder(trial) / "state.json").read_text())
         assert (state["status"], state["reason"].partition(": ")[2]) == ("failed", "internal error: KeyError: 'phase'")
         assert state["manifest"]
-    assert not (made.folder / ".reserve").exists()
-    assert json.loads((made.folder / "experiment.json").read_text())["status"] == "failed"
-    log = made.folder / "internal-error.log"
+    assert not (created.folder / ".reserve").exists()
+    assert json.loads((created.folder / "experiment.json").read_text())["status"] == "failed"
+    log = created.folder / "internal-error.log"
     assert "Traceback" in log.read_text()
     assert f"the full log: {log}" in (tmp_path / "said").read_text()
 
@@ -266,18 +266,18 @@ def test_a_mistake_of_ours_loses_no_state(step: str, tmp_path: Path, monkeypatch
         raise ValueError("several\nlines")
 
     monkeypatch.setattr(runner._Measurement, step, mistake)
-    made, _ = measured(tmp_path, monkeypatch, SMALL + "rounds=2\nreuse=data\n")
-    assert not (made.folder / ".reserve").exists()
-    about = json.loads((made.folder / "experiment.json").read_text())
+    created, _ = measured(tmp_path, monkeypatch, SMALL + "rounds=2\nreuse=data\n")
+    assert not (created.folder / ".reserve").exists()
+    about = json.loads((created.folder / "experiment.json").read_text())
     assert (about["status"], bool(about["finished"])) == ("failed", True)
     assert "\ninternal error: ValueError: several lines\n" in (tmp_path / "said").read_text()
-    assert "running" not in [made.state(trial) for trial in made.trials]
+    assert "running" not in [created.state(trial) for trial in created.trials]
 
 
 def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, played = measured(tmp_path, monkeypatch, SMALL.partition("\n")[2] + "matrix.recordcount=10,3000,200\n")
-    assert len([each for each in played if each.startswith("deploy")]) == 1
-    deployed = json.loads((made.folder / "deploy/deploy.json").read_text())
+    created, played = measured(tmp_path, monkeypatch, SMALL.partition("\n")[2] + "matrix.recordcount=10,3000,200\n")
+    assert len([playbook for playbook in played if playbook.startswith("deploy")]) == 1
+    deployed = json.loads((created.folder / "deploy/deploy.json").read_text())
     assert deployed["trial_properties"]["recordcount"] == "3000"
     # The inventory may have changed since then, so its attached servers must be ignored.
     assert (deployed["attached"], deployed["attached_may"]) == ({}, [])
@@ -288,24 +288,24 @@ def test_a_page_that_cannot_be_written_costs_no_numbers(tmp_path: Path, monkeypa
         raise BadInputError("fetching the chart library failed")
 
     monkeypatch.setattr(files, "write", broken)
-    made, _ = measured(tmp_path, monkeypatch, SMALL)
-    said = (tmp_path / "said").read_text()
-    assert "\nthe page was not written: fetching the chart library failed\n" in said
-    assert f"/dohyo report {made.folder}" in said
-    assert (made.folder / "summary.json").is_file()
-    assert not (made.folder / "internal-error.log").exists()
+    created, _ = measured(tmp_path, monkeypatch, SMALL)
+    output = (tmp_path / "said").read_text()
+    assert "\nthe page was not written: fetching the chart library failed\n" in output
+    assert f"/dohyo report {created.folder}" in output
+    assert (created.folder / "summary.json").is_file()
+    assert not (created.folder / "internal-error.log").exists()
 
 
 def test_a_stray_folder_beside_the_trials_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "play", lambda *_, **__: None)
     (tmp_path / "small").write_text(SMALL)
     chosen = loading.load(tmp_path / "small")
-    made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
-    (made.folder / "raw/00-copy").mkdir()
-    with (tmp_path / "said").open("w") as said:
-        measurement = runner._Measurement(made, made.trials, runner.Options(), Signals(), Console(file=said))
+    created = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
+    (created.folder / "raw/00-copy").mkdir()
+    with (tmp_path / "said").open("w") as output:
+        measurement = runner._Measurement(created, created.trials, runner.Options(), Signals(), Console(file=output))
         assert measurement.carry_out() == 1
     assert "internal error" not in (tmp_path / "said").read_text()
-    found = json.loads((made.folder / "summary.json").read_text())["trials"]
-    assert "raw/00-copy belongs to another experiment" in found[0]["reason"]
-    assert [each["name"] for each in found[1:]] == [trial.name for trial in made.trials]
+    trials = json.loads((created.folder / "summary.json").read_text())["trials"]
+    assert "raw/00-copy belongs to another experiment" in trials[0]["reason"]
+    assert [trial["name"] for trial in trials[1:]] == [trial.name for trial in created.trials]

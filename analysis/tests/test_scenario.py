@@ -57,11 +57,11 @@ def test_every_scenario_is_valid_and_described(path: Path) -> None:
 
 
 def test_the_title_is_what_the_file_says_and_names_other_operations(tmp_path: Path) -> None:
-    said = "Workload A: half reads, half updates of single fields, popular records first"
+    title = "Workload A: half reads, half updates of single fields, popular records first"
     path = WORKLOADS / "workloadA"
-    assert loading.load(path, {"recordcount": "1000", "rounds": "1"}).title == said
+    assert loading.load(path, {"recordcount": "1000", "rounds": "1"}).title == title
     changed = {"readproportion": "0.9", "updateproportion": "0.1"}
-    assert loading.load(path, changed).title == f"{said}, with readproportion=0.9, updateproportion=0.1"
+    assert loading.load(path, changed).title == f"{title}, with readproportion=0.9, updateproportion=0.1"
     assert load(tmp_path, SMALL, "requestdistribution=uniform").title == ""
     assert load(tmp_path, f"#  My mix (a test)\n{SMALL}").title == "My mix"
 
@@ -75,12 +75,12 @@ WITH_FAULTS = re.compile(r"^((?:\w+\.)?faults)=", re.MULTILINE)
     ids=lambda path: path.name,
 )
 def test_a_title_is_true_of_other_faults_too(path: Path) -> None:
-    said = loading.load(path).title
+    title = loading.load(path).title
     # A title must not state the target or the time of a fault, because --set may change it.
-    assert not re.search(r"minute|second|sigkill|start|\d", said.lower())
+    assert not re.search(r"minute|second|sigkill|start|\d", title.lower())
     (key,) = WITH_FAULTS.findall(path.read_text("utf-8"))
-    other = {key: "pause(any)@5s,resume(any)@7s"}
-    assert loading.load(path, other).title == f"{said}, with {key}={other[key]}"
+    changes = {key: "pause(any)@5s,resume(any)@7s"}
+    assert loading.load(path, changes).title == f"{title}, with {key}={changes[key]}"
 
 
 @pytest.mark.parametrize(
@@ -198,14 +198,14 @@ def test_classes_of_old_releases_are_those_of_today(tmp_path: Path) -> None:
         (b"\xef\xbb\xbf", ""),
     ],
 )
-def test_encodings_of_others_are_read(tmp_path: Path, content: bytes, title: str) -> None:
+def test_latin_and_byte_order_marks_are_read(tmp_path: Path, content: bytes, title: str) -> None:
     (file := tmp_path / "file").write_bytes(content + SMALL.encode())
     chosen = loading.load(file)
     assert (chosen.title, chosen.records) == (title, 1000)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
-def test_other_encodings_are_named(tmp_path: Path, encoding: str) -> None:
+def test_unsupported_encodings_are_refused(tmp_path: Path, encoding: str) -> None:
     (file := tmp_path / "file").write_bytes(SMALL.encode(encoding))
     with pytest.raises(BadInputError, match="file: it is UTF-16 or binary; save it as UTF-8"):
         loading.load(file)
@@ -219,7 +219,7 @@ def test_both_names_of_the_duration_work(tmp_path: Path) -> None:
         load(tmp_path, timed + "maxexecutiontime=20\nduration=20s\n")
 
 
-def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
+def test_a_saved_scenario_loads_the_same_values(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.pause=3", "duration=5m")
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
@@ -235,7 +235,7 @@ def test_all_systems_are_those_of_the_list(tmp_path: Path) -> None:
     assert load(tmp_path, SMALL, "systems=hbase").systems == ["hbase"]
 
 
-def test_what_tells_systems_apart_is_not_to_be_set() -> None:
+def test_systems_of_a_role_set_the_same_variables() -> None:
     """A system must set all variables of its role. Otherwise, the value set by an earlier system would remain."""
     by_role: dict[str, set[tuple[str, ...]]] = {}
     for system in catalogue.all_systems().values():
@@ -415,7 +415,7 @@ def test_scale_takes_a_part_of_the_part(tmp_path: Path, start: int, count: int) 
         assert chosen.records == pytest.approx(count * float(scale), abs=1)
 
 
-def test_what_a_size_became_is_run_again(tmp_path: Path) -> None:
+def test_a_saved_scenario_has_the_computed_size(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "datasize=40GB", "scale=0.5")
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
@@ -457,8 +457,8 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
         load(tmp_path, series + f"keycolumns={STATDATA}\n")
     with pytest.raises(BadInputError, match=r"at variant=v: partitions=5000 and keycolumns=a int 2, b int both say"):
         load(tmp_path, series, "matrix.variant=v", "variant.v.keycolumns=a int 2, b int")
-    at = load(tmp_path, SMALL + "insertorder=ordered\n", "matrix.partitions=2,3", "systems=hbase").points
-    assert [point["keycolumns"].split(",")[0] for _, point in at] == ["series bigint 2", "series bigint 3"]
+    points = load(tmp_path, SMALL + "insertorder=ordered\n", "matrix.partitions=2,3", "systems=hbase").points
+    assert [point["keycolumns"].split(",")[0] for _, point in points] == ["series bigint 2", "series bigint 3"]
 
 
 @pytest.mark.parametrize(
@@ -490,13 +490,13 @@ def test_columns_that_cannot_be(tmp_path: Path, columns: str, expected: str) -> 
 
 
 def test_what_columns_of_a_key_do_not_go_with(tmp_path: Path) -> None:
-    given = ("insertorder=ordered", "keycolumns=host int 10, when timestamp")
+    assignments = ("insertorder=ordered", "keycolumns=host int 10, when timestamp")
     with pytest.raises(BadInputError, match=r"keysalt=crc32: .* leave no room for a salt"):
-        load(tmp_path, SMALL, *given, "keysalt=crc32")
+        load(tmp_path, SMALL, *assignments, "keysalt=crc32")
     with pytest.raises(BadInputError, match=r"cassandra.batchread=in with keycolumns=host .* use cassandra.batchread"):
-        load(tmp_path, SMALL, *given, "cassandra.batchread=in")
+        load(tmp_path, SMALL, *assignments, "cassandra.batchread=in")
     with pytest.raises(BadInputError, match=r"phase b: cassandra.batchread=in with keycolumns"):
-        load(tmp_path, SMALL, *given, "phases=a,b", "b.cassandra.batchread=in")
+        load(tmp_path, SMALL, *assignments, "phases=a,b", "b.cassandra.batchread=in")
 
 
 def test_options_and_assignments_must_not_contradict() -> None:
@@ -509,9 +509,9 @@ def test_options_and_assignments_must_not_contradict() -> None:
 
 def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
     assert loading.find("workloadA") == ROOT / "workloads" / "workloadA"
-    mine = tmp_path / "mine.properties"
-    mine.write_text(SMALL)
-    assert loading.find(str(mine)) == mine
+    file = tmp_path / "mine.properties"
+    file.write_text(SMALL)
+    assert loading.find(str(file)) == file
     with pytest.raises(BadInputError, match="did you mean workloadA"):
         loading.find("worklodA")
     with pytest.raises(BadInputError, match=r"the property file .*missing.* does not exist"):
@@ -521,15 +521,15 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="/dev/null is a device or a pipe, not a property file"):
         loading.find("/dev/null")
     with pytest.raises(BadInputError, match=r"cannot read the property file .*/below: Not a directory"):
-        loading.find(f"{mine}/below")
+        loading.find(f"{file}/below")
 
 
 def points_of(tmp_path: Path, text: str, *assignments: str) -> dict[str, dict[str, scenario.Scenario]]:
     """Returns the scenarios for each variant and system."""
-    found: dict[str, dict[str, scenario.Scenario]] = {}
+    points: dict[str, dict[str, scenario.Scenario]] = {}
     for system, point in load(tmp_path, text, *assignments).points:
-        found.setdefault(point.point["variant"], {})[system] = point
-    return found
+        points.setdefault(point.point["variant"], {})[system] = point
+    return points
 
 
 FEW_AND_MANY = """recordcount=1000
@@ -543,9 +543,9 @@ variant.many.cassandra_heap=2g
 
 
 def test_the_command_line_replaces_what_variants_say_also_all_of_it(tmp_path: Path) -> None:
-    found = points_of(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
-    assert {name: [*of] for name, of in found.items()} == {"few": ["cassandra", "hbase"], "many": ["cassandra"]}
-    for point in (point for of in found.values() for point in of.values()):
+    points = points_of(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
+    assert {name: [*group] for name, group in points.items()} == {"few": ["cassandra", "hbase"], "many": ["cassandra"]}
+    for point in (point for group in points.values() for point in group.values()):
         assert (point["tablecount"], point.role_variables["cassandra_heap"]) == ("2", "1g")
     # The scenario file that an experiment writes must give the same scenario when it is loaded.
     chosen = load(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
@@ -557,14 +557,14 @@ def test_the_command_line_replaces_what_variants_say_also_all_of_it(tmp_path: Pa
 
 def test_published_variants_can_have_other_tables() -> None:
     for full in (False, True):
-        found = loading.load(loading.find("heavyweights"), {"tablecount": "2"}, full=full)
-        assert {point["tablecount"] for _, point in found.points} == {"2"}
+        chosen = loading.load(loading.find("heavyweights"), {"tablecount": "2"}, full=full)
+        assert {point["tablecount"] for _, point in chosen.points} == {"2"}
 
 
 def test_several_variants_may_share_a_key(tmp_path: Path) -> None:
     text = FEW_AND_MANY + "variant.few,many.fieldlength=7\nfull.variant.few.fieldlength=8\n"
-    found = points_of(tmp_path, text)
-    assert {point["fieldlength"] for of in found.values() for point in of.values()} == {"7"}
+    points = points_of(tmp_path, text)
+    assert {point["fieldlength"] for by_system in points.values() for point in by_system.values()} == {"7"}
     (tmp_path / "bout").write_text(text, encoding="utf-8")
     full = loading.load(tmp_path / "bout", full=True)
     assert {point.point["variant"]: point["fieldlength"] for _, point in full.points} == {"few": "8", "many": "7"}
@@ -574,11 +574,11 @@ def test_several_variants_may_share_a_key(tmp_path: Path) -> None:
 
 def test_entries_of_a_variant_s_dict_are_added_to_the_scenario_s(tmp_path: Path) -> None:
     text = FEW_AND_MANY + "cassandra_settings={a: 1, b: 2}\nvariant.many.cassandra_settings={b: 3, c: 4}\n"
-    found = points_of(tmp_path, text)
-    assert found["few"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 2}
-    assert found["many"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 3, "c": 4}
-    other = points_of(tmp_path, text, "cassandra_settings={d: 5}")
-    assert other["many"]["cassandra"].role_variables["cassandra_settings"] == {"d": 5}
+    points = points_of(tmp_path, text)
+    assert points["few"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 2}
+    assert points["many"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 3, "c": 4}
+    replaced = points_of(tmp_path, text, "cassandra_settings={d: 5}")
+    assert replaced["many"]["cassandra"].role_variables["cassandra_settings"] == {"d": 5}
 
 
 @pytest.mark.parametrize("key", ["", "matrix.", "variant.a,b.", "run."])

@@ -81,14 +81,14 @@ SCENARIOS: dict[str, Callable[[], Summary]] = {
 
 
 @cache
-def made(name: str) -> Summary:
+def make(name: str) -> Summary:
     """Creates a summary when a test needs it, instead of when tests are collected."""
     return SCENARIOS[name]()
 
 
 @pytest.mark.parametrize(("name", "width"), [*product(SCENARIOS, (100, 80, 200))])
 def test_every_table_fits(name: str, width: int) -> None:
-    text = on_screen(made(name), width)
+    text = on_screen(make(name), width)
     assert len(table_of(text)) <= screen.MOST_LINES == 25
     assert max(map(len, text.splitlines())) <= min(width, screen.MOST_COLUMNS)
     assert screen.MOST_COLUMNS == 100
@@ -98,13 +98,13 @@ def test_every_table_fits(name: str, width: int) -> None:
 def test_a_pipe_has_the_whole_verdict_in_its_first_line_and_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     console = Console(file=io.StringIO(), width=80)
-    screen.render(made("sample"), console, RESULTS / "x", ["more"])
+    screen.render(make("sample"), console, RESULTS / "x", ["more"])
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert lines[:2] == [
         "mysql-innodb was 1.80× [1.59, 2.04] as fast as cassandra. caution: small data.", ""
     ]  # fmt: skip
-    assert lines[2:10] == table_of(on_screen(made("sample")))
+    assert lines[2:10] == table_of(on_screen(make("sample")))
     assert lines[-4:] == [
         "everything else: results/x/summary.md",
         "this screen again: ./dohyo show x",
@@ -117,7 +117,7 @@ def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: 
     monkeypatch.chdir(ROOT)
     experiment = noisy()
     console = Console(file=io.StringIO())
-    screen.render(made("noisy"), console, experiment)
+    screen.render(make("noisy"), console, experiment)
     assert isinstance(console.file, io.StringIO)
     _, ranked, below = console.file.getvalue().split("\n\n")
     dots, times = "\N{HORIZONTAL ELLIPSIS}", "\N{MULTIPLICATION SIGN}"
@@ -131,8 +131,8 @@ def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: 
         f"- Clients and servers share a host and its processors{dots}. Try: a cluster, docs/cluster.md",
         "- 3 more in summary.md",
     ]
-    whole = " ".join(table.markdown(made("noisy")).split())
-    assert all(f"- {reason.text}" in whole for reason in judged(made("noisy")).reasons)
+    whole = " ".join(table.markdown(make("noisy")).split())
+    assert all(f"- {reason.text}" in whole for reason in judged(make("noisy")).reasons)
 
 
 def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,36 +141,36 @@ def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, mo
     shutil.copytree(noisy(), experiment)
     reason = Reason("The noise is too large to tell a from b: measure more rounds, or longer.", "too noisy to tell")
 
-    def said(**changes: Any) -> str:
+    def suggest(**changes: Any) -> str:
         edit_json(experiment / "experiment.json", **changes)
-        return Again(experiment).line(reason, made("noisy"), 200).partition(". Try: ")[2]
+        return Again(experiment).line(reason, make("noisy"), 200).partition(". Try: ")[2]
 
-    assert said() == "./run.sh workloadA --rounds 6"
+    assert suggest() == "./run.sh workloadA --rounds 6"
     open_pair = Reason("Not decided: a and b 1.01\N{MULTIPLICATION SIGN} [0.80, 1.30].", "not decided")
-    line = Again(experiment).line(open_pair, made("noisy"), 200)
+    line = Again(experiment).line(open_pair, make("noisy"), 200)
     assert line.endswith(". Try: ./run.sh workloadA --set budget=54m")
-    assert said(named=True).startswith("./run.sh workloadA --systems cassandra,hbase,scylla,aerospike,mysql-innodb")
+    assert suggest(named=True).startswith("./run.sh workloadA --systems cassandra,hbase,scylla,aerospike,mysql-innodb")
     inventory = ROOT / "ansible/inventories/i3en"
-    words = ["./run.sh", "workloadA", "--inventory", "ansible/inventories/i3en", "--rounds", "6"]
-    assert said(named=False, inventory=str(inventory)) == " ".join(words)
+    argv = ["./run.sh", "workloadA", "--inventory", "ansible/inventories/i3en", "--rounds", "6"]
+    assert suggest(named=False, inventory=str(inventory)) == " ".join(argv)
     # An inventory may run programs, so a suggested command never names one outside the repository.
-    assert said(inventory=str(tmp_path)) == "--rounds 6"
-    assert said(inventory=None) == "./run.sh workloadA --rounds 6"
+    assert suggest(inventory=str(tmp_path)) == "--rounds 6"
+    assert suggest(inventory=None) == "./run.sh workloadA --rounds 6"
     file = experiment / "scenario.properties"
     file.write_text(file.read_text("utf-8").replace("threadcount=8", "threadcount=9"), encoding="utf-8")
-    assert said() == f"./run.sh {file} --rounds 6"
-    assert Again(experiment).line(reason, made("noisy"), 100).endswith(". Try: --rounds 6")
+    assert suggest() == f"./run.sh {file} --rounds 6"
+    assert Again(experiment).line(reason, make("noisy"), 100).endswith(". Try: --rounds 6")
     file.write_text("recordcount=?", encoding="utf-8")
-    assert said() == "--rounds 6"
-    assert Again().line(reason, made("noisy"), 200) == reason.text.removesuffix(".")
+    assert suggest() == "--rounds 6"
+    assert Again().line(reason, make("noisy"), 200) == reason.text.removesuffix(".")
 
 
 def test_a_reason_that_does_not_fit_is_said_in_a_few_words(tmp_path: Path) -> None:
     reason = Reason("3 of 3 have rounds that do not count: a, b, c.", "invalid rounds of a and 2 more")
-    again, summary = Again(tmp_path), made("noisy")
+    again, summary = Again(tmp_path), make("noisy")
     whole = again.line(reason, summary, 300)
-    said, _, way = whole.partition(". Try: ")
-    assert (said, "--resume" in way) == (reason.text.removesuffix("."), True)
+    message, _, way = whole.partition(". Try: ")
+    assert (message, "--resume" in way) == (reason.text.removesuffix("."), True)
     assert again.line(reason, summary, len(whole) - 15) == f"{reason.short}. Try: {way}"
     assert again.line(reason, summary, 40) == reason.short
 
@@ -205,19 +205,19 @@ def test_trials_that_were_summarised_one_by_one_are_ranked_together(tmp_path: Pa
 
 
 def test_records_and_errors_have_columns_where_they_say_something() -> None:
-    assert "rec/s" not in on_screen(made("workloadE"))
-    assert re.search(r"ops/s +rec/s", on_screen(made("four hosts, batches")))
-    assert "4 hosts, 16 cores each" in on_screen(made("four hosts, batches"))
-    assert "12,345" in on_screen(made("errors"), 80)
-    assert "no errors" not in on_screen(made("errors"))
-    assert "rec/s" not in rendered(made("workloadE")).partition("Comparison")[0]
+    assert "rec/s" not in on_screen(make("workloadE"))
+    assert re.search(r"ops/s +rec/s", on_screen(make("four hosts, batches")))
+    assert "4 hosts, 16 cores each" in on_screen(make("four hosts, batches"))
+    assert "12,345" in on_screen(make("errors"), 80)
+    assert "no errors" not in on_screen(make("errors"))
+    assert "rec/s" not in rendered(make("workloadE")).partition("Comparison")[0]
 
 
 def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -> None:
-    titles = [line.strip() for line in table_of(on_screen(made("phases"))) if not line[:1].strip().isdecimal()]
+    titles = [line.strip() for line in table_of(on_screen(make("phases"))) if not line[:1].strip().isdecimal()]
     assert titles[-2:] == ["update", "read"]
-    assert re.search(r"insert ms *\n.*last/first", on_screen(made("insert race")))
-    lines = table_of(on_screen(made("three points")))
+    assert re.search(r"insert ms *\n.*last/first", on_screen(make("insert race")))
+    lines = table_of(on_screen(make("three points")))
     assert [line.strip() for line in lines if line.startswith("threadcount")] == [
         f"threadcount={number}" for number in range(3)
     ]
@@ -226,7 +226,7 @@ def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -
 
 
 def test_of_too_many_points_those_with_another_winner_and_close_ones_are_shown() -> None:
-    lines = table_of(on_screen(made("forty points")))
+    lines = table_of(on_screen(make("forty points")))
     assert lines[-1] == "180 more lines are in summary.md"
     shown = [re.findall(r"^threadcount=(\d+) +(\S+)", line) for line in lines]
     assert [pair for (pair,) in filter(None, shown)][:3] == [("0", "aerospike"), ("1", "aerospike"), ("2", "scylla")]
@@ -243,9 +243,9 @@ def test_why_there_are_no_numbers_may_take_three_lines() -> None:
 
 
 def test_of_too_many_points_no_best_at_a_rate_that_was_asked_for_is_shown() -> None:
-    point = [{"durability": f"d{at}"} for at in range(9)]
+    point = [{"durability": f"d{index}"} for index in range(9)]
     summary = of(
-        *(measured(name, rate, phases=("max", "own"), point=at) for name, rate in SYSTEMS.items() for at in point)
+        *(measured(name, rate, phases=("max", "own"), point=item) for name, rate in SYSTEMS.items() for item in point)
     )
     shown = table_of(on_screen(summary))[4:]
     assert [line.split()[0] for line in shown[:9]] == ["max"] * 9
@@ -253,11 +253,11 @@ def test_of_too_many_points_no_best_at_a_rate_that_was_asked_for_is_shown() -> N
 
 
 def test_reasons_stand_in_one_line_each_and_the_files_have_them_whole() -> None:
-    lines = table_of(on_screen(made("failures")))
+    lines = table_of(on_screen(make("failures")))
     assert [line[:20] for line in lines if line.startswith("–")] == [
         *(f"– b{number}  failed: becaus"[:20] for number in range(4)), "– 5 more in summary."
     ]  # fmt: skip
-    assert "because 8 " * 30 in table.markdown(made("failures")) + " "
+    assert "because 8 " * 30 in table.markdown(make("failures")) + " "
 
 
 def test_a_search_is_ranked_by_its_maximum_and_one_without_is_named(tmp_path: Path) -> None:
@@ -265,11 +265,11 @@ def test_a_search_is_ranked_by_its_maximum_and_one_without_is_named(tmp_path: Pa
     text = on_screen(summary)
     assert "under p99<10ms" in text
     assert re.search(r"^1 hbase +1,500 +", text, re.MULTILINE)
-    found = CliRunner().invoke(cli, ["show", str(tmp_path)])
-    assert found.exit_code == 0, found.output
-    (only,) = (each.search for each in summary.trials if each.search and each.system == "cassandra")
+    result = CliRunner().invoke(cli, ["show", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    (only,) = (trial.search for trial in summary.trials if trial.search and trial.system == "cassandra")
     without = replace(only, maximum=None, held=None, conclusion="no rate met p99<10ms")
-    trials = [replace(each, search=without) if each.system == "cassandra" else each for each in summary.trials]
+    trials = [replace(trial, search=without) if trial.system == "cassandra" else trial for trial in summary.trials]
     vain = replace(summary, trials=trials, comparisons=comparisons(trials))
     assert not vain.is_sound()
     assert "– cassandra  no rate met p99<10ms" in on_screen(vain)
@@ -295,14 +295,14 @@ def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None
             reads(folder / "run-1/node1", [rate] * 10)
     text = on_screen(summarise(tmp_path))
     assert text.count("cannot tell") == 3  # for both rates and their ratio
-    said = "Cannot tell cassandra from hbase: 1.00× [0.00, 1,103]. do not use: too noisy to tell."
-    assert said in text.replace("\n", "")
+    brief = "Cannot tell cassandra from hbase: 1.00× [0.00, 1,103]. do not use: too noisy to tell."
+    assert brief in text.replace("\n", "")
     assert "do not use" in text
     assert "cannot tell" in rendered(summarise(tmp_path))
 
 
 def test_tables_of_zeros_are_in_the_files_alone() -> None:
-    summary = made("noisy")
+    summary = make("noisy")
     assert "compactions and flushes" in rendered(summary, 150)
     idle = replace(summary, trials=[_without_work(trial) for trial in summary.trials])
     details = rendered(idle, 150)
@@ -326,7 +326,7 @@ def _without_work(trial: Trial) -> Trial:
 
 
 def test_the_readme_and_the_sample_show_the_screen() -> None:
-    lines = [line.rstrip() for line in table_of(screen_of_others(made("sample")))]
+    lines = [line.rstrip() for line in table_of(screen_of_others(make("sample")))]
     text = (ROOT / "README.md").read_text("utf-8")
     # The last line names the skipped systems and ends with a command.
     assert "\n".join(["", *lines]) + ". Try: " in text
@@ -350,8 +350,8 @@ def test_show_reads_evidence_or_else_summary_json(tmp_path: Path) -> None:
 
 
 def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
-    said = CliRunner().invoke(cli, ["show", str(STOCK)])
-    assert "logs of other clients: " in str(said.exception)
+    result = CliRunner().invoke(cli, ["show", str(STOCK)])
+    assert "logs of other clients: " in str(result.exception)
     (tmp_path / "experiment.json").write_text("{}", encoding="utf-8")
     assert "neither evidence" in str(CliRunner().invoke(cli, ["show", str(tmp_path)]).exception)
     content = json.loads((sample() / "summary.json").read_text("utf-8"))
@@ -362,7 +362,7 @@ def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
         assert f"{tmp_path / 'summary.json'}: damaged or edited: " in str(damaged.exception)
 
 
-def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> None:
+def test_missing_percentiles_are_explained(tmp_path: Path) -> None:
     """A log states the p99 of 300 operations, but only three of them are slower."""
     lines = "[{0}], Operations, {1}\n[{0}], 50thPercentileLatency(us), 9\n[{0}], 99thPercentileLatency(us), 99\n"
     for name, count in (("a", 300), ("b", 2000)):
@@ -370,8 +370,8 @@ def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> Non
         overall = f"[OVERALL], RunTime(ms), 2000\n[OVERALL], Throughput(ops/sec), {count / 2}\n"
         (tmp_path / name / "log.txt").write_text(f"{overall}{lines.format('READ', count)}[READ], Return=OK, {count}\n")
     few = "\N{EN DASH} too few operations of a type: p99 needs 1,000"
-    for folders, said in (((tmp_path / "a", tmp_path / "b"), True), ((tmp_path / "b",), False)):
+    for folders, is_explained in (((tmp_path / "a", tmp_path / "b"), True), ((tmp_path / "b",), False)):
         summary = collection.collect(folders).summary
-        assert (few in table_of(on_screen(summary))) == said
-        assert (f"{few}, p99.9 needs 10,000." in " ".join(rendered(summary).split())) == said
-    assert all(few not in on_screen(made(name)) for name in ("sample", "nothing"))
+        assert (few in table_of(on_screen(summary))) == is_explained
+        assert (f"{few}, p99.9 needs 10,000." in " ".join(rendered(summary).split())) == is_explained
+    assert all(few not in on_screen(make(name)) for name in ("sample", "nothing"))

@@ -43,18 +43,18 @@ def load(folder: Path, **values: str) -> scenario.Scenario:
 
 
 def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
-    asked = load(tmp_path, **ASKED)
-    assert search.asked(asked) == Settings("p99<10ms", 10, 30, 0.03)
-    (first, *_) = plan.trials(asked)
+    chosen = load(tmp_path, **ASKED)
+    assert search.asked(chosen) == Settings("p99<10ms", 10, 30, 0.03)
+    (first, *_) = plan.trials(chosen)
     settings = plan.variables(first, tmp_path, keep=False)["trial_search"]
-    assert probes.stated(decoded({"trial_search": settings}, TrialSettings, pytest.fail).search) == search.asked(asked)
-    own = load(tmp_path, **ASKED, search__duration="2m", search__probes="3", search__precision="0.1")
-    assert search.asked(own) == Settings("p99<10ms", 3, 120, 0.1)
+    assert probes.stated(decoded({"trial_search": settings}, TrialSettings, pytest.fail).search) == search.asked(chosen)
+    detailed = load(tmp_path, **ASKED, search__duration="2m", search__probes="3", search__precision="0.1")
+    assert search.asked(detailed) == Settings("p99<10ms", 3, 120, 0.1)
     # The client does not receive these settings, but the scenario file contains them.
-    assert not [key for key in own.client_properties if key.startswith(("search", "slo"))]
+    assert not [key for key in detailed.client_properties if key.startswith(("search", "slo"))]
     file = tmp_path / "again"
-    file.write_text(own.text())
-    assert search.asked(loading.load(file)) == search.asked(own)
+    file.write_text(detailed.text())
+    assert search.asked(loading.load(file)) == search.asked(detailed)
 
 
 def test_without_a_search_there_is_none(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def test_what_cannot_be_searched_is_refused_with_a_way_out(
 
 
 def test_a_count_may_end_the_runs_where_a_time_ends_the_probes(tmp_path: Path) -> None:
-    asked = load(tmp_path, **ASKED, duration="0", operationcount="1000", search__duration="20")
-    assert search.asked(asked) == Settings("p99<10ms", 10, 20, 0.03)
+    chosen = load(tmp_path, **ASKED, duration="0", operationcount="1000", search__duration="20")
+    assert search.asked(chosen) == Settings("p99<10ms", 10, 20, 0.03)
 
 
 def test_a_read_modify_write_has_two_halves_that_can_be_bounded(tmp_path: Path) -> None:
@@ -115,123 +115,123 @@ def test_a_read_modify_write_has_two_halves_that_can_be_bounded(tmp_path: Path) 
 
 
 def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) -> None:
-    plain, asked = load(tmp_path, systems="cassandra"), load(tmp_path, **ASKED, systems="cassandra")
+    plain, chosen = load(tmp_path, systems="cassandra"), load(tmp_path, **ASKED, systems="cassandra")
     needs = Needs("a", 2**30, DataNeeds(2000))
-    times = [Sizes(each, Hosts(), [needs]).trial_seconds(needs) for each in (plain, asked)]
+    times = [Sizes(case, Hosts(), [needs]).trial_seconds(needs) for case in (plain, chosen)]
     assert times[1] - times[0] == 10 * (10 + 30)
-    assert plan.course(asked) == (
+    assert plan.course(chosen) == (
         f"{plan.course(plain)}, at most 10 × (10 s warm-up + 30 s) for the highest rate with p99<10ms"
     )
-    assert left(asked, ("run", 1))[0] - left(plain, ("run", 1))[0] == 10 * (10 + 30 + progress._AROUND_A_RUN)
+    assert predict(chosen, ("run", 1))[0] - predict(plain, ("run", 1))[0] == 10 * (10 + 30 + progress._AROUND_A_RUN)
     # The search may end before its last probe. The estimate must handle this.
-    remaining = left(asked, ("settle", 0), ("run", 1), ("probe", 1), ("probe", 2), ("stop", 0))
+    remaining = predict(chosen, ("settle", 0), ("run", 1), ("probe", 1), ("probe", 2), ("stop", 0))
     assert remaining == sorted(remaining, reverse=True)
     assert len(set(remaining)) == len(remaining)
-    with Progress(plan.trials(asked), Console(file=io.StringIO())) as display:
-        display.trial(1, plan.trials(asked))
+    with Progress(plan.trials(chosen), Console(file=io.StringIO())) as display:
+        display.trial(1, plan.trials(chosen))
         display.event({"event": "phase", "phase": "probe", "run": 3, "client_dirs": [str(tmp_path)]})
         display.tick()
     assert display.activity == "in probe 3 of at most 10"
 
 
 def test_the_page_says_how_long_the_probes_of_a_scenario_take() -> None:
-    asked = loading.load(loading.find("workloadA"), {"search": "max", "slo": "p99<10ms"})
-    probes = search.asked(asked)
+    chosen = loading.load(loading.find("workloadA"), {"search": "max", "slo": "p99<10ms"})
+    probes = search.asked(chosen)
     assert probes is not None
-    each = asked.number("warmuptime") + asked.number("duration")
-    said = f"with workloadA at most {probes.probes} × {each} s, {probes.probes * each / 60:.0f} minutes per system"
-    assert said in " ".join((ROOT / "docs/knee.md").read_text("utf-8").split())
+    span = chosen.number("warmuptime") + chosen.number("duration")
+    text = f"with workloadA at most {probes.probes} × {span} s, {probes.probes * span / 60:.0f} minutes per system"
+    assert text in " ".join((ROOT / "docs/knee.md").read_text("utf-8").split())
 
 
-def left(asked: scenario.Scenario, *steps: tuple[str, int]) -> list[float]:
-    forecast = Forecast(trials := plan.trials(asked))
+def predict(chosen: scenario.Scenario, *steps: tuple[str, int]) -> list[float]:
+    forecast = Forecast(trials := plan.trials(chosen))
     forecast.begin(trials)
-    found = []
+    times = []
     for step in steps:
         forecast.enter(*step)
-        found.append(forecast.remaining(0))
-    return found
+        times.append(forecast.remaining(0))
+    return times
 
 
 def test_a_search_is_of_the_only_phase_whatever_that_is_called(tmp_path: Path) -> None:
-    own = {"read__duration": "20", "read__warmuptime": "5", "read__batchsize": "10", "systems": "cassandra"}
-    asked = load(tmp_path, **ASKED, phases="insert,read", **own)
-    assert search.asked(asked) == Settings("p99<10ms", 10, 20, 0.03)
-    assert search.lengths(asked) == [25] * 10
+    properties = {"read__duration": "20", "read__warmuptime": "5", "read__batchsize": "10", "systems": "cassandra"}
+    chosen = load(tmp_path, **ASKED, phases="insert,read", **properties)
+    assert search.asked(chosen) == Settings("p99<10ms", 10, 20, 0.03)
+    assert search.lengths(chosen) == [25] * 10
     windows = "1 × (read: 5 s warm-up + 20 s), at most 10 × (5 s warm-up + 20 s)"
-    assert plan.course(asked).startswith(f"the load of 1,000 records, {windows}")
-    with Progress(plan.trials(asked), Console(file=io.StringIO())) as display:
-        display.trial(1, plan.trials(asked))
+    assert plan.course(chosen).startswith(f"the load of 1,000 records, {windows}")
+    with Progress(plan.trials(chosen), Console(file=io.StringIO())) as display:
+        display.trial(1, plan.trials(chosen))
         display.event({"event": "phase", "phase": "probe", "run": 1, "client_dirs": [str(tmp_path)]})
         assert display._tail is not None
         assert display._tail._batchsize == 10
     # If the servers settle before every run, they also settle before every probe.
-    settled = load(tmp_path, **ASKED, phases="read", **own, settle="phases")
+    settled = load(tmp_path, **ASKED, phases="read", **properties, settle="phases")
     steps = [("read", 1), ("settle", 0), ("probe", 1), ("settle", 0), ("probe", 2), ("stop", 0)]
-    remaining = left(settled, *steps)
+    remaining = predict(settled, *steps)
     assert remaining == sorted(remaining, reverse=True)
     assert len(set(remaining)) == len(remaining)
 
 
 def test_every_point_has_a_search_of_its_own(tmp_path: Path) -> None:
-    asked = load(tmp_path, **ASKED, matrix__batchsize="1,100", matrix__search__duration="20,40", systems="hbase")
-    settings = [plan.variables(each, tmp_path, keep=False)["trial_search"] for each in plan.trials(asked)]
-    assert [each["duration"] for each in settings] == [20, 40, 20, 40]
+    chosen = load(tmp_path, **ASKED, matrix__batchsize="1,100", matrix__search__duration="20,40", systems="hbase")
+    settings = [plan.variables(planned, tmp_path, keep=False)["trial_search"] for planned in plan.trials(chosen)]
+    assert [setting["duration"] for setting in settings] == [20, 40, 20, 40]
     # Each trial searches with its own bound. Without search=max, a trial does not search.
     bounds = load(tmp_path, search="max", matrix__slo="p99<10ms,p99<1ms", systems="hbase")
-    assert [each.scenario["slo"] for each in plan.trials(bounds)] == ["p99<10ms", "p99<1ms"]
-    both = load(tmp_path, slo="p99<10ms", matrix__search="none,max", systems="hbase")
-    assert [search.asked(each.scenario) is None for each in plan.trials(both)] == [True, False]
+    assert [planned.scenario["slo"] for planned in plan.trials(bounds)] == ["p99<10ms", "p99<1ms"]
+    chosen_by_point = load(tmp_path, slo="p99<10ms", matrix__search="none,max", systems="hbase")
+    assert [search.asked(planned.scenario) is None for planned in plan.trials(chosen_by_point)] == [True, False]
 
 
 def came_to(folder: Path) -> Search:
-    found = read_trial(folder).search
-    assert found is not None
-    return found
+    result = read_trial(folder).search
+    assert result is not None
+    return result
 
 
 def test_a_search_begins_at_the_mean_of_the_runs(tmp_path: Path) -> None:
-    found = came_to(searched(tmp_path))
-    assert found.closed_loop == pytest.approx(2000)
-    assert (found.next_target, found.maximum) == (2000, None)
-    assert found.conclusion == "the search for p99<10ms is not finished"
+    result = came_to(searched(tmp_path))
+    assert result.closed_loop == pytest.approx(2000)
+    assert (result.next_target, result.maximum) == (2000, None)
+    assert result.conclusion == "the search for p99<10ms is not finished"
 
 
 def test_a_search_begins_at_what_counts_of_its_phase(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 1500), of={"repeats": 3, "trial_discard": 2, "phases": ("read",)})
     for discarded in (1, 2):
         lasted(folder / f"read-{discarded}/node1", 0.1)
-    found = came_to(folder)
-    assert found.closed_loop == pytest.approx(2000)
+    result = came_to(folder)
+    assert result.closed_loop == pytest.approx(2000)
     # Probes count even if the runs before them are discarded.
-    assert [(probe.number, probe.held) for probe in found.probes] == [(1, False)]
-    assert {(row.phase, row.discarded) for row in found.probes[0].rows} == {("probe", False)}
+    assert [(probe.number, probe.held) for probe in result.probes] == [(1, False)]
+    assert {(row.phase, row.discarded) for row in result.probes[0].rows} == {("probe", False)}
 
 
 def test_a_search_does_not_begin_at_the_rate_of_a_measured_load(tmp_path: Path) -> None:
     folder = searched(tmp_path, of={"trial_load": {"measured": True}})
     lasted(folder / "load/node1", 0.1)
-    found = came_to(folder)
-    assert found.closed_loop == pytest.approx(2000)
-    assert found.next_target == 2000
+    result = came_to(folder)
+    assert result.closed_loop == pytest.approx(2000)
+    assert result.next_target == 2000
 
 
 def test_every_probe_leads_to_the_next(tmp_path: Path) -> None:
-    found = came_to(searched(tmp_path, (2000, 1500), (1000, 999)))
-    assert [(probe.target, probe.held, probe.reason) for probe in found.probes] == [
+    result = came_to(searched(tmp_path, (2000, 1500), (1000, 999)))
+    assert [(probe.target, probe.held, probe.reason) for probe in result.probes] == [
         (2000, False, "only 1,500 op/s"),
         (1000, True, None),
     ]
-    assert (found.maximum, found.held, found.unmet, found.next_target) == (None, 1000, 2000, 1414)
+    assert (result.maximum, result.held, result.unmet, result.next_target) == (None, 1000, 2000, 1414)
 
 
 def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 1500), (1000, 1000), (1414, 1414), of={"trial_round": 1, "trial_rounds": 2})
     searched(tmp_path, (2000, 2000), (2500, 2400), number=2, probes=2, of={"trial_system": "hbase"})
     write_json(folder / "probe-3/clients.json", {"valid": False, "failure": "the clients began 60 ms apart"})
-    found = came_to(folder)
-    assert (found.maximum, found.held, found.unmet, found.best) == (None, 1000, 2000, None)
-    assert found.conclusion == (
+    result = came_to(folder)
+    assert (result.maximum, result.held, result.unmet, result.best) == (None, 1000, 2000, None)
+    assert result.conclusion == (
         "the search for p99<10ms was ended: probe-3: the clients began 60 ms apart; before that, 1,000 op/s met"
         " p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500 op/s"
     )
@@ -244,12 +244,12 @@ def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> No
     assert "no highest rate of cassandra" in [reason.short for reason in found_in.reasons]
     less = precision.judged(summary, 0.05, None).precision
     assert less is not None
-    assert ("cassandra", "probe", None) in [(each.trial, each.phase, each.half) for each in less.short]
+    assert ("cassandra", "probe", None) in [(phase.trial, phase.phase, phase.half) for phase in less.short]
 
 
 def test_that_no_rate_holds_is_a_result(tmp_path: Path) -> None:
-    found = came_to(searched(tmp_path, (2000, 1500), (1000, 900), probes=2))
-    assert (found.in_vain, found.maximum) == (True, None)
+    result = came_to(searched(tmp_path, (2000, 1500), (1000, 900), probes=2))
+    assert (result.in_vain, result.maximum) == (True, None)
     summary = summarise(tmp_path)
     assert not [reason for reason in trust.judged(summary).reasons if "highest rate" in reason.text]
     less = precision.judged(summary, 0.05, None).precision
@@ -258,22 +258,22 @@ def test_that_no_rate_holds_is_a_result(tmp_path: Path) -> None:
 
 
 def test_where_every_rate_held_the_maximum_is_not_known(tmp_path: Path) -> None:
-    found = came_to(searched(tmp_path, (2000, 2000), (2500, 2500), probes=2))
-    assert (found.maximum, found.held, found.unmet, found.next_target) == (None, 2500, None, None)
+    result = came_to(searched(tmp_path, (2000, 2000), (2500, 2500), probes=2))
+    assert (result.maximum, result.held, result.unmet, result.next_target) == (None, 2500, None, None)
     assert "\N{GREATER-THAN OR EQUAL TO} 2,500" in rendered(summarise(tmp_path))
 
 
 def test_bounds_are_on_the_latency_from_the_intended_start(tmp_path: Path) -> None:
     """If latencies were measured from the time of sending, their p99 would be 0.002 and 0.004 ms."""
-    found = came_to(searched(tmp_path, (2000, 2000), slo="p99<350us"))
-    assert found.probes[0].reason == "UPDATE p99 0.388 ms"
-    assert probes.intended(found.probes[0].rows)["READ"]["p99"] == pytest.approx(0.327)
+    result = came_to(searched(tmp_path, (2000, 2000), slo="p99<350us"))
+    assert result.probes[0].reason == "UPDATE p99 0.388 ms"
+    assert probes.intended(result.probes[0].rows)["READ"]["p99"] == pytest.approx(0.327)
     assert came_to(searched(tmp_path / "other", (2000, 2000), slo="read.p99<350us")).probes[0].held
 
 
 def test_the_shares_of_several_clients_are_one_rate(tmp_path: Path) -> None:
-    found = came_to(searched(tmp_path, (7001, 7001), hosts=("node1", "node2", "node3")))
-    assert found.probes[0].target == 7001
+    result = came_to(searched(tmp_path, (7001, 7001), hosts=("node1", "node2", "node3")))
+    assert result.probes[0].target == 7001
 
 
 def test_probes_are_in_no_mean_and_no_count_of_the_runs(tmp_path: Path) -> None:
@@ -281,8 +281,8 @@ def test_probes_are_in_no_mean_and_no_count_of_the_runs(tmp_path: Path) -> None:
     searched(tmp_path / "with", (2000, 1500), (1000, 999), of=about)
     trial(tmp_path / "without", 1, "cassandra", **about)
     (with_probes,), (without,) = summarise(tmp_path / "with").trials, summarise(tmp_path / "without").trials
-    for of in ("status", "rows", "clients", "nodes", "servers", "events", "conditions", "by_phase", "notes"):
-        assert getattr(with_probes, of) == getattr(without, of)
+    for name in ("status", "rows", "clients", "nodes", "servers", "events", "conditions", "by_phase", "notes"):
+        assert getattr(with_probes, name) == getattr(without, name)
     assert (without.search, with_probes.search is None) == (None, False)
 
 
@@ -298,10 +298,10 @@ def test_probes_are_in_no_mean_and_no_count_of_the_runs(tmp_path: Path) -> None:
 def test_an_invalid_probe_ends_the_search_with_its_reason(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 1500), (1000, 1000))
     edit_json(folder / "probe-2/node1/client.json", **changes)
-    found = came_to(folder)
-    assert (found.next_target, found.maximum, found.probes[1].held) == (None, None, None)
-    assert found.conclusion.startswith(f"the search for p99<10ms was ended: {reason}")
-    assert found.conclusion.endswith(
+    result = came_to(folder)
+    assert (result.next_target, result.maximum, result.probes[1].held) == (None, None, None)
+    assert result.conclusion.startswith(f"the search for p99<10ms was ended: {reason}")
+    assert result.conclusion.endswith(
         "; before that, no rate met p99<10ms: the lowest tried, 2,000 op/s, had only 1,500 op/s"
     )
     assert summarise(tmp_path).trials[0].status == "ok"  # the runs before the search still count
@@ -329,8 +329,11 @@ def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
 def test_runs_that_do_not_count_are_nothing_to_begin_at(tmp_path: Path) -> None:
     folder = searched(tmp_path)
     edit_json(folder / "run-1/node1/client.json", valid=False, reason="stalled")
-    found = came_to(folder)
-    assert (found.next_target, found.conclusion) == (None, "the search for p99<10ms was ended: run-1 on node1: stalled")
+    result = came_to(folder)
+    assert (result.next_target, result.conclusion) == (
+        None,
+        "the search for p99<10ms was ended: run-1 on node1: stalled",
+    )
     for run in folder.glob("run-*"):
         shutil.rmtree(run)
     assert came_to(folder).conclusion.endswith("the runs before it have no rate, so there is no first rate to try")
@@ -386,8 +389,8 @@ def test_the_table_has_the_maximum_and_every_probe(whole: Summary) -> None:
             ["3", "1,414", "1,000"],
             ["4", "1,414", "1,001"],
         ]
-        said = "cassandra: 1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 1,414 op/s had only"
-        assert f"{said} 1,001" in " ".join(text.split())
+        start = "cassandra: 1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 1,414 op/s had only"
+        assert f"{start} 1,001" in " ".join(text.split())
         assert "hbase: 1,000 op/s met" not in text  # for a failed trial, the reason is shown instead
 
 
@@ -407,9 +410,9 @@ def test_written_forms_have_every_probe_and_are_documented(whole: Summary) -> No
     assert overall[0]["probe_reason"] == "only 1,500 op/s"
     assert all(float(line["p90_ms"]) > 0 for line in lines if line["operation"] == "Intended-READ")
     documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
-    for of in (Search, probes.Probe):
-        for each in fields(of):
-            assert f"`{each.name}`" in documented, f"{of.__name__}.{each.name} is not in docs/summary-json.md"
+    for kind in (Search, probes.Probe):
+        for field in fields(kind):
+            assert f"`{field.name}`" in documented, f"{kind.__name__}.{field.name} is not in docs/summary-json.md"
 
 
 def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
@@ -417,9 +420,9 @@ def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
     for turn in (1, 2):
         for batchsize in (1, 100):
             number += 1
-            of = {"trial_point": {"batchsize": str(batchsize)}, "trial_round": turn, "trial_rounds": 2}
+            variables = {"trial_point": {"batchsize": str(batchsize)}, "trial_round": turn, "trial_rounds": 2}
             held = 500 * turn / batchsize
-            searched(tmp_path, (2000, 1500), (held, held), (2000, 1500), number=number, of=of, probes=3)
+            searched(tmp_path, (2000, 1500), (held, held), (2000, 1500), number=number, of=variables, probes=3)
     summary = summarise(tmp_path)
     assert [trial.search.maximum if trial.search else None for trial in summary.trials] == [500, 5, 1000, 10]
     # Merged trials lack a search, because no rate was tried in all rounds.

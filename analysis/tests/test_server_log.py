@@ -47,8 +47,8 @@ def of_line(tmp_path: Path, system: str, *lines: str) -> list[tuple[str, float, 
 
 
 def test_hbase_compacts_with_two_threads_at_once() -> None:
-    found = works("hbase", DATA / "hbase" / "log")
-    compactions = [work for work in found if work.kind == "compaction"]
+    all_works = works("hbase", DATA / "hbase" / "log")
+    compactions = [work for work in all_works if work.kind == "compaction"]
     # Start and end of a compaction are matched by thread, because one began before three others and ended after them.
     assert [(work.begin, work.end) for work in compactions] == [
         (seconds("04:11:14.547"), seconds("04:11:15.855")),
@@ -59,17 +59,17 @@ def test_hbase_compacts_with_two_threads_at_once() -> None:
     text = (DATA / "hbase" / "log").read_text(encoding="utf-8")
     sizes = re.findall(r"HStore: Completed .*?\(size=([\d.]+) M\)", text)
     assert [work.bytes for work in compactions] == [pytest.approx(float(size) * 2**20) for size in sizes]
-    flushes = [work for work in found if work.kind == "flush"]
+    flushes = [work for work in all_works if work.kind == "flush"]
     assert [work.bytes for work in flushes] == [2800410, 2799710, 2800240, 2803620]
     assert flushes[0].end == seconds("04:11:14.208")
     milliseconds = re.findall(r"Finished flush.* in (\d+)ms", text)
-    assert [round(1000 * (work.end - work.begin)) for work in flushes] == [int(each) for each in milliseconds]
+    assert [round(1000 * (work.end - work.begin)) for work in flushes] == [int(duration) for duration in milliseconds]
 
 
 def test_a_major_compaction_is_one() -> None:
-    found = works("hbase", DATA / "hbase" / "regionserver2.log")
-    assert [work.kind for work in found] == ["flush"] * 4 + ["compaction"] * 4
-    assert found[4].bytes == pytest.approx(387.8 * 1024, rel=0.001)
+    all_works = works("hbase", DATA / "hbase" / "regionserver2.log")
+    assert [work.kind for work in all_works] == ["flush"] * 4 + ["compaction"] * 4
+    assert all_works[4].bytes == pytest.approx(387.8 * 1024, rel=0.001)
 
 
 def test_cassandra_flushes() -> None:
@@ -113,13 +113,13 @@ def test_cassandra_compacts(tmp_path: Path, task: str, sizes: str, took: str) ->
 
 
 @pytest.mark.parametrize(
-    ("to", "size", "bytes_"), [("[/d/me-3-big-Data.db:level=0]", "9MB", 9e6), ("[]", "36623 bytes", 36623)]
+    ("into", "size", "bytes_"), [("[/d/me-3-big-Data.db:level=0]", "9MB", 9e6), ("[]", "36623 bytes", 36623)]
 )
-def test_scylla_compacts(tmp_path: Path, to: str, size: str, bytes_: float) -> None:
+def test_scylla_compacts(tmp_path: Path, into: str, size: str, bytes_: float) -> None:
     # Format that compaction.cc writes in ScyllaDB 4 and 5
     line = (
         f"INFO  2026-11-22 04:01:23,313 [shard 0:comp] compaction - [Compact ks.usertable 1b2a7d10-0bad] Compacted 2 "
-        f"sstables to {to}. 11MB to {size} (~81% of original) in 123ms = 73MB/s. ~256 total partitions merged to 200."
+        f"sstables to {into}. 11MB to {size} (~81% of original) in 123ms = 73MB/s. ~256 total partitions merged to 200."
     )
     assert of_line(tmp_path, "scylla", line) == [("compaction", 0.123, bytes_)]
     # The log does not report flushes, so their number is unknown rather than 0.
@@ -143,13 +143,13 @@ def test_systems_without_such_lines_are_not_known(tmp_path: Path) -> None:
     window = Window("run", 1, seconds("04:11:14"), seconds("04:11:14"), seconds("04:11:20"), {})
     assert Servers(explained(tmp_path, "aerospike", LOG), [window], [], pytest.fail).all() == []
     (server,) = Servers(explained(tmp_path, "hbase", LOG), [window], [], pytest.fail).all()
-    assert [each.kind for each in server.background] == ["compaction", "flush"]
+    assert [work.kind for work in server.background] == ["compaction", "flush"]
 
 
 def test_every_pattern_can_be_read() -> None:
     for system in all_systems():
         for lines in patterns(system).values():
-            groups, begun = (re.compile(each or "").groupindex for each in (lines.end, lines.begin))
+            groups, begun = (re.compile(pattern or "").groupindex for pattern in (lines.end, lines.begin))
             assert ("ms" in groups) != ("key" in groups and "key" in begun)
 
 
@@ -216,7 +216,7 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     warnings: list[str] = []
     (server,) = Servers(explained(tmp_path, "hbase", LOG), runs, [], warnings.append).all()
     # The server was killed during the second run.
-    assert [(each.run, each.kind) for each in server.background] == [(1, "compaction"), (1, "flush")]
+    assert [(work.run, work.kind) for work in server.background] == [(1, "compaction"), (1, "flush")]
     assert len(warnings) == 1
     assert "log: the log does not cover run 2" in warnings[0]
     # A fault may have ended the server, so a log without entries does not prove that there was no work.
@@ -224,20 +224,20 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     assert Servers(explained(tmp_path, "hbase", LOG), [ended], [], pytest.fail).all() == []
 
 
-def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path) -> None:
+def test_background_work_of_all_hosts_needs_every_log(tmp_path: Path) -> None:
     keep(tmp_path, "host1", log=DATA / "hbase" / "log")
     keep(tmp_path, "host2", log="2026-11-22 04:11:14,000 INFO  [main] master.HMaster: STARTING service HMaster\n")
     keep(tmp_path, "host2", gc__log="[2026-11-22T04:00:00.000+0000][0.007s] Using G1\n")
     window = Window("run", 1, seconds("04:11:10"), seconds("04:11:14"), seconds("04:11:16"), {})
-    known, unknown, together = Servers(explained(tmp_path, "hbase", LOG), [window], [], lambda _: None).all()
-    assert len(known.background) == 2
+    recorded, unknown, together = Servers(explained(tmp_path, "hbase", LOG), [window], [], lambda _: None).all()
+    assert len(recorded.background) == 2
     assert unknown.background == together.background == []
-    found = Trial("hbase", "hbase", "HBase", "ok", servers=[known, unknown, together])
-    (grid,) = (each for each in server_table.grids([found], lambda trial: trial.name) if "flushes" in each.title)
+    result = Trial("hbase", "hbase", "HBase", "ok", servers=[recorded, unknown, together])
+    (grid,) = (block for block in server_table.grids([result], lambda trial: trial.name) if "flushes" in block.title)
     assert grid.lines[0] == ["hbase", "compactions", UNKNOWN, UNKNOWN, "2.65 s", "host1", "3.23 s", "89.0%"]
 
 
-def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
+def test_the_table_and_the_files_have_the_background_work(tmp_path: Path) -> None:
     for number, system in enumerate(("hbase", "cassandra"), 1):
         folder = trial(tmp_path, number, system)
         for run in (1, 2):  # the window begins 1 s after `agreed`
@@ -246,7 +246,7 @@ def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
     keep(explained(tmp_path / "raw/01-hbase/server", "hbase", LOG), "node1", log=DATA / "hbase" / "log")
     summary = summarise(tmp_path)
     hbase, cassandra = summary.trials
-    assert [(each.kind, each.run, each.count) for each in hbase.servers[0].background] == [
+    assert [(work.kind, work.run, work.count) for work in hbase.servers[0].background] == [
         ("compaction", 1, 4),
         ("compaction", 2, 0),
         ("flush", 1, 4),

@@ -152,8 +152,8 @@ def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
     keep(tmp_path, "host1", stats___metrics__txt=text)
     servers = Servers(explained(tmp_path, "scylla", FILE), [], [], pytest.fail)
     (server,) = servers.all()
-    known = {name: value for name, value in server.figures.items() if value is not None}
-    assert known == {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": 3}
+    reported = {name: value for name, value in server.figures.items() if value is not None}
+    assert reported == {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": 3}
     assert servers.notes() == ["compactions still pending at the end: host1 2"]
 
 
@@ -167,23 +167,23 @@ def test_several_hosts_are_summed_up(tmp_path: Path) -> None:
         stats___status__txt="Innodb_buffer_pool_read_requests\t3000\nInnodb_buffer_pool_reads\t390\nSlow_queries\t7\n",
         stats___replica__txt="Slave_IO_State=Waiting\tSeconds_Behind_Master=12\tSQL_Delay=0\n",
     )
-    found = figures(tmp_path, "mysql-innodb")
-    assert [values["buffer_pool_hit_ratio"] for values in found.values()] == [0.99, 0.87, 0.9]
-    assert [values["replica_lag_seconds"] for values in found.values()] == [None, 12, 12]
+    by_host = figures(tmp_path, "mysql-innodb")
+    assert [values["buffer_pool_hit_ratio"] for values in by_host.values()] == [0.99, 0.87, 0.9]
+    assert [values["replica_lag_seconds"] for values in by_host.values()] == [None, 12, 12]
     # If the value of one host is unknown, so is the sum.
-    assert [values["slow_queries"] for values in found.values()] == [None, 7, None]
+    assert [values["slow_queries"] for values in by_host.values()] == [None, 7, None]
 
 
 def test_region_servers_of_one_host_are_summed_up_and_other_servers_left_out(tmp_path: Path) -> None:
     (tmp_path / "host1").mkdir()
     for name in ("jmx", "jmx-regionserver2", "datanode-jmx"):
         shutil.copy(DATA / "hbase/stats-jmx.txt", tmp_path / "host1" / f"stats-{name}.txt")
-    found = figures(tmp_path, "hbase")["host1"]
-    assert (found["store_files"], found["disk_bytes"]) == (2 * 4, 2 * 409444)
-    assert found["l1_cache_hit_ratio"] == pytest.approx(0.9852863899106674)
+    values = figures(tmp_path, "hbase")["host1"]
+    assert (values["store_files"], values["disk_bytes"]) == (2 * 4, 2 * 409444)
+    assert values["l1_cache_hit_ratio"] == pytest.approx(0.9852863899106674)
 
 
-def test_a_reader_is_told_what_must_not_be_missed(tmp_path: Path) -> None:
+def test_alarming_figures_become_notes(tmp_path: Path) -> None:
     text = (DATA / "aerospike" / "stats-namespace.txt").read_text(encoding="utf-8")
     keep(tmp_path, "host1", stats___namespace__txt=text)
     keep(tmp_path, "host2", stats___namespace__txt=text.replace("\nstop_writes=false", "\nstop_writes=true"))
@@ -192,7 +192,7 @@ def test_a_reader_is_told_what_must_not_be_missed(tmp_path: Path) -> None:
     ]
 
 
-def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
+def test_notes_name_the_hosts_with_the_highest_figures(tmp_path: Path) -> None:
     metrics = json.loads((DATA / "cassandra" / "stats-metrics.json").read_text(encoding="utf-8"))
     for host in range(1, 8):
         metrics["org.apache.cassandra.metrics:name=PendingTasks,type=Compaction"]["Value"] = host * 1000
@@ -247,12 +247,12 @@ def test_a_run_has_what_it_has_added_to_counters_and_what_it_has_left(tmp_path: 
     # The ratio since the start of the server comes from the last statistics, which were read after the probe.
     assert server.figures["l1_cache_hit_ratio"] == pytest.approx(9910 / 12820)
     assert server.figures["store_files"] == 9
-    found = {each.phase: each for each in server.phases}
-    assert list(found) == ["load", "c", "update-only"]
-    assert [each.runs for each in server.phases] == [1, 2, 2]
-    ratios = [each.figures["l1_cache_hit_ratio"] for each in server.phases]
+    phases = {entry.phase: entry for entry in server.phases}
+    assert list(phases) == ["load", "c", "update-only"]
+    assert [entry.runs for entry in server.phases] == [1, 2, 2]
+    ratios = [entry.figures["l1_cache_hit_ratio"] for entry in server.phases]
     assert ratios == pytest.approx([0.5, 1800 / 2700, 0.5])
-    assert [each.figures["store_files"] for each in server.phases] == [1, 4, 5.5]
+    assert [entry.figures["store_files"] for entry in server.phases] == [1, 4, 5.5]
 
 
 def test_phases_of_several_hosts_are_summed_up(tmp_path: Path) -> None:
@@ -262,8 +262,8 @@ def test_phases_of_several_hosts_are_summed_up(tmp_path: Path) -> None:
     kept_after(tmp_path, "host2", load=(0, 10, 2), c_1=(10, 910, 3))
     *_, together = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert together.host is None
-    assert [each.figures["l1_cache_hit_ratio"] for each in together.phases] == pytest.approx([0.5, 100 / 1010])
-    assert [each.figures["store_files"] for each in together.phases] == [3, 4]
+    assert [entry.figures["l1_cache_hit_ratio"] for entry in together.phases] == pytest.approx([0.5, 100 / 1010])
+    assert [entry.figures["store_files"] for entry in together.phases] == [3, 4]
 
 
 def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Path) -> None:
@@ -271,9 +271,9 @@ def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Pat
     kept_after(tmp_path, "host1", load=(100, 0, 1), f_1=(300, 100, 2))
     kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # the server restarted in c
     first, second, _ = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
-    assert [each.phase for each in first.phases] == ["load", "f"]
+    assert [entry.phase for entry in first.phases] == ["load", "f"]
     assert (first.phases[1].figures["l1_cache_hit_ratio"], first.phases[1].figures["store_files"]) == (None, 2)
-    assert [each.figures["l1_cache_hit_ratio"] for each in second.phases] == [1, None, pytest.approx(10 / 11)]
+    assert [entry.figures["l1_cache_hit_ratio"] for entry in second.phases] == [1, None, pytest.approx(10 / 11)]
     assert second.phases[1].figures["store_files"] == 2
 
 
@@ -282,11 +282,11 @@ def test_counters_of_a_server_that_a_fault_has_started_again_are_not_known(tmp_p
     steps = [Step("load", "load", counts=True), restarted, Step("f-1", "f", counts=True)]
     kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # higher than before the restart
     (server,) = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
-    assert [each.figures["l1_cache_hit_ratio"] for each in server.phases] == [1, None, pytest.approx(100 / 110)]
-    assert [each.figures["store_files"] for each in server.phases] == [1, 2, 3]
+    assert [entry.figures["l1_cache_hit_ratio"] for entry in server.phases] == [1, None, pytest.approx(100 / 110)]
+    assert [entry.figures["store_files"] for entry in server.phases] == [1, 2, 3]
 
 
-def test_counts_are_of_a_run_in_the_mean(tmp_path: Path) -> None:
+def test_counters_are_averaged_over_the_runs(tmp_path: Path) -> None:
     steps = [Step("load", "load", counts=True), *(Step(f"run-{i}", "run", counts=True) for i in (1, 2))]
     for name, waits, bytes_dirty, reads in (("load", 3, 100, 1), ("run-1", 10, 200, 3), ("run-2", 11, 600, 10)):
         status = f"Innodb_row_lock_waits\t{waits}\nInnodb_buffer_pool_bytes_dirty\t{bytes_dirty}\n"
@@ -320,7 +320,7 @@ def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
         assert entry["file"].startswith("stats-"), name
 
 
-def test_a_system_need_not_say_any(tmp_path: Path) -> None:
+def test_a_system_without_figures_is_valid(tmp_path: Path) -> None:
     assert figures_of(tmp_path, pytest.fail) == ()
 
 
@@ -435,7 +435,7 @@ def test_every_jvm_of_a_host_has_its_own_pauses_in_every_run(tmp_path: Path) -> 
          gc___regionserver2__log=gc_log([(16, 20)]))  # fmt: skip
     runs = [window(), window(2, 40, 42, 52)]
     (server,) = Servers(tmp_path, runs, [], pytest.fail).all()
-    assert [(each.process, each.run, each.count, each.longest_ms) for each in server.pauses] == [
+    assert [(pause.process, pause.run, pause.count, pause.longest_ms) for pause in server.pauses] == [
         (None, 1, 1, 30),
         (None, 2, 1, 50),
         ("datanode", 1, 0, None),
@@ -508,12 +508,12 @@ def test_what_servers_say_is_of_a_round_and_not_of_all(tmp_path: Path) -> None:
     for folder in (measured(tmp_path) / "raw").iterdir():
         edit_json(folder / "trial.json", trial_round=1, trial_rounds=2)
     summary = summarise(tmp_path)
-    assert all(each.servers for each in summary.trials)
-    assert not any(each.servers for each in summary.merged)
+    assert all(trial.servers for trial in summary.trials)
+    assert not any(trial.servers for trial in summary.merged)
     assert len(summary.merged) == 2
 
 
-def test_the_summary_has_them(tmp_path: Path) -> None:
+def test_the_summary_has_the_figures_and_pauses_of_servers(tmp_path: Path) -> None:
     summary = summarise(measured(tmp_path))
     assert summary.warnings == []
     cassandra, aerospike = json.loads(summary.json())["trials"]
@@ -561,11 +561,15 @@ def test_the_summary_has_a_hit_ratio_for_each_mix(tmp_path: Path) -> None:
     (of_trial,) = json.loads(summary.json())["trials"]
     (server,) = of_trial["servers"]
     assert server["figures"]["l1_cache_hit_ratio"] == pytest.approx(1014 / 1215)
-    found = {each["phase"]: each["figures"] for each in server["phases"]}
-    assert {phase: figures["l1_cache_hit_ratio"] for phase, figures in found.items()} == pytest.approx(
+    by_phase = {entry["phase"]: entry["figures"] for entry in server["phases"]}
+    assert {phase: figures["l1_cache_hit_ratio"] for phase, figures in by_phase.items()} == pytest.approx(
         {"load": 0, "c": 990 / 1000, "update-only": 0.8}
     )
-    assert {phase: figures["store_files"] for phase, figures in found.items()} == {"load": 4, "c": 6, "update-only": 7}
+    assert {phase: figures["store_files"] for phase, figures in by_phase.items()} == {
+        "load": 4,
+        "c": 6,
+        "update-only": 7,
+    }
     page = table.markdown(summary)
     assert "## Servers: figures that they report for a run of each phase" in page
     assert "| hbase | c | 99.0% | 6 |" in page

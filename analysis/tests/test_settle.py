@@ -23,14 +23,14 @@ SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 # ---- scenarios -------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_said_means_a_flush_and_no_empty_caches(tmp_path: Path) -> None:
+def test_the_default_is_to_flush_and_keep_caches(tmp_path: Path) -> None:
     variables = plan.variables(plan.trials(load(tmp_path, SMALL))[0], tmp_path, keep=False)
     assert (variables["trial_settle"], variables["trial_settle_flush"], variables["trial_settle_cache"]) == (
         "load", True, "keep",
     )  # fmt: skip
 
 
-def test_both_are_dimensions_of_all_systems(tmp_path: Path) -> None:
+def test_settle_flush_and_settle_cache_are_dimensions_of_all_systems(tmp_path: Path) -> None:
     trials = plan.trials(load(tmp_path, SMALL, "matrix.settle.flush=true,false", "matrix.settle.cache=keep,drop"))
     assert len(trials) == 8
     last = plan.variables(trials[-1], tmp_path, keep=False)
@@ -65,11 +65,11 @@ def test_region_servers_are_a_dimension_of_hbase_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_the_read_variants_of_hbase(full: bool) -> None:
     chosen = loading.load(WORKLOADS / "hbase-read-variants", full=full)
-    found = {
-        each.scenario.point["variant"]: (each.scenario["settle.flush"], each.scenario["compression"])
-        for each in plan.trials(chosen)
+    settings = {
+        planned.scenario.point["variant"]: (planned.scenario["settle.flush"], planned.scenario["compression"])
+        for planned in plan.trials(chosen)
     }
-    assert found == {
+    assert settings == {
         "memstore": ("false", "gz" if full else "none"),
         "hfile-gz": ("true", "gz"),
         "hfile": ("true", "none"),

@@ -39,8 +39,8 @@ def test_the_command_works_below_any_path(tmp_path: Path, name: str, locale: str
     assert done.returncode == 0, done.stderr
     assert (site / "dohyo.pth").read_text(encoding="utf-8") == f"{root}/analysis\n"
     command, environment = [str(venv / "bin/dohyo"), "properties"], os.environ | {"LC_ALL": locale}
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stdout[:12]) == (0, "# Properties"), said.stderr
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout[:12]) == (0, "# Properties"), result.stderr
 
 
 @pytest.mark.parametrize("old", ["checkout one", "my/checkout"])
@@ -49,8 +49,8 @@ def test_a_venv_of_another_place_is_made_anew(tmp_path: Path, old: str) -> None:
     stamp = root / ".setup/python"
     stamp.parent.mkdir(parents=True)
     digest = "0" * 64
-    for place, same in ((str(tmp_path / old), False), (f"{tmp_path}/other{root}", False), (str(root), True)):
-        stamp.write_text(f"{place} {digest}  -\n")
+    for path, same in ((str(tmp_path / old), False), (f"{tmp_path}/other{root}", False), (str(root), True)):
+        stamp.write_text(f"{path} {digest}  -\n")
         assert (setup(root, 'is_of_here "$state/python"').returncode == 0) == same
 
 
@@ -61,7 +61,7 @@ def test_the_error_of_a_tool_is_shown(tmp_path: Path, line: str) -> None:
     assert done.returncode == 1
     shown = done.stderr.splitlines()
     assert shown[0] == line
-    assert not any("noise" in each for each in shown)
+    assert not any("noise" in text for text in shown)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

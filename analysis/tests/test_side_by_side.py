@@ -55,7 +55,7 @@ def test_rates_follow_the_times_that_the_lines_name(shared: ModuleType, tmp_path
 @pytest.mark.parametrize(
     "event", ["[READ-FAILED: Count=1, Max=3]", "[UPDATE-NOT_FOUND: Count=12]", "\\nERROR: no table", "\\nDBException"]
 )
-def test_failed_operations_end_it(shared: ModuleType, tmp_path: Path, event: str) -> None:
+def test_failed_operations_end_the_comparison(shared: ModuleType, tmp_path: Path, event: str) -> None:
     arguments = argparse.Namespace(warmup=0, window=3600)
     with pytest.raises(SystemExit, match="had errors"):
         shared.run(client(shared, "A", 70, event.replace("\\n", "\n")), str(tmp_path), arguments)
@@ -161,7 +161,7 @@ def test_the_servers_warm_up_has_a_length_of_its_own(
 
     monkeypatch.setattr(shared, "server", server)
     steady = client(shared, "A", 100)
-    monkeypatch.setattr(shared, "ours", lambda *_: steady)
+    monkeypatch.setattr(shared, "dohyo_client", lambda *_: steady)
     arguments = argparse.Namespace(records=10, server_warmup=1.2, warmup=0, window=0.1, set=[])
     begin = shared.time.monotonic()
     with shared.warm_table(shared.Cell("hbase", 1, "read", shared.MANY), {}, {}, arguments, str(tmp_path)):
@@ -175,17 +175,17 @@ def test_no_password_stands_in_a_command_or_an_error(
     table["recordcount"] = "10"
     cell = shared.Cell("mysql-innodb", 1, "read", shared.MANY)
     clients = [
-        shared.ours(cell, table, []),
+        shared.dohyo_client(cell, table, []),
         native.sysbench("sysbench", cell, table),
         versus_stock.stock(cell, table, tmp_path),
     ]
-    for each in clients:
-        assert "hunter2" not in " ".join(map(str, each.command))
-        ((name, text),) = each.files.items()
+    for peer in clients:
+        assert "hunter2" not in " ".join(map(str, peer.command))
+        ((name, text),) = peer.files.items()
         assert "hunter2" in text
-        assert name in " ".join(map(str, each.command))
+        assert name in " ".join(map(str, peer.command))
         program = f"import os; print(open({name!r}).read(), oct(os.stat({name!r}).st_mode), flush=True)"
-        reading = shared.Client([sys.executable, "-c", program], each.progress, "0o100600", files=each.files)
+        reading = shared.Client([sys.executable, "-c", program], peer.progress, "0o100600", files=peer.files)
         with pytest.raises(shared.NotMeasured, match="had errors"):
             shared.run(reading, str(tmp_path), ARGUMENTS)
 
@@ -194,7 +194,7 @@ def test_no_password_stands_in_a_command_or_an_error(
 def test_our_client_can_have_the_binding_of_another_system(
     shared: ModuleType, changes: list[str], binding: str
 ) -> None:
-    client = shared.ours(shared.Cell("scylla", 1, "read", shared.MANY), {"recordcount": "10"}, changes)
+    client = shared.dohyo_client(shared.Cell("scylla", 1, "read", shared.MANY), {"recordcount": "10"}, changes)
     assert client.command[client.command.index("-db") + 1] == binding
     assert f"/{binding}/target/bundle/*" in client.command[client.command.index("-cp") + 1]
     assert "\ndb=" not in client.files["client.properties"]
@@ -240,8 +240,8 @@ def test_the_faster_load_is_that_of_a_peer_without_batches(
     monkeypatch.setattr(shared, "ROOT", tmp_path)
     cell = shared.Cell("mysql-innodb", 1, "read", shared.BATCHES)
     for rates, best in (({8: 5, 128: 9}, "128 in flight"), ({8: 9, 128: 5}, "8 × 1")):
-        found, of = shared.without_batches(
-            cell, lambda each, rates=rates: client(shared, "A", rates[each.load.requests]), ARGUMENTS, str(tmp_path)
+        rate, command = shared.without_batches(
+            cell, lambda item, rates=rates: client(shared, "A", rates[item.load.requests]), ARGUMENTS, str(tmp_path)
         )
-        assert found == best
-        assert of.command[4] == "9"
+        assert rate == best
+        assert command.command[4] == "9"

@@ -34,51 +34,51 @@ def load(folder: Path, **values: object) -> scenario.Scenario:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Needs]:
+def needs_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Needs]:
     """Returns the needs of all systems for records of 1 KB on this machine."""
     sizes = sizing.ask(load(tmp_path_factory.mktemp("asked"), systems=",".join(catalogue.all_systems())), Hosts(), None)
     return {needs.system: needs for needs in sizes.needs}
 
 
-def test_every_system_says_what_it_needs(asked: dict[str, Needs]) -> None:
-    assert list(asked) == list(catalogue.all_systems())
-    for needs in asked.values():
+def test_every_system_says_what_it_needs(needs_of: dict[str, Needs]) -> None:
+    assert list(needs_of) == list(catalogue.all_systems())
+    for needs in needs_of.values():
         assert needs.memory > 100 * sizing.MIB
         # Every system needs more disk per record than its 1,000 bytes, but less than ten times as much.
         assert 1000 < needs.data.record_disk < 10_000
         assert 0 <= needs.data.log_mb * sizing.MIB <= 16 * GIB
 
 
-def test_sizes_follow_their_sources(asked: dict[str, Needs]) -> None:
+def test_sizes_follow_their_sources(needs_of: dict[str, Needs]) -> None:
     """Applies the formulas of docs/sizing.md to 10 fields of 100 bytes (field0 to field9) and keys of 26 bytes."""
-    assert asked["cassandra"].data.record_disk == 2 * (10 * (100 + 6 + 15) + 23 + 32 + 2 * 26)
-    assert asked["scylla"].data.record_disk == asked["cassandra"].data.record_disk
-    assert asked["hbase"].data.record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
-    assert asked["mysql-innodb"].data.record_disk == 2 * (10 * (100 + 2) + 26 + 2 + 18)
-    assert asked["mysql-myisam"].data.record_disk == pytest.approx(10 * (100 + 2) + 26 + 2 + 20 + 30 / 0.67)
-    assert asked["postgresql"].data.record_disk == 2 * (10 * (100 + 4) + 26 + 40) + 1.5 * (26 + 16)
-    assert asked["aerospike"].data.record_disk == 2.5 * (10 * (100 + 20) + 64)
-    assert {name: needs.data.record_memory for name, needs in asked.items() if needs.data.record_memory} == {
+    assert needs_of["cassandra"].data.record_disk == 2 * (10 * (100 + 6 + 15) + 23 + 32 + 2 * 26)
+    assert needs_of["scylla"].data.record_disk == needs_of["cassandra"].data.record_disk
+    assert needs_of["hbase"].data.record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
+    assert needs_of["mysql-innodb"].data.record_disk == 2 * (10 * (100 + 2) + 26 + 2 + 18)
+    assert needs_of["mysql-myisam"].data.record_disk == pytest.approx(10 * (100 + 2) + 26 + 2 + 20 + 30 / 0.67)
+    assert needs_of["postgresql"].data.record_disk == 2 * (10 * (100 + 4) + 26 + 40) + 1.5 * (26 + 16)
+    assert needs_of["aerospike"].data.record_disk == 2.5 * (10 * (100 + 20) + 64)
+    assert {name: needs.data.record_memory for name, needs in needs_of.items() if needs.data.record_memory} == {
         "aerospike": 64
     }
-    assert [name for name, needs in asked.items() if not needs.data.spread] == [
+    assert [name for name, needs in needs_of.items() if not needs.data.spread] == [
         "mysql-innodb",
         "mysql-myisam",
         "postgresql",
     ]
 
 
-def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[str, Needs]) -> None:
+def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, needs_of: dict[str, Needs]) -> None:
     larger = load(tmp_path, systems="cassandra,hbase,mysql-innodb,scylla", cassandra_heap="3g", hbase_heap="3500m",
                   mysql_buffer_pool="3g", scylla_memory="3584m")  # fmt: skip
     for needs in sizing.ask(larger, Hosts(), None).needs:
-        assert needs.memory - asked[needs.system].memory in (2 * GIB, 2000 * sizing.MIB)
+        assert needs.memory - needs_of[needs.system].memory in (2 * GIB, 2000 * sizing.MIB)
 
 
-def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path, asked: dict[str, Needs]) -> None:
+def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path, needs_of: dict[str, Needs]) -> None:
     """Checks the defaults of block cache, buffer pool and ScyllaDB's memory, as in docs/sizing.md."""
-    found = {name: needs.cache // sizing.MIB for name, needs in asked.items()}
-    assert found == {
+    caches = {name: needs.cache // sizing.MIB for name, needs in needs_of.items()}
+    assert caches == {
         "cassandra": 0, "hbase": 600, "scylla": 1536, "aerospike": 0, "mysql-innodb": 1024, "mysql-myisam": 0,
         "postgresql": 1024,
     }  # fmt: skip
@@ -97,8 +97,8 @@ def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
     """The smallest cache at a point determines the number of records for all systems at that point."""
     file = tmp_path / "sized"
     file.write_text(BASE + "fieldcount=1\nfieldlength=1024\nreplication=2\nsystems=cassandra,hbase,mysql-innodb\n")
-    given = {"matrix.datasize": "0.5*cache,2*cache", "matrix.hbase_heap": "1000m,4000m", "mysql_buffer_pool": "1000m"}
-    chosen = loading.load(file, given, hosts=Hosts(3), caches=sizing.caches(None))
+    sizes = {"matrix.datasize": "0.5*cache,2*cache", "matrix.hbase_heap": "1000m,4000m", "mysql_buffer_pool": "1000m"}
+    chosen = loading.load(file, sizes, hosts=Hosts(3), caches=sizing.caches(None))
     # HBase divides its copies among three hosts; MySQL stores every record on each. hbase_heap is 1500m by default.
     default, at_1000m, at_4000m = (1024 * cache for cache in (600 * 3 // 2, 400 * 3 // 2, 1000))
     assert {(name, *point.point.values()): point.number("recordcount") for name, point in chosen.points} == {
@@ -123,8 +123,8 @@ def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     assert "cache = 629.1 MB of hbase, the smallest; 1.611 GB of scylla; without a cache: cassandra\n" in (
         text.getvalue()
     )
-    made = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())
-    assert experiment.reopen(str(made.folder))[0].scenario.number("recordcount") == 1_258_291
+    created = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())
+    assert experiment.reopen(str(created.folder))[0].scenario.number("recordcount") == 1_258_291
     with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: no read cache .* 0\.6\*ram"):
         loading.load(file, {"systems": "cassandra,aerospike"}, hosts=Hosts(), caches=sizing.caches(None))
 
@@ -182,13 +182,13 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     at_points, text = ask("yokozuna", replication="1", durability="disk")
     for asked_for in ("aerospike_index=flash", "aerospike_strong_consistency", "durability=disk"):
         assert text.count(f"aerospike: {asked_for}{why}") == 1
-    assert {each.needs[0].values["aerospike_strong_consistency"] for each in at_points} == {False}
+    assert {sizes.needs[0].values["aerospike_strong_consistency"] for sizes in at_points} == {False}
 
 
-def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(asked: dict[str, Needs]) -> None:
+def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(needs_of: dict[str, Needs]) -> None:
     """According to the publication, 1 PB of 500-byte records with 3 copies needs about 400 TB of memory."""
     records, hosts = 10**15 // 500, 1000
-    needs = asked["aerospike"]
+    needs = needs_of["aerospike"]
     index = hosts * needs.data.memory(records, 3, hosts)
     assert index == pytest.approx(384 * 10**12)
     assert index == pytest.approx(400 * 10**12, rel=0.05)
@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
     needs = [Needs("large", GIB, DataNeeds(2000)), Needs("indexed", GIB, DataNeeds(2000, 64))]
     fitting = Sizes(load(tmp_path, recordcount=10**8), hosts, needs)
     fitting.check()
-    assert [fitting.largest(each) for each in needs] == [2 * 10**9, 9 * GIB // 64 * 4]
+    assert [fitting.largest(need) for need in needs] == [2 * 10**9, 9 * GIB // 64 * 4]
     too_much = Sizes(load(tmp_path, recordcount=5 * 10**9, replication=1), hosts, needs)
     with pytest.raises(BadInputError) as error:
         too_much.check()
@@ -259,12 +259,12 @@ def test_every_scenario_fits_four_large_hosts_at_its_full_size(
 ) -> None:
     ask = sizing.ask
 
-    def ask_for_what_is_new(wanted: scenario.Scenario, *others: Any) -> Sizes:
-        keys = {name: json.dumps([name, sizing._what_matters(wanted)], sort_keys=True) for name in wanted.systems}
+    def ask_for_what_is_new(point: scenario.Scenario, *arguments: Any) -> Sizes:
+        keys = {name: json.dumps([name, sizing._what_matters(point)], sort_keys=True) for name in point.systems}
         if missing := [name for name, key in keys.items() if key not in answers]:
-            new = replace(wanted, values={**wanted.values, "systems": ",".join(missing)})
-            answers.update((keys[needs.system], needs) for needs in ask(new, *others).needs)
-        return Sizes(wanted, others[0], [answers[key] for key in keys.values()])
+            new = replace(point, values={**point.values, "systems": ",".join(missing)})
+            answers.update((keys[needs.system], needs) for needs in ask(new, *arguments).needs)
+        return Sizes(point, arguments[0], [answers[key] for key in keys.values()])
 
     monkeypatch.setattr(sizing, "ask", ask_for_what_is_new)
     full = any(line.startswith("full.") for line in path.read_text().splitlines())
@@ -278,9 +278,9 @@ def test_every_scenario_fits_four_large_hosts_at_its_full_size(
 
 
 def test_three_billion_records_fit_one_host_with_aerospike_s_index_on_flash_or_packed() -> None:
-    def ask(given: dict[str, str]) -> Sizes:
+    def ask(assignments: dict[str, str]) -> Sizes:
         hosts = {"host_count": "1", "host_memory": "154g", "host_disk": "15TB"}  # 80 % of 192 GiB
-        chosen = loading.load(WORKLOADS / "yokozuna-long", {**hosts, **given}, full=True)
+        chosen = loading.load(WORKLOADS / "yokozuna-long", {**hosts, **assignments}, full=True)
         assert chosen.number("recordcount") == 3 * 10**9
         return sizing.ask(chosen, Hosts().stated(chosen.values), None)
 
@@ -291,12 +291,12 @@ def test_three_billion_records_fit_one_host_with_aerospike_s_index_on_flash_or_p
 
 
 def test_stated_hosts_are_not_this_machine() -> None:
-    here = Hosts(1, 8 * GIB, 10**11, True, "this machine")
-    assert here.stated({}) == here
-    stated = here.stated({"host_count": "4"})
+    hosts = Hosts(1, 8 * GIB, 10**11, True, "this machine")
+    assert hosts.stated({}) == hosts
+    stated = hosts.stated({"host_count": "4"})
     assert (stated.count, stated.memory, stated.disk) == (4, None, None)
-    known = Hosts(4, 8 * GIB, 10**11, False, "the hosts of x").stated({"host_memory": str(64 * GIB)})
-    assert (known.count, known.memory, known.disk, known.clients) == (4, 64 * GIB, 10**11, False)
+    overridden = Hosts(4, 8 * GIB, 10**11, False, "the hosts of x").stated({"host_memory": str(64 * GIB)})
+    assert (overridden.count, overridden.memory, overridden.disk, overridden.clients) == (4, 64 * GIB, 10**11, False)
 
 
 def test_an_inventory_says_what_its_hosts_have() -> None:
@@ -331,9 +331,9 @@ def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("settings", ["{row_cache_size: 1GiB}", "{row_cache_size_in_mb: 1024}"])
-def test_the_row_cache_of_cassandra_needs_memory(tmp_path: Path, asked: dict[str, Needs], settings: str) -> None:
+def test_the_row_cache_of_cassandra_needs_memory(tmp_path: Path, needs_of: dict[str, Needs], settings: str) -> None:
     (needs,) = sizing.ask(load(tmp_path, systems="cassandra", cassandra_settings=settings), Hosts(), None).needs
-    assert needs.memory - asked["cassandra"].memory == GIB
+    assert needs.memory - needs_of["cassandra"].memory == GIB
 
 
 def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
@@ -349,9 +349,9 @@ def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
 
 
 def test_a_load_that_phases_name_is_the_only_one(tmp_path: Path) -> None:
-    both = load(tmp_path, systems="hbase", phases="insert,read", recordcount=600_000, warmuptime=0, duration=30)
+    chosen = load(tmp_path, systems="hbase", phases="insert,read", recordcount=600_000, warmuptime=0, duration=30)
     console = Console(file=io.StringIO(), width=300)
-    sizing.show(both, [Sizes(both, Hosts(1), [Needs("hbase", GIB, DataNeeds(2000))])], console)
+    sizing.show(chosen, [Sizes(chosen, Hosts(1), [Needs("hbase", GIB, DataNeeds(2000))])], console)
     assert isinstance(console.file, io.StringIO)
     steps = "start, the load of 600,000 records, settle, 1 × (read: 0 s warm-up + 30 s), stop"
     assert steps in console.file.getvalue()
@@ -360,12 +360,12 @@ def test_a_load_that_phases_name_is_the_only_one(tmp_path: Path) -> None:
 def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[list[str], dict[str, object]]] = []
+    requests: list[tuple[list[str], dict[str, object]]] = []
 
-    def ask(at: scenario.Scenario, hosts: Hosts, inventory: Path | None, check: object) -> Sizes:
-        asked.append((at.systems, dict(at.role_variables)))
-        heap = 2 if at.role_variables else 1
-        return Sizes(at, hosts, [Needs(system, heap * GIB, DataNeeds(2000)) for system in at.systems])
+    def ask(point: scenario.Scenario, hosts: Hosts, inventory: Path | None, check: object) -> Sizes:
+        requests.append((point.systems, dict(point.role_variables)))
+        heap = 2 if point.role_variables else 1
+        return Sizes(point, hosts, [Needs(system, heap * GIB, DataNeeds(2000)) for system in point.systems])
 
     monkeypatch.setattr(sizing, "ask", ask)
     values = {
@@ -376,7 +376,7 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
     }
     planned = load(tmp_path, systems="cassandra,hbase", **values)
     points = sizing.ask_points(planned, Hosts(1, 4 * GIB, 10**10, clients=False, where="the hosts"), None)
-    assert asked == [
+    assert requests == [
         (["cassandra"], {"cassandra_heap": "1g"}), (["hbase"], {}), (["cassandra"], {"cassandra_heap": "2g"})
     ]  # fmt: skip
     assert len(points) == 2 * 2 * 3
@@ -397,12 +397,12 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
 def test_what_a_phase_has_of_its_own_is_asked_for(tmp_path: Path) -> None:
     planned = load(tmp_path, systems="mysql-innodb", phases="update,read", **{"matrix.read.inflight": "1,100"})
     points = sizing.ask_points(planned, Hosts(1, 4 * GIB, 10**10, clients=False, where="the hosts"), None)
-    one, hundred = (point.needs[0].memory for point in points)
-    assert hundred > one
+    single, hundred = (point.needs[0].memory for point in points)
+    assert hundred > single
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(5, "1 min"), (3540, "59 min"), (5400, "1 h 30 min"), (200_000, "2 d 7 h")]
+    ("seconds", "text"), [(5, "1 min"), (3540, "59 min"), (5400, "1 h 30 min"), (200_000, "2 d 7 h")]
 )
-def test_times_are_said_in_two_units(seconds: float, words: str) -> None:
-    assert figures.about(seconds) == words
+def test_times_are_said_in_two_units(seconds: float, text: str) -> None:
+    assert figures.about(seconds) == text

@@ -33,9 +33,9 @@ def test_the_interval_of_independent_samples() -> None:
     """NIST/SEMATECH e-Handbook 1.3.5.2: 195 heat flows with mean 9.261460 and standard deviation 0.02278881."""
     mean, deviation = 9.261460, 0.02278881
     # 194 logarithms at one deviation from the mean, and one equal to the mean, have this mean and deviation.
-    of = log([math.exp(each) for each in [mean + deviation, mean - deviation] * 97 + [mean]])
-    assert (of.n, of.freedom) == (195, 194)
-    ends = [math.log(of.centre / of.factor), math.log(of.centre * of.factor)]
+    estimate = log([math.exp(x) for x in [mean + deviation, mean - deviation] * 97 + [mean]])
+    assert (estimate.n, estimate.freedom) == (195, 194)
+    ends = [math.log(estimate.centre / estimate.factor), math.log(estimate.centre * estimate.factor)]
     assert ends == pytest.approx([9.258242, 9.264679], abs=1e-6)
     two = log([90, 110])
     assert [two.centre, two.factor] == pytest.approx([99.499, (110 / 90) ** (12.706 / 2)], rel=1e-4)
@@ -49,9 +49,9 @@ def test_one_sample_says_nothing_of_the_next_and_zero_has_no_logarithm() -> None
 
 
 def log(samples: Sequence[float]) -> Estimate:
-    of = statistics.logarithms(samples)
-    assert of is not None
-    return of
+    estimate = statistics.logarithms(samples)
+    assert estimate is not None
+    return estimate
 
 
 def test_samples_without_any_deviation() -> None:
@@ -79,20 +79,20 @@ def test_an_outlier_is_no_part_of_the_scatter_of_the_others(samples: tuple[float
 
 def test_grubbs_critical_values() -> None:
     """Grubbs 1969, table 1, two-sided 1 %: 2.482 for n = 10."""
-    others = [-1.0, 1.0] * 4 + [0.0]
+    rest = [-1.0, 1.0] * 4 + [0.0]
 
-    def found(g: float) -> int | None:
+    def find_outlier(g: float) -> int | None:
         # Find the value x that, together with these nine, is `g` deviations from the mean of all ten.
         low, high = 0.0, 1e6
         for _ in range(200):
             x = (low + high) / 2
-            every = [*others, x]
+            every = [*rest, x]
             mean = sum(every) / 10
-            deviation = math.sqrt(sum((each - mean) ** 2 for each in every) / 9)
+            deviation = math.sqrt(sum((number - mean) ** 2 for number in every) / 9)
             low, high = (x, high) if (x - mean) / deviation < g else (low, x)
-        return statistics.outlier([math.exp(each) for each in [*others, low]])
+        return statistics.outlier([math.exp(number) for number in [*rest, low]])
 
-    assert (found(2.480), found(2.485)) == (None, 9)
+    assert (find_outlier(2.480), find_outlier(2.485)) == (None, 9)
 
 
 def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
@@ -112,13 +112,13 @@ def test_nineteen_of_twenty_ratios_of_few_samples_hold_the_true_one(samples: int
     rng = random.Random(samples)  # noqa: S311  a simulation
     held = 0
     for _ in range(600):
-        of = [
+        estimates = [
             log([mean * math.exp(rng.gauss(0, 0.02 * spread)) for _ in range(samples)])
             for mean, spread in zip((1340, 1000), spreads, strict=True)
         ]
-        found = statistics.ratios(of)[0, 1]
-        assert not is_tie(found) or found.high - found.low > 0.3
-        held += found.low <= 1.34 <= found.high
+        ratio = statistics.ratios(estimates)[0, 1]
+        assert not is_tie(ratio) or ratio.high - ratio.low > 0.3
+        held += ratio.low <= 1.34 <= ratio.high
     assert 0.93 <= held / 600 <= 0.995
 
 
@@ -148,54 +148,54 @@ RECORDED = ((44.4, 44.2, 36.0), (32.5, 31.7, 34.6), (33.4, 31.7, 32.5), (16.6, 1
 
 def test_the_rule_of_ratios_by_hand() -> None:
     """Computes the ratio of two systems of the recorded experiment by the formulas of docs/method.md#statistics."""
-    found = statistics.ratios([log(each) for each in RECORDED])[0, 1]
+    ratio = statistics.ratios([log(samples) for samples in RECORDED])[0, 1]
     logs = [[math.log(rate) for rate in rates] for rates in RECORDED]
-    means = [sum(each) / 3 for each in logs]
-    squares = [sum((x - mean) ** 2 for x in each) / 2 for each, mean in zip(logs, means, strict=True)]
+    means = [sum(row) / 3 for row in logs]
+    squares = [sum((x - mean) ** 2 for x in row) / 2 for row, mean in zip(logs, means, strict=True)]
     pooled = sum(squares) / 4
-    own, borrowed = 2 / (2 + BORROWED), BORROWED / (2 + BORROWED)
-    error = math.sqrt(sum(own * squares[at] + borrowed * pooled for at in (0, 1)) / 3)
+    weight, borrowed = 2 / (2 + BORROWED), BORROWED / (2 + BORROWED)
+    error = math.sqrt(sum(weight * squares[index] + borrowed * pooled for index in (0, 1)) / 3)
     # The squared error depends on two variances directly, and on all four through the pooled variance.
-    parts = [(2 * borrowed / 4 + (own if at < 2 else 0)) * squares[at] / 3 for at in range(4)]
+    parts = [(2 * borrowed / 4 + (weight if index < 2 else 0)) * squares[index] / 3 for index in range(4)]
     freedom = sum(parts) ** 2 / (sum(part**2 for part in parts) / 3) - 1
     # The confidence of the quantile follows from the ranks of the two systems: first and second of four.
-    assert sorted(range(4), key=lambda at: -means[at]) == [0, 1, 2, 3]
+    assert sorted(range(4), key=lambda index: -means[index]) == [0, 1, 2, 3]
     quantile = statistics.student_t(freedom, 0.95 ** (2 / 4))
-    assert [found.error, found.freedom] == pytest.approx([error, freedom])
-    assert found.half == pytest.approx(quantile * error)
-    assert [found.value, found.low, found.high] == pytest.approx([1.256, 1.016, 1.552], abs=0.001)
+    assert [ratio.error, ratio.freedom] == pytest.approx([error, freedom])
+    assert ratio.half == pytest.approx(quantile * error)
+    assert [ratio.value, ratio.low, ratio.high] == pytest.approx([1.256, 1.016, 1.552], abs=0.001)
 
 
 def test_the_recorded_experiment_has_a_winner() -> None:
     """Welch's interval for the first pair was [0.84, 1.88], so there was no winner after 16 minutes."""
-    found = statistics.ratios([log(each) for each in RECORDED])
-    ends = {pair: (round(each.low, 3), round(each.high, 3)) for pair, each in found.items() if pair[0] < pair[1]}
+    ratios = statistics.ratios([log(samples) for samples in RECORDED])
+    ends = {pair: (round(ratio.low, 3), round(ratio.high, 3)) for pair, ratio in ratios.items() if pair[0] < pair[1]}
     assert ends == {
         (0, 1): (1.016, 1.552), (0, 2): (1.003, 1.611), (0, 3): (1.707, 2.896),
         (1, 2): (0.843, 1.215), (1, 3): (1.41, 2.222), (2, 3): (1.426, 2.146),
     }  # fmt: skip
     # The ratio of Cassandra to MyISAM is 1.01. Three more rounds would show that they are practically equal.
-    means = [log(each) for each in RECORDED]
+    means = [log(samples) for samples in RECORDED]
     assert not statistics.is_alike(*ends[1, 2], statistics.ALIKE)
     assert statistics.more_to_decide(means, (1, 2), statistics.ALIKE) == 3
 
 
 def test_a_ratio_is_the_inverse_of_the_other_way_round() -> None:
-    found = statistics.ratios([log(each) for each in RECORDED])
-    for (one, other), each in found.items():
-        back = found[other, one]
-        assert [back.low, back.high] == pytest.approx([1 / each.high, 1 / each.low])
+    ratios = statistics.ratios([log(samples) for samples in RECORDED])
+    for (first, second), ratio in ratios.items():
+        back = ratios[second, first]
+        assert [back.low, back.high] == pytest.approx([1 / ratio.high, 1 / ratio.low])
 
 
 def test_two_means_are_welchs_but_for_the_degrees_of_freedom() -> None:
     """Example 1 of Wikipedia's page "Welch's t-test" (Welch 1947): t = -2.46 with 25.0 degrees of freedom."""
-    one = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
+    first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
     two = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4]
-    found = statistics.ratios([log([math.exp(each) for each in samples]) for samples in (one, two)])[0, 1]
-    assert math.log(found.value) / found.error == pytest.approx(-2.46, abs=0.005)
+    ratio = statistics.ratios([log([math.exp(x) for x in samples]) for samples in (first, two)])[0, 1]
+    assert math.log(ratio.value) / ratio.error == pytest.approx(-2.46, abs=0.005)
     # Welch: 25.0 = (Σ x)² / Σ (x² / 14). Dohyo's formula uses 15 instead of 14 and subtracts 1, which gives 25.8.
-    assert found.freedom == pytest.approx(25.0 / 14 * 15 - 1, abs=0.05)
-    assert found.half / found.error == pytest.approx(statistics.student_t(found.freedom), abs=0.001)
+    assert ratio.freedom == pytest.approx(25.0 / 14 * 15 - 1, abs=0.05)
+    assert ratio.half / ratio.error == pytest.approx(statistics.student_t(ratio.freedom), abs=0.001)
 
 
 def test_of_two_whose_scatter_is_alike_all_degrees_of_freedom_count() -> None:
@@ -205,8 +205,8 @@ def test_of_two_whose_scatter_is_alike_all_degrees_of_freedom_count() -> None:
 
 
 def test_several_comparisons_widen_the_intervals_of_all_pairs() -> None:
-    of = [log([mean, mean * 1.05, mean / 1.05]) for mean in (1000, 1300, 1700, 2200)]
-    two, four = statistics.ratios(of[:2])[0, 1], statistics.ratios(of)
+    estimates = [log([mean, mean * 1.05, mean / 1.05]) for mean in (1000, 1300, 1700, 2200)]
+    two, four = statistics.ratios(estimates[:2])[0, 1], statistics.ratios(estimates)
     neighbours, ends = four[0, 1], four[0, 3]
     assert [neighbours.error, ends.error] == pytest.approx([two.error] * 2)
     # More systems give a better estimate of the variance, which outweighs the correction for more comparisons.
@@ -220,13 +220,13 @@ def test_a_system_that_scatters_far_more_than_the_others_leaves_theirs_alone() -
     # With two degrees of freedom for each of four variances, P(largest share > s) is 4 (1 - s)³: 0.1 % at 0.937.
     critical = 1 - (0.001 / 4) ** (1 / 3)
     for share, pool in ((critical - 0.001, {0, 1, 2, 3}), (critical + 0.001, {1, 2, 3})):
-        others = (1 - share) / 3
-        assert statistics.alike_in_scatter([2] * 4, [share, others, others, others]) == pool
+        rest = (1 - share) / 3
+        assert statistics.alike_in_scatter([2] * 4, [share, rest, rest, rest]) == pool
     assert statistics.alike_in_scatter([2] * 2, [1.0, 0.0]) == {0, 1}
     assert statistics.alike_in_scatter([2] * 3, [0.0, 0.0, 0.0]) == {0, 1, 2}
-    of = [log([mean, mean * 1.05, mean / 1.05]) for mean in (1000, 1300, 1700)]
+    estimates = [log([mean, mean * 1.05, mean / 1.05]) for mean in (1000, 1300, 1700)]
     outlying = log([2200, 2200 * 1.05, 22])
-    three, four = statistics.ratios(of), statistics.ratios([*of, outlying])
+    three, four = statistics.ratios(estimates), statistics.ratios([*estimates, outlying])
     assert four[0, 1].error == pytest.approx(three[0, 1].error)
     assert four[0, 1].freedom == pytest.approx(three[0, 1].freedom)
     assert four[0, 3].freedom == pytest.approx(2, abs=0.05)
@@ -234,11 +234,11 @@ def test_a_system_that_scatters_far_more_than_the_others_leaves_theirs_alone() -
 
 def test_the_widest_confidence_counts_and_unequal_numbers_of_samples_are_weighed() -> None:
     few, many = log([1000, 1050, 950]), log([1300, 1365, 1235] * 4)
-    found = statistics.ratios([few, many])[0, 1]
+    ratio = statistics.ratios([few, many])[0, 1]
     later = statistics.ratios([few, replace(many, confidence=LATER_LOOK)])[0, 1]
-    assert later.half > found.half
+    assert later.half > ratio.half
     assert later.half / later.error == pytest.approx(statistics.student_t(later.freedom, LATER_LOOK))
-    assert 2 < found.freedom < 13
+    assert 2 < ratio.freedom < 13
 
 
 @pytest.mark.slow
@@ -247,43 +247,43 @@ def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() ->
     rng = random.Random(5)  # noqa: S311  a simulation
     different = 0
     for _ in range(400):
-        of = [log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(4)]
-        different += any(not is_tie(each) for each in statistics.ratios(of).values())
+        estimates = [log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(4)]
+        different += any(not is_tie(ratio) for ratio in statistics.ratios(estimates).values())
     # The result is 4.1 %. With 400 experiments, the standard error of a share is 1 %.
     assert different <= 0.05 * 400
 
 
 def test_two_systems_that_were_measured_together_have_the_paired_t_test() -> None:
-    one, other = [100.0, 150.0, 80.0, 130.0], [110.0, 160.0, 90.0, 141.0]
-    together = statistics.together([one, other])
+    first, second = [100.0, 150.0, 80.0, 130.0], [110.0, 160.0, 90.0, 141.0]
+    together = statistics.together([first, second])
     assert together is not None
-    differences = [math.log(mine / theirs) for mine, theirs in zip(one, other, strict=True)]
+    differences = [math.log(a / theirs) for a, theirs in zip(first, second, strict=True)]
     mean = sum(differences) / 4
-    error = math.sqrt(sum((each - mean) ** 2 for each in differences) / 3 / 4)
-    found = statistics.ratios(together.means, together.errors)[0, 1]
-    assert math.log(found.value) == pytest.approx(mean)
-    assert found.error == pytest.approx(error)
-    assert found.freedom == pytest.approx(3)
-    assert found.half == pytest.approx(statistics.student_t(3) * error)
-    apart = statistics.ratios([log(one), log(other)])[0, 1]
-    assert found.half < apart.half / 5, "the starts differ far more than the systems"
+    error = math.sqrt(sum((difference - mean) ** 2 for difference in differences) / 3 / 4)
+    ratio = statistics.ratios(together.means, together.errors)[0, 1]
+    assert math.log(ratio.value) == pytest.approx(mean)
+    assert ratio.error == pytest.approx(error)
+    assert ratio.freedom == pytest.approx(3)
+    assert ratio.half == pytest.approx(statistics.student_t(3) * error)
+    apart = statistics.ratios([log(first), log(second)])[0, 1]
+    assert ratio.half < apart.half / 5, "the starts differ far more than the systems"
 
 
 def test_the_level_of_a_start_is_no_error_of_ratios() -> None:
     groups = [[100.0, 102.0, 99.0], [50.0, 51.5, 49.0], [80.0, 79.0, 81.0]]
-    shifted = [[each * level for each, level in zip(samples, (1, 3, 0.2), strict=True)] for samples in groups]
+    shifted = [[sample * level for sample, level in zip(samples, (1, 3, 0.2), strict=True)] for samples in groups]
     plain, moved = statistics.together(groups), statistics.together(shifted)
     assert plain is not None
     assert moved is not None
-    assert [each.error for each in moved.means] == pytest.approx([each.error for each in plain.means])
+    assert [mean.error for mean in moved.means] == pytest.approx([mean.error for mean in plain.means])
     assert moved.errors == pytest.approx(plain.errors)
-    assert [each.freedom for each in plain.means] == pytest.approx([4 / 3] * 3), "(3 - 1) (3 - 1) for three systems"
+    assert [mean.freedom for mean in plain.means] == pytest.approx([4 / 3] * 3), "(3 - 1) (3 - 1) for three systems"
 
 
 @pytest.mark.parametrize(
     "groups", [[[1.0, 2.0, 3.0]], [[1.0, 2.0], [2.0, 3.0]], [[1.0, 2.0, 3.0], [1.0, 2.0]], [[1.0, 2.0, 0.0]] * 2]
 )
-def test_too_little_was_measured_together(groups: list[list[float]]) -> None:
+def test_groups_that_cannot_be_analysed_together(groups: list[list[float]]) -> None:
     assert statistics.together(groups) is None
 
 
@@ -296,31 +296,33 @@ def test_equal_systems_measured_together_are_called_different_in_at_most_5_of_10
     different = 0
     for _ in range(400):
         levels = [rng.gauss(0, 0.2) for _ in range(3)]
-        of = statistics.together([[math.exp(at + rng.gauss(0, each)) for at in levels] for each in deviations])
-        assert of is not None
-        different += any(not is_tie(each) for each in statistics.ratios(of.means, of.errors).values())
+        group = statistics.together(
+            [[math.exp(level + rng.gauss(0, sigma)) for level in levels] for sigma in deviations]
+        )
+        assert group is not None
+        different += any(not is_tie(ratio) for ratio in statistics.ratios(group.means, group.errors).values())
     # With 400 experiments, the standard error of a share of 5 % is 1.1 %.
     assert different <= 0.07 * 400
 
 
 def test_the_change_of_one_system_alone_is_the_ratio_of_two() -> None:
-    one, other = log([10.0, 11.0, 12.5]), log([9.0, 9.5, 9.9])
-    (found,) = statistics.changes([(one, other)])
-    expected = statistics.ratios([one, other])[0, 1]
-    assert (found.low, found.high, found.freedom) == pytest.approx((expected.low, expected.high, expected.freedom))
+    after, before = log([10.0, 11.0, 12.5]), log([9.0, 9.5, 9.9])
+    (change,) = statistics.changes([(after, before)])
+    expected = statistics.ratios([after, before])[0, 1]
+    assert (change.low, change.high, change.freedom) == pytest.approx((expected.low, expected.high, expected.freedom))
     assert statistics.changes([]) == []
 
 
 def test_the_changes_of_several_systems_by_hand() -> None:
     """Three systems of equal variance have 12 pooled degrees of freedom, in addition to the borrowed ones."""
-    rounds = [math.exp(each) for each in (-0.05, 0.0, 0.05)]
-    of = [(log([each * 1.1 for each in rounds]), log(rounds)) for _ in range(3)]
-    found, *_ = statistics.changes(of)
-    assert found.value == pytest.approx(1.1)
-    assert found.error == pytest.approx(0.05 * math.sqrt(2 / 3))
-    quantile = statistics.student_t(found.freedom, 0.95 ** (1 / 3))
-    assert found.half == pytest.approx(quantile * found.error)
-    assert found.freedom > statistics.changes(of[:1])[0].freedom
+    rounds = [math.exp(x) for x in (-0.05, 0.0, 0.05)]
+    pairs = [(log([x * 1.1 for x in rounds]), log(rounds)) for _ in range(3)]
+    change, *_ = statistics.changes(pairs)
+    assert change.value == pytest.approx(1.1)
+    assert change.error == pytest.approx(0.05 * math.sqrt(2 / 3))
+    quantile = statistics.student_t(change.freedom, 0.95 ** (1 / 3))
+    assert change.half == pytest.approx(quantile * change.error)
+    assert change.freedom > statistics.changes(pairs[:1])[0].freedom
 
 
 @pytest.mark.slow
@@ -328,10 +330,10 @@ def test_systems_that_did_not_change_are_called_changed_in_at_most_5_of_100_comp
     rng = random.Random(6)  # noqa: S311  a simulation
     together = alone = 0
     for _ in range(400):
-        one, other = ([log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(4)] for _ in range(2))
-        pairs = [*zip(one, other, strict=True)]
-        together += any(not is_tie(each) for each in statistics.changes(pairs))
-        alone += any(not is_tie(each) for pair in pairs for each in statistics.changes([pair]))
+        after, before = ([log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(4)] for _ in range(2))
+        pairs = [*zip(after, before, strict=True)]
+        together += any(not is_tie(change) for change in statistics.changes(pairs))
+        alone += any(not is_tie(change) for pair in pairs for change in statistics.changes([pair]))
     # The results are 4.5 and 18.5 %. With 400 experiments, the standard error of a share of 5 % is 1 %.
     assert together <= 0.05 * 400
     assert alone > 0.12 * 400
@@ -353,9 +355,9 @@ def test_a_ratio_is_a_tie_where_its_interval_holds_one() -> None:
 
 def test_one_sample_far_from_the_others_widens_the_interval_by_its_whole_distance() -> None:
     """The delta method limits the deviation s / m to √n. For 10, 10, 30000 against 100, it gave [1.36, 7363]."""
-    found = statistics.ratios([log([10, 10, 30000]), log([100.0] * 3)])[0, 1]
-    assert is_tie(found)
-    assert found.value == pytest.approx(1.44, abs=0.01)
+    ratio = statistics.ratios([log([10, 10, 30000]), log([100.0] * 3)])[0, 1]
+    assert is_tie(ratio)
+    assert ratio.value == pytest.approx(1.44, abs=0.01)
     assert is_tie(statistics.ratios([log([10, 10, 10, 10, 20000]), log([100.0] * 5)])[0, 1])
 
 
@@ -372,7 +374,7 @@ def test_alike_is_an_interval_within_the_share_either_way(low: float, high: floa
     assert statistics.is_alike(low, high, 0.15) == alike
 
 
-def test_so_many_more_samples_decide_a_pair() -> None:
+def test_the_number_of_samples_that_decide_a_pair() -> None:
     def means(ratio: float, scatter: float) -> list[Estimate]:
         return [log([mean, mean * scatter, mean / scatter]) for mean in (1000.0, 1000.0 * ratio)]
 
@@ -380,5 +382,5 @@ def test_so_many_more_samples_decide_a_pair() -> None:
     assert statistics.more_to_decide(steady, (1, 0), 0.15) == 1
     # The bounds are 1 and 1.15. The number of rounds is highest halfway between them.
     counts = [statistics.more_to_decide(means(ratio, 1.06), (1, 0), 0.15) for ratio in (1.0, 1.03, 1.072, 1.1, 1.2)]
-    assert counts == sorted(counts[:3], key=lambda each: each or 0) + sorted(counts[3:], key=lambda each: -(each or 0))
+    assert counts == sorted(counts[:3], key=lambda n: n or 0) + sorted(counts[3:], key=lambda n: -(n or 0))
     assert statistics.more_to_decide(means(1.072, 1.5), (1, 0), 0.15) is None

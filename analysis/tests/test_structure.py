@@ -85,7 +85,7 @@ def test_no_modules_import_each_other() -> None:
     modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
     # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` a member of a module.
     uses = {
-        name: {found for each in imported(parsed(file)) if (found := _module(each, modules)) not in ("", name)}
+        name: {module for target in imported(parsed(file)) if (module := _module(target, modules)) not in ("", name)}
         for name, file in modules.items()
     }
     assert uses["scenario.contradictions"] >= {"scenario.scenario", "scenario.search"}
@@ -96,7 +96,7 @@ def _module(name: str, modules: Mapping[str, Path]) -> str:
     return name if name in modules else name.rpartition(".")[0] if name.rpartition(".")[0] in modules else ""
 
 
-def test_classes_have_names_of_their_own() -> None:
+def test_names_of_classes_are_unique() -> None:
     names = Counter(
         node.name.lstrip("_")
         for file in PACKAGE.rglob("*.py")
@@ -112,24 +112,24 @@ def test_no_module_names_a_property_of_a_single_binding() -> None:
     bindings.
     """
     bindings = {file.parent.name for file in BINDINGS.glob("*/properties.py")}
-    own = [key for key, entry in properties.known().items() if entry.reader in bindings and "." in key]
-    assert "aerospike.layout" in own
+    keys = [key for key, entry in properties.known().items() if entry.reader in bindings and "." in key]
+    assert "aerospike.layout" in keys
     files = [
         file for file in PACKAGE.rglob("*.py") if file.name != "common_properties.py" and file.parent.name != "systems"
     ]
     trees = {file.name: ast.walk(parsed(file)) for file in files}
     constants = [(name, node.value) for name, tree in trees.items() for node in tree if isinstance(node, ast.Constant)]
-    assert [(name, key) for name, text in constants if isinstance(text, str) for key in own if key in text] == []
+    assert [(name, key) for name, text in constants if isinstance(text, str) for key in keys if key in text] == []
 
 
 def test_one_module_says_which_operations_failed_or_found_nothing() -> None:
     trees = {file.stem: ast.walk(parsed(file)) for file in PACKAGE.rglob("*.py")}
     outcomes = ("-FAILED", "-NOT_FOUND")
     named = [(name, node.value) for name, tree in trees.items() for node in tree if isinstance(node, ast.Constant)]
-    assert [each for each in named if each[1] in outcomes] == [("operations", outcome) for outcome in outcomes]
+    assert [pair for pair in named if pair[1] in outcomes] == [("operations", outcome) for outcome in outcomes]
 
 
-def test_what_every_package_may_import_imports_none_of_them() -> None:
+def test_common_modules_import_no_package() -> None:
     assert packages(file for file in PACKAGE.glob("*.py") if file.stem != "cli") == set()
 
 
@@ -160,10 +160,10 @@ def test_the_command_needs_only_the_packages_of_requirements_txt() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
     packages = packages_distributions()
     # msgspec uses typing_extensions if another package has installed it.
-    found = {package.lower() for name in loaded for package in packages.get(name, ())} - {"dohyo", "typing_extensions"}
+    needed = {package.lower() for name in loaded for package in packages.get(name, ())} - {"dohyo", "typing_extensions"}
     pinned = set(re.findall(r"^([\w.-]+)==", (PACKAGE.parent / "requirements.txt").read_text("utf-8"), re.MULTILINE))
-    assert "numpy" in found
-    assert found <= pinned
+    assert "numpy" in needed
+    assert needed <= pinned
 
 
 TESTS = [file for folder in ("tests", "e2e") for file in (PACKAGE.parent / folder).rglob("*.py")]
@@ -173,13 +173,13 @@ def test_no_test_imports_another() -> None:
     """Code that several tests need must be in tests/support or e2e/runs.py."""
     tests = {file.stem for file in TESTS if file.name.startswith("test_")}
     assert {"test_structure", "test_folder_marks", "test_run"} <= tests
-    found = []
+    problems = []
     for file in TESTS:
         for node in ast.walk(parsed(file)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            found += [f"{file.name}: {name}" for name in names if tests & {*name.split(".")}]
-    assert found == []
+            problems += [f"{file.name}: {name}" for name in names if tests & {*name.split(".")}]
+    assert problems == []
 
 
 def test_no_test_changes_where_modules_are_looked_for() -> None:
@@ -190,5 +190,5 @@ def test_no_test_changes_where_modules_are_looked_for() -> None:
 def test_no_message_leaves_the_plural_to_the_reader() -> None:
     """Messages must use `figures.counted`, which chooses between the singular and the plural."""
     sources = [file for folder in (PACKAGE, ANSIBLE) for file in folder.rglob("*.py")]
-    found = [file.name for file in sources if re.search(r"\b[a-z]{3,}\(s\)[ ,;:\"']", file.read_text(encoding="utf-8"))]
-    assert found == []
+    files = [file.name for file in sources if re.search(r"\b[a-z]{3,}\(s\)[ ,;:\"']", file.read_text(encoding="utf-8"))]
+    assert files == []

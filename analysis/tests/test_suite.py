@@ -100,6 +100,6 @@ def test_systems_are_known_by_name() -> None:
     )
     assert wrong.returncode == pytest.ExitCode.USAGE_ERROR
     assert re.search('unknown system "hbas"; there are: .*hbase', wrong.stderr)
-    one = [*command, "--system=mysql-myisam"]
-    cases = subprocess.run(one, cwd=ANALYSIS, env=environment, capture_output=True, text=True, check=True).stdout
+    arguments = [*command, "--system=mysql-myisam"]
+    cases = subprocess.run(arguments, cwd=ANALYSIS, env=environment, capture_output=True, text=True, check=True).stdout
     assert re.findall(r"test_(contract|cluster)\[(.*)\]", cases) == [("contract", "mysql-myisam"), ("cluster", "mysql")]

@@ -38,17 +38,17 @@ def test_counts_add_up_over_clients_and_repeats_and_rates_are_per_repeat(tmp_pat
     for host in ("node1", "node2"):
         lasted(folder / f"run-2/{host}", 2.5)
     lasted(folder / "run-2/node1", 2.0)
-    of = only(tmp_path)
-    assert (of.status, of.reason) == ("ok", None)
-    overall = row(of, "OVERALL")
+    result = only(tmp_path)
+    assert (result.status, result.reason) == ("ok", None)
+    overall = row(result, "OVERALL")
     assert (overall.operations, overall.records, overall.repeats) == (4 * 6000, 4 * 6000, 2)
     # 12,000 operations took 3 s in run 1, and 2.5 s in run 2 (the time of the slower client)
     assert overall.ops_per_second == pytest.approx(math.sqrt(4000 * 4800))
     assert overall.ops_per_second_stddev == pytest.approx(800 / 2**0.5)
-    assert row(of, "READ").operations == 4 * 2990
-    assert row(of, "READ").errors == row(of, "READ").not_found == 0
-    assert row(of, "INSERT", "load").operations == 2 * 5000
-    assert (of.conditions.clients, of.conditions.threads, of.conditions.record_bytes) == (2, 2, 1000)
+    assert row(result, "READ").operations == 4 * 2990
+    assert row(result, "READ").errors == row(result, "READ").not_found == 0
+    assert row(result, "INSERT", "load").operations == 2 * 5000
+    assert (result.conditions.clients, result.conditions.threads, result.conditions.record_bytes) == (2, 2, 1000)
 
 
 def test_percentiles_come_from_the_merged_histograms(tmp_path: Path) -> None:
@@ -57,25 +57,25 @@ def test_percentiles_come_from_the_merged_histograms(tmp_path: Path) -> None:
     for host in ("node1", "node2"):
         merge_log(folder / f"run-1/{host}/Intended-READ.hdr", merged, pytest.fail)
     expected = merged["Intended-READ"].percentiles_ms([50, 95, 99])
-    found = row(only(tmp_path), "Intended-READ")
-    assert (found.p50_ms, found.p95_ms, found.p99_ms) == tuple(expected.values())
-    assert found.p99_9_ms is None  # only six of 6,000 operations were slower
-    assert found.latency_source == "histograms"
+    intended = row(only(tmp_path), "Intended-READ")
+    assert (intended.p50_ms, intended.p95_ms, intended.p99_ms) == tuple(expected.values())
+    assert intended.p99_9_ms is None  # only six of 6,000 operations were slower
+    assert intended.latency_source == "histograms"
 
 
 def test_without_histograms_one_client_keeps_its_own_percentiles_and_several_have_none(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("node1", "node2"))
     for log in folder.rglob("*.hdr"):
         log.unlink()
-    found = row(only(tmp_path), "Intended-READ")
-    assert (found.p50_ms, found.p99_ms, found.latency_source) == (None, None, "log")
-    assert found.mean_ms == pytest.approx(0.09112006688963211)  # both clients have the same mean
-    assert found.max_ms == pytest.approx(6.587)
+    intended = row(only(tmp_path), "Intended-READ")
+    assert (intended.p50_ms, intended.p99_ms, intended.latency_source) == (None, None, "log")
+    assert intended.mean_ms == pytest.approx(0.09112006688963211)  # both clients have the same mean
+    assert intended.max_ms == pytest.approx(6.587)
     for phase in ("load", "run-1"):
         shutil.rmtree(folder / phase / "node2")
-    found = row(only(tmp_path), "Intended-READ")
-    assert (found.p50_ms, found.p99_ms, found.latency_source) == (0.071, 0.327, "log")
-    assert found.p99_9_ms is None  # only three of 3,000 operations were slower
+    intended = row(only(tmp_path), "Intended-READ")
+    assert (intended.p50_ms, intended.p99_ms, intended.latency_source) == (0.071, 0.327, "log")
+    assert intended.p99_9_ms is None  # only three of 3,000 operations were slower
 
 
 BREAKS: dict[str, tuple[Any, str]] = {
@@ -118,11 +118,11 @@ def test_a_run_that_does_not_hold_has_a_reason_instead_of_numbers(name: str, tmp
     break_it, reason = BREAKS[name]
     break_it(folder / "run-1/node1")
     summary = summarise(tmp_path)
-    of, other = summary.trials
-    assert of.status == "invalid"
-    assert re.fullmatch(reason, (of.reason or "").removesuffix(" (and 1 more)"))
-    assert {each.phase for each in of.rows} == {"load"}
-    assert other.status == "ok"
+    first, second = summary.trials
+    assert first.status == "invalid"
+    assert re.fullmatch(reason, (first.reason or "").removesuffix(" (and 1 more)"))
+    assert {line.phase for line in first.rows} == {"load"}
+    assert second.status == "ok"
     assert "invalid: " in rendered(summary)
     assert re.search(r"– +cassandra +invalid: ", rendered(summary))
 
@@ -143,7 +143,7 @@ def test_a_trial_that_did_not_finish_says_why(status: str, reason: str | None, s
     write_json(folder / "state.json", {"status": status, "reason": reason})
     summary = summarise(tmp_path)
     assert shown in rendered(summary)
-    assert not [each for each in summary.trials[0].rows if each.phase == "run"]
+    assert not [line for line in summary.trials[0].rows if line.phase == "run"]
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert lines[0]["reason"] in shown
     assert lines[0]["ops_per_second"] == ""
@@ -171,14 +171,14 @@ def test_errors_are_counted_but_not_found_is_none(tmp_path: Path) -> None:
     )
     edit(run / "client.json", '"OK" : 2990', '"OK" : 2980, "NOT_FOUND": 7, "TIMEOUT": 3')
     edit_json(run / "client.json", records=5990)
-    of = only(tmp_path)
+    result = only(tmp_path)
     why = "run-1: 7 of 6,000 records (0.12%) were not found, above maxnotfoundrate=0.001"
-    assert (of.status, of.reason) == ("invalid", why)
+    assert (result.status, result.reason) == ("invalid", why)
     edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 0.002}])
-    of = only(tmp_path)
-    assert of.status == "ok"
-    assert (row(of, "READ").errors, row(of, "READ").not_found, row(of, "READ").records) == (3, 7, 2980)
-    assert (row(of, "OVERALL").errors, row(of, "OVERALL").not_found) == (3, 7)
+    result = only(tmp_path)
+    assert result.status == "ok"
+    assert (row(result, "READ").errors, row(result, "READ").not_found, row(result, "READ").records) == (3, 7, 2980)
+    assert (row(result, "OVERALL").errors, row(result, "OVERALL").not_found) == (3, 7)
 
 
 def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("asked", "hbase", "other", "is_fair"),
+    ("requested", "hbase", "setting", "is_fair"),
     [
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "quorum", True),
         ("one", {"write_acks": "all", "exceeded": {"write_acks": "one"}}, "one", True),
@@ -220,20 +220,20 @@ def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path:
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, None, False),
     ],
 )
-def test_who_cannot_do_with_less_than_more_is_fair_beside_what_was_asked_for(
-    tmp_path: Path, asked: str, hbase: dict[str, Any], other: str | None, is_fair: bool
+def test_stricter_acks_are_fair_where_a_system_has_no_weaker_ones(
+    tmp_path: Path, requested: str, hbase: dict[str, Any], setting: str | None, is_fair: bool
 ) -> None:
     folders = [trial(tmp_path, 1, "cassandra"), trial(tmp_path, 2, "hbase")]
-    edit_json(folders[0] / "conditions.json", replication=3, write_acks=other)
+    edit_json(folders[0] / "conditions.json", replication=3, write_acks=setting)
     edit_json(folders[1] / "conditions.json", replication=3, **hbase)
     summary = summarise(tmp_path)
-    note = f"stricter write acks: hbase all, requested {asked}; it cannot be less strict, which favours the others"
+    note = f"stricter write acks: hbase all, requested {requested}; it cannot be less strict, which favours the others"
     assert list(summary.unequal) == ([] if is_fair else ["write_acks"])
     assert (note in summary.notes) == is_fair
     assert any(reason.fatal and "write acks" in reason.text for reason in judged(summary).reasons) != is_fair
 
 
-def test_a_third_that_has_more_by_its_settings_is_unequal(tmp_path: Path) -> None:
+def test_a_system_with_stricter_settings_is_unequal(tmp_path: Path) -> None:
     stated = {"cassandra": "quorum", "hbase": "all", "mysql-innodb": "all"}
     for number, (system, acks) in enumerate(stated.items(), 1):
         exceeded = {"write_acks": "quorum"} if system == "hbase" else {}
@@ -244,7 +244,7 @@ def test_a_third_that_has_more_by_its_settings_is_unequal(tmp_path: Path) -> Non
     assert not any(note.startswith("stricter") for note in summary.notes)
 
 
-def test_a_value_of_the_matrix_is_no_sum(tmp_path: Path) -> None:
+def test_values_of_a_dimension_are_not_added_up(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", trial_point={"acks": "all"})
     trial(tmp_path, 2, "cassandra", trial_point={"acks": "one"})
     written = table.markdown(summarise(tmp_path))
@@ -271,7 +271,7 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
     rounds("cassandra", "run", [1000] * 10 + [1200] * 10 + [1500] * 10, [800] * 10 + [900] * 10 + [1240] * 10)
     rounds("hbase", "run", [1000] * 20 + [750] * 10, [1000] * 20 + [750] * 10)
     summary = summarise(tmp_path)
-    assert [each.trends.get("run") for each in summary.trials if each.system == "cassandra"] == [1.5, 1.55]
+    assert [trial.trends.get("run") for trial in summary.trials if trial.system == "cassandra"] == [1.5, 1.55]
     note = (
         "not steady: cassandra rose by 55 % in round 2, hbase fell by 25 % in round 1 (throughput, from the first to"
         " the last third of the measured window); see the chart over time, and set a longer warmuptime or duration"
@@ -282,10 +282,10 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
         edit_json(folder / "client.json", target=1000)
     for client in tmp_path.glob("raw/*-hbase/run-1/node1"):
         reads(client, [1000] * 20 + [850] * 10)
-    assert not [each for each in summarise(tmp_path).notes if each.startswith("not steady")]
+    assert not [notice for notice in summarise(tmp_path).notes if notice.startswith("not steady")]
     for client in tmp_path.glob("raw/*-hbase/run-1/node1"):
         reads(client, [1000] * 10 + [500] * 4)
-    assert {len(each.trends) for each in summarise(tmp_path).trials if each.system == "hbase"} == {0}
+    assert {len(trial.trends) for trial in summarise(tmp_path).trials if trial.system == "hbase"} == {0}
 
 
 def test_of_two_phases_only_the_one_without_a_target_rate_can_be_unsteady(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_of_two_phases_only_the_one_without_a_target_rate_can_be_unsteady(tmp_pa
     for phase, target in (("max", None), ("equal", 1000)):
         reads(folder / f"{phase}-1/node1", [1000] * 20 + [500] * 10)
         edit_json(folder / f"{phase}-1/node1/client.json", target=target)
-    (note,) = [each for each in summarise(tmp_path).notes if each.startswith("not steady")]
+    (note,) = [notice for notice in summarise(tmp_path).notes if notice.startswith("not steady")]
     assert "cassandra [max] fell by 50 %" in note
     assert "[equal]" not in note
 
@@ -305,24 +305,24 @@ def test_inserts_of_the_load_that_were_sent_again_are_told(tmp_path: Path) -> No
     edit_json(folder / "load/node2/client.json", retried_records=1234, first_error="INSERT: WRITE_TIMEOUT: 2 of 3")
     note = "load: 1,234 inserts failed and were sent again; first error: INSERT: WRITE_TIMEOUT: 2 of 3"
     summary = summarise(tmp_path)
-    assert [note in each.notes for each in summary.trials] == [True, False]
+    assert [note in trial.notes for trial in summary.trials] == [True, False]
     edit_json(folder / "load/node1/client.json", retried_records=2, first_error="INSERT: OVERLOADED: busy")
-    notes = [note for each in summarise(tmp_path).trials for note in each.notes if note.startswith("load: ")]
+    notes = [note for trial in summarise(tmp_path).trials for note in trial.notes if note.startswith("load: ")]
     assert notes == ["load: 1,236 inserts failed and were sent again; first error: INSERT: OVERLOADED: busy"]
 
 
 def test_what_drivers_sent_again_and_how_clients_are_connected(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2"), repeats=2)
     trial(tmp_path, 2, "hbase", repeats=2)
-    known = {"retries": 2, "event_loops": 7, "loop": "events"}
+    figures = {"retries": 2, "event_loops": 7, "loop": "events"}
     for number, client in enumerate(sorted(folder.glob("run-*/*/client.json"))):
-        edit_json(client, retried_requests=1000 * number, connections=7 + number, **known)
+        edit_json(client, retried_requests=1000 * number, connections=7 + number, **figures)
     edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", "retries": "2"})
     summary = summarise(tmp_path)
-    of, without = summary.trials
-    assert (of.conditions.retries, of.conditions.connections, of.conditions.event_loops) == (2, 10, 7)
+    first, without = summary.trials
+    assert (first.conditions.retries, first.conditions.connections, first.conditions.event_loops) == (2, 10, 7)
     assert (without.conditions.retries, without.conditions.connections) == (None, None)
-    assert [note for note in of.notes if "sent again" in note] == [
+    assert [note for note in first.notes if "sent again" in note] == [
         "run: requests that failed and were sent again: 6,000"
     ]
     assert summary.unequal["retries"] == {"01-cassandra": "2", "02-hbase": "unknown"}
@@ -336,8 +336,8 @@ def test_what_was_sent_again_in_a_measured_load_counts_once(tmp_path: Path) -> N
     for number, measured in enumerate([True, False], start=1):
         folder = trial(tmp_path, number, "cassandra", phases=("read",), trial_load={"measured": measured})
         edit_json(folder / "load/node1/client.json", retried_requests=7)
-    for of in summarise(tmp_path).trials:
-        notes = [note for note in of.notes if "sent again" in note]
+    for result in summarise(tmp_path).trials:
+        notes = [note for note in result.notes if "sent again" in note]
         assert notes == ["load: requests that failed and were sent again: 7"]
 
 
@@ -356,7 +356,7 @@ def test_rounds_that_rise_and_fall_do_not_cancel(tmp_path: Path) -> None:
         reads(folder / "run-1/node1", [1000] * 20 + [last] * 10)
         edit_json(folder / "run-1/node1/client.json", target=None)
     summary = summarise(tmp_path)
-    assert [each.trends for each in summary.merged] == [{"run": 1.41}]
+    assert [trial.trends for trial in summary.merged] == [{"run": 1.41}]
     assert any(note.startswith("not steady: cassandra rose by 41 % in round 2 (throughput") for note in summary.notes)
 
 
@@ -368,25 +368,25 @@ def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     ):  # fmt: skip
         edit_json(folder / run / host / "client.json", inserted=inserted, unacknowledged_inserts=uncertain)
     assert only(tmp_path).status == "ok"  # rows are not counted if a table is large
-    known: tuple[dict[str, int], ...] = (
+    matching: tuple[dict[str, int], ...] = (
         {"usertable": 10998},
         {"usertable": 11000},
         {"usertable0": 5500, "usertable1": 5499},
         {},
     )
     unknown = ({"usertable0": 5500, "usertable1": None}, {"usertable0": 5500, "usertable1": "many"})
-    for rows in (*known, *unknown):
+    for rows in (*matching, *unknown):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "ok"
     expected = "expected 10,998 to 11,000 (10,000 loaded, 1,000 inserted by the runs, 2 of these not"
-    for rows, words in (
+    for rows, message in (
         ({"usertable": 10997}, "1 rows are missing after the runs: usertable has 10,997 rows"),
         ({"usertable0": 5000, "usertable1": 5900}, "usertable0 has 5,000 rows, usertable1 has 5,900 rows"),
         ({"usertable": 11001}, "there are 1 rows too many after the runs: usertable has 11,001 rows"),
     ):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "invalid"
-        assert words in str(only(tmp_path).reason)
+        assert message in str(only(tmp_path).reason)
         assert expected in str(only(tmp_path).reason)
 
 
@@ -417,11 +417,11 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
         trial_full={"recordcount": "500000000000"},
     )
     summary = summarise(tmp_path)
-    said = "scale 0.01 of 500,000,000,000 records"
-    assert summary.notes == [f"{said}: not the full scenario"]
+    phrase = "scale 0.01 of 500,000,000,000 records"
+    assert summary.notes == [f"{phrase}: not the full scenario"]
     for text in (rendered(summary), table.markdown(summary)):
-        assert text.count(said) == 1  # only in the conditions
-        assert f"S{said[1:]}: not the full scenario." in text
+        assert text.count(phrase) == 1  # only in the conditions
+        assert f"S{phrase[1:]}: not the full scenario." in text
     heads, *cells = [line.split("|")[1:-1] for line in table.markdown(summary).splitlines() if line.startswith("|")]
     scale = [head.strip() for head in heads].index("scale")
     assert {line[scale].strip() for line in cells[1:] if len(line) == len(heads)} == {"0.01"}
@@ -445,17 +445,17 @@ def test_written_forms_agree_and_are_documented(tmp_path: Path) -> None:
     lines = list(csv.DictReader((tmp_path / "summary.csv").open(encoding="utf-8")))
     assert float(lines[0]["ops_per_second"]) == first["ops_per_second"] == pytest.approx(2000)
     assert int(lines[0]["records"]) == first["records"] == 12_000
-    assert not {each.name for each in fields(Row)} & {each.name for each in fields(Conditions)}
+    assert not {field.name for field in fields(Row)} & {field.name for field in fields(Conditions)}
     assert [line["status"] for line in lines if line["trial"] == "02-hbase"] == ["failed"] * 4
     page = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert "failed: no \\| port" in page
 
     documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
     elsewhere = ("asked_workload", "asked_servers", "configured")  # trial.json and conditions.json contain these fields
-    for of in (Summary, Trial, Row, LoadCurve, Client, Node, Event, Conditions):
-        for name in of.__match_args__:
+    for kind in (Summary, Trial, Row, LoadCurve, Client, Node, Event, Conditions):
+        for name in kind.__match_args__:
             if name not in elsewhere:
-                assert f"`{name}`" in documented, f"{of.__name__}.{name} is not in docs/summary-json.md"
+                assert f"`{name}`" in documented, f"{kind.__name__}.{name} is not in docs/summary-json.md"
 
 
 def test_data_is_unchanged_by_summarising() -> None:
@@ -511,7 +511,7 @@ def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) 
     assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in judged(summary).reasons]
     # Neither a warm-up of fixed length nor one that was long enough causes this note.
     write_json(tmp_path / "raw/01-cassandra/run-1/clients.json", clients_json(("node1",), warmup_steady=True))
-    assert not [each for each in summarise(tmp_path).notes if each.startswith("not steady")]
+    assert not [notice for notice in summarise(tmp_path).notes if notice.startswith("not steady")]
 
 
 def test_operations_that_were_due_and_never_sent_are_told(tmp_path: Path) -> None:
@@ -521,20 +521,20 @@ def test_operations_that_were_due_and_never_sent_are_told(tmp_path: Path) -> Non
         edit_json(folder / client / "client.json", missed_operations=missed)
     summary = summarise(tmp_path)
     note = "run: operations that were due in the window and were not sent in it: 1,234"
-    assert [note in each.notes for each in summary.trials] == [True, False]
+    assert [note in trial.notes for trial in summary.trials] == [True, False]
 
 
 def test_rounds_under_other_conditions_show(tmp_path: Path) -> None:
     """The inventory may change before --resume, and trial.json does not contain it."""
-    said = [{"profile": "tuned", "memory_budget": "800 MiB"}, {"profile": "vanilla"}]
+    settings = [{"profile": "tuned", "memory_budget": "800 MiB"}, {"profile": "vanilla"}]
     for system in ("cassandra", "hbase"):
-        for number, own in enumerate(said if system == "hbase" else said[:1] * 2, start=1):
+        for number, setting in enumerate(settings if system == "hbase" else settings[:1] * 2, start=1):
             folder = trial(tmp_path, number + 2 * (system == "hbase"), system, trial_round=number, trial_rounds=2)
-            edit_json(folder / "conditions.json", **own)
+            edit_json(folder / "conditions.json", **setting)
     summary = summarise(tmp_path)
-    of = {each.system: each.conditions for each in summary.compared}
-    assert (of["cassandra"].profile, of["cassandra"].memory_budget) == ("tuned", "800 MiB")
-    assert (of["hbase"].profile, of["hbase"].memory_budget) == ("tuned and vanilla", "800 MiB and unknown")
+    values = {trial.system: trial.conditions for trial in summary.compared}
+    assert (values["cassandra"].profile, values["cassandra"].memory_budget) == ("tuned", "800 MiB")
+    assert (values["hbase"].profile, values["hbase"].memory_budget) == ("tuned and vanilla", "800 MiB and unknown")
     assert {"profile", "memory_budget"} <= set(summary.unequal)
 
 

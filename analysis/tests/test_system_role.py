@@ -29,8 +29,8 @@ def sources() -> Iterator[Path]:
 
 def tasks(content: Any) -> Iterator[dict[str, Any]]:
     if isinstance(content, list):
-        for each in content:
-            yield from tasks(each)
+        for task in content:
+            yield from tasks(task)
     elif isinstance(content, dict):
         yield content
         for key in ("tasks", "block", "rescue", "always"):
@@ -53,7 +53,7 @@ def test_a_built_name_is_found(text: str) -> None:
 def test_no_name_of_a_fact_is_built_from_strings() -> None:
     files = list(sources())
     assert len(files) > 50
-    assert [f"{file}: {found[0]}" for file in files if (found := BUILT.search(file.read_text(encoding="utf-8")))] == []
+    assert [f"{file}: {match[0]}" for file in files if (match := BUILT.search(file.read_text(encoding="utf-8")))] == []
     for file in files:
         if file.suffix == ".yml":
             for task in tasks(yaml.safe_load(file.read_text(encoding="utf-8"))):
@@ -76,8 +76,8 @@ def test_a_commit_log_without_a_disk_of_its_own_is_refused_before_anything_is_do
     with pytest.raises(StepError) as refused:
         trial.part.servers.configure()
     for name in hosts:
-        said = f"{name}: cassandra_commitlog_folder={folders[name]} is on the file system of /"
-        assert refused.value.failures[name].startswith(said)
+        message = f"{name}: cassandra_commitlog_folder={folders[name]} is on the file system of /"
+        assert refused.value.failures[name].startswith(message)
     assert {call.action for call in trial.calls} == {"program"}
 
 

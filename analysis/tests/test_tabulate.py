@@ -35,24 +35,24 @@ def test_every_subfolder_is_one_system() -> None:
 
 
 def test_histogram_logs_give_the_percentiles() -> None:
-    (of,) = collect([STOCK / "hdr"]).trials
-    assert row(of, "READ").latency_source == "histograms"
+    (trial,) = collect([STOCK / "hdr"]).trials
+    assert row(trial, "READ").latency_source == "histograms"
     # Ten of 1,007 operations are slower than the p99, and one is slower than the p99.9.
-    assert (row(of, "READ").p99_ms is None, row(of, "READ").p99_9_ms) == (False, None)
-    assert of.conditions.threads == 2
-    (of,) = collect([STOCK / "text"]).trials
-    assert (row(of, "READ").latency_source, row(of, "READ").p99_9_ms) == ("log", None)
+    assert (row(trial, "READ").p99_ms is None, row(trial, "READ").p99_9_ms) == (False, None)
+    assert trial.conditions.threads == 2
+    (trial,) = collect([STOCK / "text"]).trials
+    assert (row(trial, "READ").latency_source, row(trial, "READ").p99_9_ms) == ("log", None)
 
 
 def test_stock_counts_of_errors() -> None:
-    (of,) = collect([STOCK / "errors"]).trials
-    assert (row(of, "READ").operations, row(of, "READ").errors, row(of, "READ").not_found) == (159, 5, 5)
-    assert row(of, "READ-FAILED").errors is None
+    (trial,) = collect([STOCK / "errors"]).trials
+    assert (row(trial, "READ").operations, row(trial, "READ").errors, row(trial, "READ").not_found) == (159, 5, 5)
+    assert row(trial, "READ-FAILED").errors is None
     # 15 of 300 operations failed. The number of records that the scans found is unknown.
-    assert (row(of, "OVERALL").operations, row(of, "OVERALL").records) == (285, None)
-    assert (row(of, "OVERALL").errors, row(of, "OVERALL").not_found) == (15, 18)
-    assert of.notes == ["20 records returned BATCHED_OK: success reported before the server had answered"]
-    assert (of.status, of.reason) == (
+    assert (row(trial, "OVERALL").operations, row(trial, "OVERALL").records) == (285, None)
+    assert (row(trial, "OVERALL").errors, row(trial, "OVERALL").not_found) == (15, 18)
+    assert trial.notes == ["20 records returned BATCHED_OK: success reported before the server had answered"]
+    assert (trial.status, trial.reason) == (
         "invalid",
         "not found: 18 of 353; maxnotfoundrate 0.1%;"
         " failed: READ 5 of 169, UPDATE 8 of 119, SCAN 2 of 30; maxerrorrate 0.1%",
@@ -65,14 +65,14 @@ def test_logs_of_one_folder_are_clients_of_one_run(tmp_path: Path) -> None:
         copy("text/status.txt", tmp_path / f"{client}.err")
     later = (tmp_path / "b.err").read_text(encoding="utf-8").replace("05:48:03:", "05:48:04:")
     (tmp_path / "b.err").write_text(later, encoding="utf-8")
-    (of,) = collect([tmp_path]).trials
-    (one,) = collect([STOCK / "text"]).trials
-    single, double = row(one, "READ"), row(of, "READ")
+    (trial,) = collect([tmp_path]).trials
+    (single_trial,) = collect([STOCK / "text"]).trials
+    single, double = row(single_trial, "READ"), row(trial, "READ")
     assert double.operations == 2 * (single.operations or 0)
     assert double.ops_per_second == pytest.approx(2 * (single.ops_per_second or 0))
     assert (double.p99_ms, double.max_ms) == (None, single.max_ms)
-    assert (of.status, of.conditions.clients, of.conditions.threads) == ("ok", 2, 2)
-    assert of.notes[0].startswith("percentiles of 2 clients cannot be merged from text")
+    assert (trial.status, trial.conditions.clients, trial.conditions.threads) == ("ok", 2, 2)
+    assert trial.notes[0].startswith("percentiles of 2 clients cannot be merged from text")
 
 
 def test_load_and_run_in_one_folder_and_in_one_file(tmp_path: Path) -> None:
@@ -84,16 +84,16 @@ def test_load_and_run_in_one_folder_and_in_one_file(tmp_path: Path) -> None:
     x, y, again = collect([tmp_path / "x", tmp_path / "y"]).trials
     assert [trial.name for trial in (x, y, again)] == ["x", "y", "y #2"]
     assert x.rows == y.rows == again.rows
-    assert {each.phase for each in x.rows} == {"load", "run"}
+    assert {line.phase for line in x.rows} == {"load", "run"}
 
 
 def test_a_client_that_broke_off_makes_the_run_incomplete(tmp_path: Path) -> None:
     copy("text/result.txt", tmp_path / "a.out")
     copy("text/status.txt", tmp_path / "a.err")
     copy("hdr/status.txt", tmp_path / "b.err")
-    (of,) = collect([tmp_path]).trials
-    assert (of.status, of.reason) == ("incomplete", "b.err has no results (2,000 operations)")
-    assert row(of, "OVERALL").operations == 300
+    (trial,) = collect([tmp_path]).trials
+    assert (trial.status, trial.reason) == ("incomplete", "b.err has no results (2,000 operations)")
+    assert row(trial, "OVERALL").operations == 300
 
 
 def test_a_client_without_a_single_operation_failed_with_its_first_exception(tmp_path: Path) -> None:
@@ -115,16 +115,16 @@ def test_a_client_without_a_single_operation_failed_with_its_first_exception(tmp
 
 def test_status_lines_only_tell_what_is_known(tmp_path: Path) -> None:
     copy("hdr/status.txt", tmp_path / "status.txt")
-    (of,) = collect([tmp_path]).trials
-    assert of.status == "incomplete"
-    assert of.reason == "status.txt: no results, 2,000 operations after 3 s"
-    overall = row(of, "OVERALL")
+    (trial,) = collect([tmp_path]).trials
+    assert trial.status == "incomplete"
+    assert trial.reason == "status.txt: no results, 2,000 operations after 3 s"
+    overall = row(trial, "OVERALL")
     assert (overall.operations, overall.ops_per_second) == (2000, None)
-    assert row(of, "READ").p99_ms is None
-    assert row(of, "READ").max_ms is not None
+    assert row(trial, "READ").p99_ms is None
+    assert row(trial, "READ").max_ms is not None
     copy("hdr/READ.hdr", tmp_path / "READ.hdr")
-    (of,) = collect([tmp_path]).trials
-    assert row(of, "READ").p99_ms is not None
+    (trial,) = collect([tmp_path]).trials
+    assert row(trial, "READ").p99_ms is not None
 
 
 def test_histograms_that_do_not_belong_to_the_results_are_not_used(tmp_path: Path) -> None:
@@ -134,10 +134,10 @@ def test_histograms_that_do_not_belong_to_the_results_are_not_used(tmp_path: Pat
     assert row(summary.trials[0], "READ").latency_source == "log"
     assert "so the histogram logs are not used" in summary.warnings[0]
     (tmp_path / "result.txt").unlink()
-    (of,) = collect([tmp_path]).trials
-    assert (of.status, of.reason) == ("incomplete", "histogram logs without result lines")
-    assert row(of, "READ").p99_ms is not None
-    assert row(of, "READ").ops_per_second is None
+    (trial,) = collect([tmp_path]).trials
+    assert (trial.status, trial.reason) == ("incomplete", "histogram logs without result lines")
+    assert row(trial, "READ").p99_ms is not None
+    assert row(trial, "READ").ops_per_second is None
 
 
 def test_warnings_go_to_stderr_and_the_table_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +153,7 @@ def test_warnings_go_to_stderr_and_the_table_to_stdout(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize("fmt", ["table", "md", "csv", "json"])
-def test_formats(fmt: Format, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tabulate_prints_every_format(fmt: Format, capsys: pytest.CaptureFixture[str]) -> None:
     assert tabulate([STOCK / "text", STOCK / "hdr"], fmt) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -172,7 +172,7 @@ def test_details_come_before_the_screen(capsys: pytest.CaptureFixture[str]) -> N
     assert out.index("OVERALL") < out.index("– text ")
 
 
-def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tabulate_without_logs_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("nothing\n", encoding="utf-8")
     assert tabulate([tmp_path]) == 1
     named = f"not read (no output of YCSB): {tmp_path / 'notes.txt'}\n"
@@ -184,14 +184,14 @@ def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_go_ycsb_of_old_says_what_its_run_came_to_and_what_is_beyond_its_buckets(tmp_path: Path) -> None:
     write(tmp_path / "go.log", GO)
     summary = collect([tmp_path])
-    (of,) = summary.trials
-    reads, updates = row(of, "READ"), row(of, "UPDATE")
-    assert (reads.operations, updates.operations, row(of, "OVERALL").operations) == (517, 483, 1000)
-    assert row(of, "OVERALL").ops_per_second == pytest.approx(1000 / 44.397)
+    (trial,) = summary.trials
+    reads, updates = row(trial, "READ"), row(trial, "UPDATE")
+    assert (reads.operations, updates.operations, row(trial, "OVERALL").operations) == (517, 483, 1000)
+    assert row(trial, "OVERALL").ops_per_second == pytest.approx(1000 / 44.397)
     assert (reads.mean_ms, reads.max_ms) == (3.331, 271.1)
     assert (reads.p99_ms, reads.p99_9_ms) == (None, None)  # only five operations were slower than the p99
-    assert (updates.p99_ms, of.conditions.threads) == (None, 8)
-    assert (of.status, summary.warnings[0]) == (
+    assert (updates.p99_ms, trial.conditions.threads) == (None, 8)
+    assert (trial.status, summary.warnings[0]) == (
         "invalid",
         f"{tmp_path}/go.log:12: UPDATE: 99th(us) of 0 is below the minimum: it is beyond the last bucket, 1.024 s",
     )
@@ -208,7 +208,7 @@ def test_go_ycsb_of_today_in_plain_text_and_json_with_errors_and_a_sum_of_all(tm
     write(tmp_path / "json/a.txt", f"Run finished, takes 1m24.17s\n{json.dumps(rows, separators=(',', ':'))}\n")
     first, second = collect([tmp_path]).trials
     assert first.rows == second.rows
-    assert [each.operation for each in first.rows] == ["OVERALL", "READ", "READ-FAILED"]
+    assert [line.operation for line in first.rows] == ["OVERALL", "READ", "READ-FAILED"]
     assert row(first, "OVERALL").operations == 16236
     assert row(first, "READ").p99_9_ms == 31.727
     assert row(first, "READ").ops_per_second == pytest.approx(16236 / 84.17)
@@ -216,10 +216,10 @@ def test_go_ycsb_of_today_in_plain_text_and_json_with_errors_and_a_sum_of_all(tm
 
 def test_go_ycsb_that_broke_off_is_incomplete(tmp_path: Path) -> None:
     write(tmp_path / "go.log", GO[: GO.index("Run finished")])
-    (of,) = collect([tmp_path]).trials
-    assert of.status == "incomplete"
-    assert "the line 'Run finished' is missing" in (of.reason or "")
-    assert row(of, "READ").operations == 125
+    (trial,) = collect([tmp_path]).trials
+    assert trial.status == "incomplete"
+    assert "the line 'Run finished' is missing" in (trial.reason or "")
+    assert row(trial, "READ").operations == 125
 
 
 @pytest.mark.parametrize(
@@ -251,9 +251,9 @@ def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path
     lines = ["[OVERALL], RunTime(ms), 1000", f"[OVERALL], Throughput(ops/sec), {5_000_000_000 - 2**32}.0"]
     lines += ["[READ], Operations, 5000000000", "[READ], AverageLatency(us), 3.5", "[READ], MaxLatency(us), 9"]
     write(tmp_path / "result.txt", "\n".join([*lines, "[READ], Return=OK, 5000000000", ""]))
-    (of,) = collect([tmp_path]).trials
-    assert of.status == "invalid"
-    assert "[OVERALL] states 705,032,704 operations, but the types 5,000,000,000" in (of.reason or "")
+    (trial,) = collect([tmp_path]).trials
+    assert trial.status == "invalid"
+    assert "[OVERALL] states 705,032,704 operations, but the types 5,000,000,000" in (trial.reason or "")
 
 
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:
@@ -268,12 +268,12 @@ def client(path: Path, begin: str, command: str = "-db basic -P workloads/worklo
 def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> None:
     client(tmp_path / "a.log", "10")
     client(tmp_path / "b.log", "30")
-    (of,) = collect([tmp_path]).trials
-    assert of.status == "invalid"
-    assert "a.log had ended at 2026-11-21 05:10:50, before b.log began at 2026-11-21 05:30:00" in (of.reason or "")
+    (trial,) = collect([tmp_path]).trials
+    assert trial.status == "invalid"
+    assert "a.log had ended at 2026-11-21 05:10:50, before b.log began at 2026-11-21 05:30:00" in (trial.reason or "")
     client(tmp_path / "b.log", "10")
-    (of,) = collect([tmp_path]).trials
-    assert (of.status, of.reason) == ("ok", None)
+    (trial,) = collect([tmp_path]).trials
+    assert (trial.status, trial.reason) == ("ok", None)
 
 
 @pytest.mark.parametrize(
@@ -292,9 +292,9 @@ def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> 
 def test_a_client_of_another_scenario_or_experiment_is_named(command: str, reason: str, tmp_path: Path) -> None:
     client(tmp_path / "a.log", "10", "-db basic -P /else/workloada -p insertstart=0 -threads 2 -t")
     client(tmp_path / "b.log", "10", command)
-    (of,) = collect([tmp_path]).trials
-    assert of.status == "invalid"
-    assert reason in (of.reason or "")
+    (trial,) = collect([tmp_path]).trials
+    assert trial.status == "invalid"
+    assert reason in (trial.reason or "")
 
 
 def test_a_clock_that_jumps_is_named_with_its_line_and_does_not_move_the_run(tmp_path: Path) -> None:

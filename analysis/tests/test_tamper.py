@@ -31,7 +31,7 @@ RUN = f"{TRIAL}/run-1"
 CLIENT = f"{RUN}/host2"
 
 
-def edit(file: str, *path: str, to: Any) -> Change:
+def edit(file: str, *path: str, new: Any) -> Change:
     """Returns a change that sets a value in a JSON file. If `to` is a function, it receives the old value."""
 
     def change(experiment: Path) -> None:
@@ -39,18 +39,18 @@ def edit(file: str, *path: str, to: Any) -> Change:
         inner = content
         for key in path[:-1]:
             inner = inner[key]
-        inner[path[-1]] = to(inner[path[-1]]) if callable(to) else to
+        inner[path[-1]] = new(inner[path[-1]]) if callable(new) else new
         (experiment / file).write_text(json.dumps(content, indent=1))
 
     return change
 
 
-def replace(file: str, pattern: str, by: str) -> Change:
+def replace(file: str, pattern: str, replacement: str) -> Change:
     """Returns a change that replaces the first match of a pattern in a text file."""
 
     def change(experiment: Path) -> None:
-        text, found = re.subn(pattern, by, (experiment / file).read_text(), count=1, flags=re.MULTILINE)
-        assert found
+        text, count = re.subn(pattern, replacement, (experiment / file).read_text(), count=1, flags=re.MULTILINE)
+        assert count
         (experiment / file).write_text(text)
 
     return change
@@ -62,15 +62,15 @@ def remove(path: str) -> Change:
     )
 
 
-def put(of: str, to: str) -> Change:
+def put(source: str, target: str) -> Change:
     """Returns a change that copies the file or folder `of` over `to`."""
 
     def change(experiment: Path) -> None:
-        if (experiment / of).is_dir():
-            shutil.rmtree(experiment / to, ignore_errors=True)
-            shutil.copytree(experiment / of, experiment / to)
+        if (experiment / source).is_dir():
+            shutil.rmtree(experiment / target, ignore_errors=True)
+            shutil.copytree(experiment / source, experiment / target)
         else:
-            shutil.copy(experiment / of, experiment / to)
+            shutil.copy(experiment / source, experiment / target)
 
     return change
 
@@ -85,9 +85,9 @@ def cut(file: str) -> Change:
     return change
 
 
-def lines(file: str, of: Callable[[list[str]], list[str]]) -> Change:
+def lines(file: str, edit_lines: Callable[[list[str]], list[str]]) -> Change:
     def change(experiment: Path) -> None:
-        (experiment / file).write_text("".join(of((experiment / file).read_text().splitlines(keepends=True))))
+        (experiment / file).write_text("".join(edit_lines((experiment / file).read_text().splitlines(keepends=True))))
 
     return change
 
@@ -96,8 +96,8 @@ def every(*changes: Change) -> Change:
     """Returns a change that applies these changes in order."""
 
     def change(experiment: Path) -> None:
-        for each in changes:
-            each(experiment)
+        for apply in changes:
+            apply(experiment)
 
     return change
 
@@ -109,32 +109,32 @@ def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Cha
     """
     clients = [f"{trial}/run-1/host{number}" for number in (1, 2, 3)]
     result = r"^(\[OVERALL\], RunTime\(ms\)), .*"
-    duration = edit(f"{trial}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": int(seconds)}])
+    duration = edit(f"{trial}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "duration": int(seconds)}])
     return every(
-        *(edit(f"{client}/client.json", "measured_seconds", to=seconds) for client in clients),
+        *(edit(f"{client}/client.json", "measured_seconds", new=seconds) for client in clients),
         *(replace(f"{client}/result.txt", result, rf"\1, {1000 * seconds:.0f}") for client in clients),
         *([duration] if of_trial else []),
     )
 
 
-def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
+def samples(file: str, edit_lines: Callable[[list[str]], list[str]]) -> Change:
     """Returns a change that applies a function to the lines of a gzipped file."""
 
     def change(experiment: Path) -> None:
         content = gzip.decompress((experiment / file).read_bytes()).decode().splitlines(keepends=True)
-        (experiment / file).write_bytes(gzip.compress("".join(of(content)).encode()))
+        (experiment / file).write_bytes(gzip.compress("".join(edit_lines(content)).encode()))
 
     return change
 
 
-def _figures_of(client: str, other: str) -> Change:
+def _figures_of(client: str, target: str) -> Change:
     """Returns a change that replaces a client's client.json by that of another client, but keeps its times."""
 
     def change(experiment: Path) -> None:
-        files = [experiment / each / "client.json" for each in (client, other)]
-        mine, its = (json.loads(file.read_text()) for file in files)
-        kept = {key: its[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms")}
-        files[1].write_text(json.dumps({**mine, **kept}))
+        files = [experiment / folder / "client.json" for folder in (client, target)]
+        figures, its = (json.loads(file.read_text()) for file in files)
+        times = {key: its[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms")}
+        files[1].write_text(json.dumps({**figures, **times}))
 
     return change
 
@@ -145,24 +145,24 @@ MANIFEST = "only the manifest shows the change"
 CHANGES: dict[str, tuple[Change, str]] = {
     # Report of a client
     "records of a client": (
-        edit(f"{CLIENT}/client.json", "records", to=3),
+        edit(f"{CLIENT}/client.json", "records", new=3),
         "client.json counts 3 records, but its operation types add up to 800",
     ),
     "operations of a client": (
-        edit(f"{CLIENT}/client.json", "operations", to=8000),
+        edit(f"{CLIENT}/client.json", "operations", new=8000),
         "800 operations were attempted, but 8,000 succeeded and 0 failed: 7,200 are ",
     ),
     "operations of a type": (
-        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "operations", to=4),
+        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "operations", new=4),
         "client.json counts 4 operations of READ, but the result lines state 407",
     ),
     "statuses of a type": (
-        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "statuses", "OK", to=4),
+        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "statuses", "OK", new=4),
         "client.json and the result lines differ in the statuses of READ",
     ),
-    "failed records": (edit(f"{CLIENT}/client.json", "failed_records", to=700), SAME),
+    "failed records": (edit(f"{CLIENT}/client.json", "failed_records", new=700), SAME),
     "measured seconds": (
-        edit(f"{CLIENT}/client.json", "measured_seconds", to=2.0),
+        edit(f"{CLIENT}/client.json", "measured_seconds", new=2.0),
         "client.json measured 2 s, but the result lines state 4 s",
     ),
     "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, but trial.json requests 4 s"),
@@ -178,59 +178,62 @@ CHANGES: dict[str, tuple[Change, str]] = {
         window(20.0, of_trial=True),
         "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, but the trial lasted",
     ),
-    "an invalid client": (edit(f"{CLIENT}/client.json", "valid", to=False), "client reported an invalid run"),
+    "an invalid client": (
+        edit(f"{CLIENT}/client.json", "valid", new=False),
+        "client reported an invalid run",
+    ),
     "a client that exited with 4": (
-        edit(f"{CLIENT}/client.json", "exit", to=4),
+        edit(f"{CLIENT}/client.json", "exit", new=4),
         "client.json states exit code 4, but the client ended with 0",
     ),
     "threads": (
-        edit(f"{CLIENT}/client.json", "threads", to=64),
+        edit(f"{CLIENT}/client.json", "threads", new=64),
         "the client ran another scenario: threads 64 instead of 2",
     ),
     "binding": (
-        edit(f"{CLIENT}/client.json", "binding", to="cassandra"),
+        edit(f"{CLIENT}/client.json", "binding", new="cassandra"),
         "the client ran another scenario: binding cassandra instead of mysql",
     ),
     "target": (
-        edit(f"{CLIENT}/client.json", "target", to=400.0),
+        edit(f"{CLIENT}/client.json", "target", new=400.0),
         "run-1: the clients' target rates add up to 800 op/s instead of 600",
     ),
     "batch size": (
-        edit(f"{CLIENT}/client.json", "batchsize", to=20),
+        edit(f"{CLIENT}/client.json", "batchsize", new=20),
         "the client ran another scenario: batchsize 20 instead of 1",
     ),
     "requests in flight": (
-        edit(f"{CLIENT}/client.json", "inflight", to=50),
+        edit(f"{CLIENT}/client.json", "inflight", new=50),
         "the client ran another scenario: inflight 50 instead of 1",
     ),
     "tables": (
-        edit(f"{CLIENT}/client.json", "tablecount", to=4),
+        edit(f"{CLIENT}/client.json", "tablecount", new=4),
         "the client ran another scenario: tablecount 4 instead of 1",
     ),
     "read before write": (
-        edit(f"{CLIENT}/client.json", "readbeforewrite", to=True),
+        edit(f"{CLIENT}/client.json", "readbeforewrite", new=True),
         "the client ran another scenario: readbeforewrite True instead of False",
     ),
     "another start": (
-        edit(f"{CLIENT}/client.json", "agreed_start_ms", to=lambda ms: ms + 1000),
+        edit(f"{CLIENT}/client.json", "agreed_start_ms", new=lambda ms: ms + 1000),
         "the client was to begin at 2026-11-23 12:43:24, but the run at 2026-11-23 12:43",
     ),
     "a late start": (
-        edit(f"{CLIENT}/client.json", "skew_ms", to=900.0),
+        edit(f"{CLIENT}/client.json", "skew_ms", new=900.0),
         "the client began 900 ms after the agreed instant; up to 100 ms are allowed",
     ),
-    "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", to=2000.0), SAME),
-    "phase": (edit(f"{CLIENT}/client.json", "phase", to="load"), "run-1: a client ran the phase load"),
+    "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", new=2000.0), SAME),
+    "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran the phase load"),
     "warm-up": (
-        edit(f"{CLIENT}/client.json", "warmup_seconds", to=9.0),
+        edit(f"{CLIENT}/client.json", "warmup_seconds", new=9.0),
         "its window began 9.0 s after the agreed instant, the run's window 1.0 s afte",
     ),
     "processor time": (
-        edit(f"{CLIENT}/client.json", "cpu_seconds", to=99.0),
+        edit(f"{CLIENT}/client.json", "cpu_seconds", new=99.0),
         "the client used 1238% of the 2 processors of its host, seconds 1–5: the client was",
     ),
     "busiest thread": (
-        edit(f"{CLIENT}/client.json", "busiest_thread_share", to=0.97),
+        edit(f"{CLIENT}/client.json", "busiest_thread_share", new=0.97),
         "used 97% of a processor: the client was the limit; less than 90%",
     ),
     "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
@@ -268,13 +271,13 @@ CHANGES: dict[str, tuple[Change, str]] = {
     # Histogram logs of a client
     "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "half a histogram log": (cut(f"{CLIENT}/READ.hdr"), "READ.hdr:6: broken histogram: Incorrect padding"),
-    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr contains"),
+    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda rows: rows[:5] + rows[6:]), "READ.hdr contains"),
     "a repeated interval": (
-        lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:5], *all_[5:6], *all_[5:]]),
+        lines(f"{CLIENT}/READ.hdr", lambda rows: [*rows[:5], *rows[5:6], *rows[5:]]),
         "READ.hdr contains",
     ),
     "intervals in another order": (
-        lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:4], *reversed(all_[4:])]),
+        lines(f"{CLIENT}/READ.hdr", lambda rows: [*rows[:4], *reversed(rows[4:])]),
         "READ.hdr:6: the clock jumped by -1 s; later times are corrected",
     ),
     "a damaged interval": (
@@ -322,61 +325,61 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
     "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
     "a wrong clock offset": (
-        edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", to=5000.0),
+        edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", new=5000.0),
         "the client was to begin at 2026-11-23 12:43:18, but the run at 2026-11-23 12:43",
     ),
     "an uncertain clock offset": (
-        edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", to=5000.0),
+        edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", new=5000.0),
         "its clock is known to ± 5,000 ms; up to 100 ms are allowed",
     ),
     "another instant": (
-        edit(f"{RUN}/clients.json", "agreed", to=lambda seconds: seconds + 60),
+        edit(f"{RUN}/clients.json", "agreed", new=lambda seconds: seconds + 60),
         "run-1: began at 2026-11-23 12:44:23, but the trial lasted from 2026-11-23 12:42",
     ),
-    "a client with exit code 1": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", to=1), SAME),
-    "a server that ended": (edit(f"{RUN}/clients.json", "nodes", "host1", "state", to="ended"), "failed"),
-    "a failed run": (edit(f"{RUN}/clients.json", "valid", to=False), "run-1: its clients did not run together"),
+    "a client with exit code 1": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", new=1), SAME),
+    "a server that ended": (edit(f"{RUN}/clients.json", "nodes", "host1", "state", new="ended"), "failed"),
+    "a failed run": (edit(f"{RUN}/clients.json", "valid", new=False), "run-1: its clients did not run together"),
     "clients.json of another run": (
         put(f"{OTHER}/run-1/clients.json", f"{RUN}/clients.json"),
         "run-1: began at 2026-11-23 12:44:24, but the trial lasted from 2026-11-23 12:42",
     ),
     # The trial's files
     "another system": (
-        edit(f"{TRIAL}/trial.json", "trial_system", to="mysql-myisam"),
+        edit(f"{TRIAL}/trial.json", "trial_system", new="mysql-myisam"),
         "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
     ),
     "more records": (
-        edit(f"{TRIAL}/trial.json", "trial_properties", "recordcount", to="12000"),
+        edit(f"{TRIAL}/trial.json", "trial_properties", "recordcount", new="12000"),
         "ran a different scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
     ),
     "another mix": (
         edit(
             f"{TRIAL}/trial.json",
             "trial_phases",
-            to=lambda all_: [
+            new=lambda phases: [
                 {
-                    **all_[0],
-                    "properties": {**all_[0]["properties"], "readproportion": "0.95", "updateproportion": "0.05"},
+                    **phases[0],
+                    "properties": {**phases[0]["properties"], "readproportion": "0.95", "updateproportion": "0.05"},
                 }
             ],
         ),
         SAME,
     ),
-    "another duration": (edit(f"{TRIAL}/trial.json", "trial_duration", to=40), SAME),
+    "another duration": (edit(f"{TRIAL}/trial.json", "trial_duration", new=40), SAME),
     "another duration of the phase": (
-        edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": 40}]),
+        edit(f"{TRIAL}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "duration": 40}]),
         "run-1 on host1: it measured 4 s, but trial.json requests 40 s",
     ),
     "a duplicate round": (
-        edit(f"{TRIAL}/trial.json", "trial_round", to=2),
+        edit(f"{TRIAL}/trial.json", "trial_round", new=2),
         "trial.json: states round 2, but experiment.json plans round 1",
     ),
     "another name": (
-        edit(f"{TRIAL}/trial.json", "trial_name", to="04-mysql-innodb"),
+        edit(f"{TRIAL}/trial.json", "trial_name", new="04-mysql-innodb"),
         "trial.json: belongs to 04-mysql-innodb",
     ),
     "other threads": (
-        edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "threads": 64}]),
+        edit(f"{TRIAL}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "threads": 64}]),
         "run-1 on host1: the client ran another scenario: threads 2 instead of 64",
     ),
     "a duplicate trial": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb belongs to another experiment"),
@@ -390,51 +393,51 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a missing load": (remove(f"{TRIAL}/load"), "load: is missing"),
     "a missing client of the load": (remove(f"{TRIAL}/load/host2"), "the client left no files"),
     "records of the load": (
-        edit(f"{TRIAL}/load/host2/client.json", "records", to=3),
+        edit(f"{TRIAL}/load/host2/client.json", "records", new=3),
         "client.json counts 3 records, but its operation types add up to 400",
     ),
     "no conditions": (remove(f"{TRIAL}/conditions.json"), "conditions.json: is missing"),
-    "another replication": (edit(f"{TRIAL}/conditions.json", "replication", to=3), SAME),
-    "another durability": (edit(f"{TRIAL}/conditions.json", "durability", to="disk"), SAME),
-    "missing rows": (edit(f"{TRIAL}/settled.json", "rows", "usertable", to=600), SAME),
+    "another replication": (edit(f"{TRIAL}/conditions.json", "replication", new=3), SAME),
+    "another durability": (edit(f"{TRIAL}/conditions.json", "durability", new="disk"), SAME),
+    "missing rows": (edit(f"{TRIAL}/settled.json", "rows", "usertable", new=600), SAME),
     "no rows": (remove(f"{TRIAL}/settled.json"), SAME),
-    "an unfinished trial": (edit(f"{TRIAL}/state.json", "status", to="running"), "not finished"),
-    "a failed trial": (edit(f"{TRIAL}/state.json", "status", to="failed"), "no reason was recorded"),
+    "an unfinished trial": (edit(f"{TRIAL}/state.json", "status", new="running"), "not finished"),
+    "a failed trial": (edit(f"{TRIAL}/state.json", "status", new="failed"), "no reason was recorded"),
     "no state": (remove(f"{TRIAL}/state.json"), "state.json: is missing"),
     "no trial.json": (remove(f"{TRIAL}/trial.json"), "trial.json: is missing"),
     "a copied round": (
         every(
             *(
-                put(f"{TRIAL}/run-1/host{at}/{log}.hdr", f"raw/04-mysql-innodb/run-1/host{at}/{log}.hdr")
-                for at in (1, 2, 3)
+                put(f"{TRIAL}/run-1/host{host}/{log}.hdr", f"raw/04-mysql-innodb/run-1/host{host}/{log}.hdr")
+                for host in (1, 2, 3)
                 for log in ("READ", "UPDATE", "Intended-READ", "Intended-UPDATE")
             ),
             *(
-                put(f"{TRIAL}/run-1/host{at}/result.txt", f"raw/04-mysql-innodb/run-1/host{at}/result.txt")
-                for at in (1, 2, 3)
+                put(f"{TRIAL}/run-1/host{host}/result.txt", f"raw/04-mysql-innodb/run-1/host{host}/result.txt")
+                for host in (1, 2, 3)
             ),
-            *(_figures_of(f"{TRIAL}/run-1/host{at}", f"raw/04-mysql-innodb/run-1/host{at}") for at in (1, 2, 3)),
+            *(_figures_of(f"{TRIAL}/run-1/host{host}", f"raw/04-mysql-innodb/run-1/host{host}") for host in (1, 2, 3)),
             *(
-                replace(f"raw/04-mysql-innodb/run-1/host{at}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404")
-                for at in (1, 2, 3)
+                replace(f"raw/04-mysql-innodb/run-1/host{host}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404")
+                for host in (1, 2, 3)
             ),
         ),
         "raw/04-mysql-innodb/run-1/host1: the intervals of its histogram logs are those of raw/01-mysql-innodb/run-1/h",
     ),
     "an experiment that began later": (
-        edit("experiment.json", "started", to="2026-11-23T12:44:00+00:00"),
+        edit("experiment.json", "started", new="2026-11-23T12:44:00+00:00"),
         "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
     ),
     "an experiment that ended earlier": (
-        edit("experiment.json", "finished", to="2026-11-23T12:43:00+00:00"),
+        edit("experiment.json", "finished", new="2026-11-23T12:43:00+00:00"),
         "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
     ),
     "threads of all clients": (
-        every(*(edit(f"{RUN}/host{at}/client.json", "threads", to=64) for at in (1, 2, 3))),
+        every(*(edit(f"{RUN}/host{host}/client.json", "threads", new=64) for host in (1, 2, 3))),
         "run-1 on host1: the client ran another scenario: threads 64 instead of 2",
     ),
     "retries of all clients": (
-        every(*(edit(f"{RUN}/host{at}/client.json", "retries", to=7) for at in (1, 2, 3))),
+        every(*(edit(f"{RUN}/host{host}/client.json", "retries", new=7) for host in (1, 2, 3))),
         "run-1 on host1: the client ran another scenario: retries 7 instead of 0",
     ),
     # Evidence of hosts and servers
@@ -443,7 +446,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "raw/01-mysql-innodb/hosts/host2/metrics.jsonl.gz: the samples of this host ar",
     ),
     "half the samples of a host": (
-        samples(f"{TRIAL}/hosts/host2/metrics.jsonl.gz", lambda all_: all_[: len(all_) // 2]),
+        samples(f"{TRIAL}/hosts/host2/metrics.jsonl.gz", lambda rows: rows[: len(rows) // 2]),
         "raw/01-mysql-innodb/hosts/host2: samples cover 0 of 4 measured seconds",
     ),
     "samples cut off": (
@@ -471,7 +474,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no scenario": (remove("scenario.properties"), "scenario.properties: is missing"),
     "no experiment.json": (remove("experiment.json"), "experiment.json: is missing"),
     "another plan": (
-        edit("experiment.json", "plan", to=lambda all_: all_[1:]),
+        edit("experiment.json", "plan", new=lambda trials: trials[1:]),
         "raw/01-mysql-innodb belongs to another experiment",
     ),
 }
@@ -485,11 +488,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def said(summary: Summary, experiment: Path) -> tuple[list[Any], list[str]]:
+def split_leaves(summary: Summary, experiment: Path) -> tuple[list[Any], list[str]]:
     """Returns the numbers of the summary, in order, and its texts."""
-    found = list(_leaves(json.loads(summary.json())))
-    numbers = [leaf for leaf in found if not isinstance(leaf, str)]
-    return numbers, [leaf.replace(str(experiment), "EXPERIMENT") for leaf in found if isinstance(leaf, str)]
+    leaves = list(_leaves(json.loads(summary.json())))
+    numbers = [leaf for leaf in leaves if not isinstance(leaf, str)]
+    return numbers, [leaf.replace(str(experiment), "EXPERIMENT") for leaf in leaves if isinstance(leaf, str)]
 
 
 def _leaves(content: Any) -> Iterator[Any]:
@@ -516,19 +519,19 @@ def in_database(experiment: Path, file: Path) -> Summary:
     with closing(sqlite3.connect(file)) as facts:
         assert facts.execute("pragma foreign_key_check").fetchall() == []
         states = facts.execute("select name, status, reason from trial where not of_rounds order by name").fetchall()
-        assert states == [(each.name, each.status, each.reason) for each in summary.trials]
+        assert states == [(trial.name, trial.status, trial.reason) for trial in summary.trials]
         warnings = facts.execute("select reason from run_check where name = 'evidence' order by rowid").fetchall()
         assert [reason for (reason,) in warnings] == summary.warnings
         rates = facts.execute("select ops_per_second, p99_ms from row order by rowid").fetchall()
         assert rates == [
-            (row.ops_per_second, row.p99_ms) for each in [*summary.trials, *summary.merged] for row in each.rows
+            (row.ops_per_second, row.p99_ms) for trial in [*summary.trials, *summary.merged] for row in trial.rows
         ]
     return summary
 
 
 @pytest.fixture(scope="module")
 def before(original: Path) -> tuple[list[Any], list[str]]:
-    return said(summarise(original), original)
+    return split_leaves(summarise(original), original)
 
 
 @pytest.mark.slow
@@ -542,7 +545,7 @@ def test_a_change_is_named_or_changes_no_number(
         if (state := trial / "state.json").exists():
             content = json.loads(state.read_text())
             state.write_text(json.dumps({**content, "manifest": manifest.write(trial)}))
-    numbers, texts = said(in_database(experiment, tmp_path / "facts.db"), experiment)
+    numbers, texts = split_leaves(in_database(experiment, tmp_path / "facts.db"), experiment)
     new = [text for text in texts if text not in before[1]]
     if expected == SAME:
         assert numbers == before[0]

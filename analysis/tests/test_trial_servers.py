@@ -15,7 +15,7 @@ class Noting:
 
     def __init__(self) -> None:
         self.name = NAME
-        self.asked: list[dict[str, Any]] = []
+        self.calls: list[dict[str, Any]] = []
         self.values: dict[str, Any] = {
             "trial_system": "cassandra",
             "attached": {},
@@ -28,7 +28,7 @@ class Noting:
 
     def do(self, action: str, **arguments: Any) -> dict[str, Any]:
         assert action == "program"
-        self.asked.append(arguments)
+        self.calls.append(arguments)
         return {"stdout": "{}"}
 
 
@@ -50,5 +50,5 @@ def test_a_call_that_hangs_is_ended(host: Noting, servers: ServerSteps) -> None:
     servers.until_admin(NAME, "user")
     servers.until(NAME, "cassandra", ["true"])
     ready = servers.system(NAME).timeouts["ready"]
-    bounds = [asked["timeout"] for asked in host.asked]
+    bounds = [arguments["timeout"] for arguments in host.calls]
     assert bounds == [ADMIN_SECONDS, ready + ADMIN_SECONDS, ready + ADMIN_SECONDS]

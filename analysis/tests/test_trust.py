@@ -25,7 +25,7 @@ from support.evidence import edit_json, on_screen, shorts, trial
 from support.summaries import each_system, measured
 
 
-def of(rates: dict[str, list[float]], sampling: Samples | None = "rounds", **about: Any) -> Summary:
+def summarize(rates: dict[str, list[float]], sampling: Samples | None = "rounds", **about: Any) -> Summary:
     """Returns a summary of systems with these rates, as if no client ran on a server's host."""
     trials = [replace(measured(system, 1.0), rows=[row(of_system, sampling)]) for system, of_system in rates.items()]
     return Summary("x", trials, comparisons=comparisons(trials), **about)
@@ -49,27 +49,27 @@ def drifted(*drifts: Drift, unsteady: tuple[str, ...] = ()) -> Comparison:
 
 
 def test_single_runs_at_the_very_same_rate_are_not_explained_by_hosts() -> None:
-    summary = replace(of({"a": [500], "b": [500]}, None), canary=drifted())
+    summary = replace(summarize({"a": [500], "b": [500]}, None), canary=drifted())
     assert summary.comparisons[0].ratio == 1
     assert not [reason for reason in judged(summary).reasons if reason.text.startswith("Before the trials of ")]
 
 
 def test_three_rounds_without_a_reason_are_solid() -> None:
-    assert judged(of({"a": FAST, "b": SLOW})).mark == "solid"
+    assert judged(summarize({"a": FAST, "b": SLOW})).mark == "solid"
     assert judged(each_system("READ", "UPDATE")).mark == "solid"
 
 
 @pytest.mark.parametrize(
     ("summary", "mark", "short"),
     [
-        (of({"a": FAST[:2], "b": SLOW[:2]}), "caution", "2 rounds"),
-        (of({"a": FAST, "b": SLOW}, "runs"), "caution", "one round"),
-        (of({"a": FAST[:1], "b": SLOW[:1]}, None), "do not use", "a preliminary ranking"),
-        (of({"a": FAST, "b": SLOW}, notes=["small data: 100 MB"]), "caution", "small data"),
-        (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is incomplete"),
-        (of({"a": FAST, "b": SLOW}, unequal={"durability": {"a": "disk"}}), "do not use", "unequal durability"),
-        (of({"a": [100.0, 900.0, 500.0], "b": [900.0, 500.0, 90.0]}), "do not use", "too noisy to tell"),
-        (of({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is also a result
+        (summarize({"a": FAST[:2], "b": SLOW[:2]}), "caution", "2 rounds"),
+        (summarize({"a": FAST, "b": SLOW}, "runs"), "caution", "one round"),
+        (summarize({"a": FAST[:1], "b": SLOW[:1]}, None), "do not use", "a preliminary ranking"),
+        (summarize({"a": FAST, "b": SLOW}, notes=["small data: 100 MB"]), "caution", "small data"),
+        (summarize({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is incomplete"),
+        (summarize({"a": FAST, "b": SLOW}, unequal={"durability": {"a": "disk"}}), "do not use", "unequal durability"),
+        (summarize({"a": [100.0, 900.0, 500.0], "b": [900.0, 500.0, 90.0]}), "do not use", "too noisy to tell"),
+        (summarize({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is also a result
     ],
 )
 def test_the_mark_is_that_of_the_worst_reason(summary: Summary, mark: str, short: str) -> None:
@@ -82,23 +82,23 @@ def test_a_comparison_without_an_interval_weakens_those_that_have_one() -> None:
     trials = [measured(system, rate, phases=phases) for system, rate in (("a", 1500.0), ("b", 1000.0))]
     single = [
         replace(
-            each,
+            trial,
             rows=[
-                replace(of, sampled=None, records_per_second_samples=[]) if of.phase == "read" else of
-                for of in each.rows
+                replace(line, sampled=None, records_per_second_samples=[]) if line.phase == "read" else line
+                for line in trial.rows
             ],
         )
-        for each in trials
+        for trial in trials
     ]
-    found = judged(Summary("x", single, comparisons=comparisons(single)))
-    assert (found.mark, found.reasons[0].short) == ("caution", "some comparisons are preliminary")
-    assert found.reasons[0].text.startswith("1 of 2 comparisons is preliminary: a single run has no interval")
+    judgement = judged(Summary("x", single, comparisons=comparisons(single)))
+    assert (judgement.mark, judgement.reasons[0].short) == ("caution", "some comparisons are preliminary")
+    assert judgement.reasons[0].text.startswith("1 of 2 comparisons is preliminary: a single run has no interval")
 
 
 def with_failed(*names: str, skipped: bool = False) -> Summary:
-    good = of({"a": FAST, "b": SLOW, "c": [500.0, 501.0, 502.0]})
+    good = summarize({"a": FAST, "b": SLOW, "c": [500.0, 501.0, 502.0]})
     status: Any = "skipped" if skipped else "invalid"
-    trials = [replace(each, rows=[], status=status) if each.name in names else each for each in good.trials]
+    trials = [replace(trial, rows=[], status=status) if trial.name in names else trial for trial in good.trials]
     return replace(good, trials=trials, comparisons=comparisons(trials))
 
 
@@ -112,7 +112,7 @@ def test_systems_without_numbers_weaken_it_until_there_is_nothing_to_compare() -
     ("status", "short"), [("interrupted", "interrupted rounds of a"), ("invalid", "invalid rounds of a")]
 )
 def test_a_round_that_was_interrupted_is_not_an_invalid_one(status: Any, short: str) -> None:
-    good = of({"a": FAST, "b": SLOW})
+    good = summarize({"a": FAST, "b": SLOW})
     merged = replace(good.trials[0], status=status)
     rounds = [good.trials[0], replace(good.trials[0], name="2", rows=[], status=status), good.trials[1]]
     cut = replace(good, trials=rounds, merged=[merged, good.trials[1]])
@@ -120,28 +120,28 @@ def test_a_round_that_was_interrupted_is_not_an_invalid_one(status: Any, short: 
 
 
 def test_after_ctrl_c_it_says_how_many_rounds_are_missing() -> None:
-    good = of({"a": FAST, "b": SLOW})
+    good = summarize({"a": FAST, "b": SLOW})
     a, b = good.trials
-    missing = [replace(each, rows=[], status="interrupted") for each in (a, b, b)]
-    cut = replace(good, trials=[a, b, *missing], merged=[replace(each, status="interrupted") for each in (a, b)])
+    missing = [replace(trial, rows=[], status="interrupted") for trial in (a, b, b)]
+    cut = replace(good, trials=[a, b, *missing], merged=[replace(trial, status="interrupted") for trial in (a, b)])
     (reason,) = judged(cut).reasons
     assert reason.text == "Rounds were interrupted or did not begin: a 1 of 2, b 2 of 3."
     # A second reason names the invalid round.
-    other = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
-    assert shorts(other) == ["interrupted rounds of a and 1 more", "invalid rounds of a"]
+    invalid = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
+    assert shorts(invalid) == ["interrupted rounds of a and 1 more", "invalid rounds of a"]
 
 
 def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> None:
-    slower = of(
+    slower = summarize(
         {"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "disk_write", -0.3), drift("b", "memory", -0.1))
     )
     first, second, third = judged(slower).reasons
     assert first.text == "Hosts favoured the winner: memory -0.1 b."
     assert second.text == "Hosts differed: disk_write -0.3 a."
     assert third.short == "one round"
-    faster = of({"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "memory", 0.1)))
+    faster = summarize({"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "memory", 0.1)))
     assert judged(faster).reasons[0].short == "the hosts favoured the winner"
-    unsteady = of({"a": FAST, "b": SLOW}, canary=drifted(unsteady=("network", "disk")))
+    unsteady = summarize({"a": FAST, "b": SLOW}, canary=drifted(unsteady=("network", "disk")))
     assert [(judged(unsteady).mark, *shorts(unsteady))] == [
         ("caution", "network, disk of the hosts too unsteady to tell")
     ]
@@ -158,10 +158,10 @@ def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> Non
     ],
 )
 def test_computing_that_differs_as_much_as_the_results_explains_them(drifts: tuple[Drift, ...], mark: str) -> None:
-    summary = of({"a": FAST, "b": SLOW}, "runs", canary=drifted(*drifts))
+    summary = summarize({"a": FAST, "b": SLOW}, "runs", canary=drifted(*drifts))
     assert judged(summary).mark == mark
-    told = [reason.text for reason in judged(summary).reasons]
-    assert all(sum(each.what in text for text in told) == 1 for each in drifts)  # each host is named once
+    texts = [reason.text for reason in judged(summary).reasons]
+    assert all(sum(cause.what in text for text in texts) == 1 for cause in drifts)  # each host is named once
 
 
 def test_a_drift_explains_each_phase_and_is_told_once() -> None:
@@ -175,7 +175,7 @@ def test_a_drift_before_one_round_of_three_is_a_third_of_one() -> None:
     rounds: list[Trial] = []
     for number in range(3):
         rounds += [replace(measured(system, 1.0), name=f"{system}-{number}", round=number + 1) for system in "ab"]
-    merged = of({"a": FAST, "b": SLOW}, canary=drifted(drift("b-0", "cpu_all", -0.38)))
+    merged = summarize({"a": FAST, "b": SLOW}, canary=drifted(drift("b-0", "cpu_all", -0.38)))
     summary = replace(merged, trials=rounds, merged=merged.trials)
     assert judged(summary).mark == "caution"
     every = drifted(*(drift(f"b-{number}", "cpu_all", -0.38) for number in range(3)))
@@ -183,26 +183,26 @@ def test_a_drift_before_one_round_of_three_is_a_third_of_one() -> None:
 
 
 def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
-    plain = of({"a": FAST, "b": SLOW})
+    plain = summarize({"a": FAST, "b": SLOW})
 
     def changed(**changes: Any) -> Summary:
-        return replace(plain, trials=[replace(each, **changes) for each in plain.trials])
+        return replace(plain, trials=[replace(trial, **changes) for trial in plain.trials])
 
     nodes = [structs.replace(node, host="client0") for node in plain.trials[0].nodes]
     assert shorts(changed(nodes=nodes)) == ["clients on the servers' host"]
     target = replace(plain.trials[0].conditions, target=100.0)
     assert shorts(changed(conditions=target)) == ["a target rate was set"]
-    found = judged(changed(deviations=["durability: asked for disk, the server has memory"]))
-    assert found.mark == "caution"
-    assert "b: durability: asked for disk" in found.reasons[0].text
+    judgement = judged(changed(deviations=["durability: asked for disk, the server has memory"]))
+    assert judgement.mark == "caution"
+    assert "b: durability: asked for disk" in judgement.reasons[0].text
 
 
 def test_compactions_that_were_left_weaken_a_verdict() -> None:
-    plain = of({"a": FAST, "b": SLOW})
-    left = "not settled: 3 compactions pending and 1 active, without progress for 300 s (cassandra_settle_timeout)"
-    trials = [replace(trial, notes=[left, "x"] if trial.system == "b" else []) for trial in plain.trials]
+    plain = summarize({"a": FAST, "b": SLOW})
+    note = "not settled: 3 compactions pending and 1 active, without progress for 300 s (cassandra_settle_timeout)"
+    trials = [replace(trial, notes=[note, "x"] if trial.system == "b" else []) for trial in plain.trials]
     (reason,) = judged(replace(plain, trials=trials)).reasons
-    assert (reason.text, reason.fatal) == (f"Measured before the servers had settled: b {left}.", False)
+    assert (reason.text, reason.fatal) == (f"Measured before the servers had settled: b {note}.", False)
     java = (ROOT / "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CassandraAdmin.java").read_text("utf-8")
     assert f'"{trust.UNSETTLED}%s, without progress' in java
 
@@ -227,16 +227,16 @@ def test_screen_summary_and_report_say_the_same(tmp_path: Path, monkeypatch: pyt
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         trial(tmp_path, number, system)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    found = read(tmp_path)
-    summary = found.summary
-    report = page.html(page.gather(tmp_path, found))
+    result = read(tmp_path)
+    summary = result.summary
+    report = page.html(page.gather(tmp_path, result))
     assert '<strong class="mark do-not-use">do not use</strong>' in report
     shown = " ".join(on_screen(summary).split())
-    kept = " ".join(table.markdown(summary).split())
+    markdown = " ".join(table.markdown(summary).split())
     for reason in judged(summary).reasons:
         plain = reason.text.replace("'", "&#39;")
         assert f'<li class="{"bad" if reason.fatal else "weak"}">{plain}</li>' in report
         assert f"- {reason.text[:30]}" in shown
-        assert f"- {reason.text}" in kept
+        assert f"- {reason.text}" in markdown
     assert re.search(r"do not use: unequal durability\. ", shown.partition("ops/s")[0])
     assert "this screen again: ./dohyo show x " in shown

@@ -29,7 +29,7 @@ Change = Callable[[int, Path, Path], None]
 ROUNDS = (1, 2, 3)
 
 
-def made(
+def make(
     folder: Path,
     change: Change | None = None,
     phase: str = "run",
@@ -37,17 +37,17 @@ def made(
     **about: Any,
 ) -> Path:
     """Writes an experiment with three rounds of 20 s and 1,000 reads per second."""
-    for number, _, one in in_rounds(folder, len(ROUNDS), systems, phases=(phase,), **about):
-        client = one / f"{phase}-1/node1"
+    for number, _, trial_folder in in_rounds(folder, len(ROUNDS), systems, phases=(phase,), **about):
+        client = trial_folder / f"{phase}-1/node1"
         reads(client, [1000] * 20)
         edit_json(client / "client.json", target=0)
         if change:
-            change(number, one, client)
+            change(number, trial_folder, client)
     write_json(folder / "experiment.json", {"id": folder.name, "scenario": "workloadA"})
     return folder
 
 
-def said(changes: regression.Changes) -> str:
+def show(changes: regression.Changes) -> str:
     return " ".join(changes_shown(changes, 400).split())
 
 
@@ -56,8 +56,8 @@ def said(changes: regression.Changes) -> str:
 
 def few(counts: Sequence[int], latency_us: int = 500, target: float = 50.0) -> Change:
     def change(number: int, _: Path, client: Path) -> None:
-        each, more = divmod(counts[number - 1], 20)
-        reads(client, [each + (second < more) for second in range(20)], latency_us)
+        count, more = divmod(counts[number - 1], 20)
+        reads(client, [count + (second < more) for second in range(20)], latency_us)
         edit_json(client / "client.json", target=target)
 
     return change
@@ -67,7 +67,7 @@ MANY, SHORT, ONE_SHORT = [1001] * 3, [999] * 3, [1001, 999, 1001]
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "latency_us", "code", "words"),
+    ("before", "after", "latency_us", "code", "message"),
     [
         (MANY, SHORT, 90_000, 5, "READ p99 0.500 ms – inconclusive: not known in 3 of 3 rounds after"),
         (SHORT, MANY, 90_000, 5, "READ p99 – 90.0 ms inconclusive: not known in 3 of 3 rounds before"),
@@ -82,26 +82,28 @@ MANY, SHORT, ONE_SHORT = [1001] * 3, [999] * 3, [1001, 999, 1001]
     ],
 )
 def test_a_p99_that_is_not_known_everywhere_is_named(
-    tmp_path: Path, before: list[int], after: list[int], latency_us: int, code: int, words: str
+    tmp_path: Path, before: list[int], after: list[int], latency_us: int, code: int, message: str
 ) -> None:
-    found = compared(made(tmp_path / "a", few(before)), made(tmp_path / "b", few(after, latency_us)))
-    assert found.exit_code == code
-    assert words in said(found)
+    result = compared(make(tmp_path / "a", few(before)), make(tmp_path / "b", few(after, latency_us)))
+    assert result.exit_code == code
+    assert message in show(result)
 
 
 def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None:
-    both = tmp_path / "a"
+    full = tmp_path / "a"
     for number in ROUNDS:
-        one = trial(both, number, "cassandra", repeats=1, phases=("read", "update"), trial_round=number, trial_rounds=3)
+        path = trial(
+            full, number, "cassandra", repeats=1, phases=("read", "update"), trial_round=number, trial_rounds=3
+        )
         for phase in ("read", "update"):
-            reads(one / f"{phase}-1/node1", [1000] * 20)
-            edit_json(one / f"{phase}-1/node1/client.json", target=0)
-    one_phase = made(tmp_path / "b", phase="read", trial_phases=[{"name": "read"}])
-    for before, after, when in ((both, one_phase, "after"), (one_phase, both, "before")):
+            reads(path / f"{phase}-1/node1", [1000] * 20)
+            edit_json(path / f"{phase}-1/node1/client.json", target=0)
+    one_phase = make(tmp_path / "b", phase="read", trial_phases=[{"name": "read"}])
+    for before, after, when in ((full, one_phase, "after"), (one_phase, full, "before")):
         assert compared(before, after).exit_code == 4
-        found = regression.compare(summarise(before), summarise(after), force=True)
-        assert found.exit_code == 5
-        assert [(each.phase, each.figure, each.reason) for each in found.findings] == [
+        result = regression.compare(summarise(before), summarise(after), force=True)
+        assert result.exit_code == 5
+        assert [(finding.phase, finding.figure, finding.reason) for finding in result.findings] == [
             ("update", "rec/s", f"not known {when}"),
             ("update", "READ p99", f"not known {when}: a p99 needs 1,000 operations"),
         ]
@@ -109,8 +111,8 @@ def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None
     for number in ROUNDS:
         about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": 3}
         searched(searches, (1000, 1000), *[(1020, 1000)] * 2, number=number, of=about)
-    found = regression.compare(summarise(searches), summarise(made(tmp_path / "d")), force=True)
-    assert [(each.figure, each.reason) for each in found.findings if each.phase == "probe"] == [
+    result = regression.compare(summarise(searches), summarise(make(tmp_path / "d")), force=True)
+    assert [(finding.figure, finding.reason) for finding in result.findings if finding.phase == "probe"] == [
         ("op/s", "not known after")
     ]
 
@@ -148,27 +150,27 @@ def at_equal(target: float, rate: int, latency_us: int = 500) -> Change:
 def test_the_rate_that_was_asked_for_is_a_figure(
     tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...], verdicts: tuple[str, str], code: int
 ) -> None:
-    one, other = (
-        made(tmp_path / name, at_equal(*of), "max", trial_phases=[{"name": "max"}, {"name": "equal"}])
-        for name, of in (("a", before), ("b", after))
+    first, second = (
+        make(tmp_path / name, at_equal(*rates), "max", trial_phases=[{"name": "max"}, {"name": "equal"}])
+        for name, rates in (("a", before), ("b", after))
     )
-    found = compared(one, other)
-    assert [(each.pair.figure, each.verdict) for each in found.changes if each.pair.phase == "equal"] == [
+    result = compared(first, second)
+    assert [(change.pair.figure, change.verdict) for change in result.changes if change.pair.phase == "equal"] == [
         ("ops_per_second", verdicts[0]), ("p99_ms", verdicts[1])
     ]  # fmt: skip
-    assert found.exit_code == code
+    assert result.exit_code == code
 
 
 # ---- Missing systems -------------------------------------------------------------------------------------------------
 
 
 def test_a_system_or_a_point_that_is_missing_afterwards_is_a_problem(tmp_path: Path) -> None:
-    both, one = made(tmp_path / "a", systems=("cassandra", "hbase")), made(tmp_path / "b")
-    found = compared(both, one)
-    assert (found.exit_code, found.problems, found.single) == (1, ["hbase is only in a"], [])
+    two_systems, one_system = make(tmp_path / "a", systems=("cassandra", "hbase")), make(tmp_path / "b")
+    result = compared(two_systems, one_system)
+    assert (result.exit_code, result.problems, result.single) == (1, ["hbase is only in a"], [])
     # A new system is not a regression.
-    found = compared(one, both)
-    assert (found.exit_code, found.problems, found.single) == (0, [], ["hbase is only in a"])
+    result = compared(one_system, two_systems)
+    assert (result.exit_code, result.problems, result.single) == (0, [], ["hbase is only in a"])
     at_points = tmp_path / "c"
     for size in (1, 2):
         for number in ROUNDS:
@@ -176,18 +178,18 @@ def test_a_system_or_a_point_that_is_missing_afterwards_is_a_problem(tmp_path: P
             reads(trial(at_points, 3 * size + number, "cassandra", repeats=1, **point) / "run-1/node1", [1000] * 20)
     fewer = summarise(at_points)
     fewer = replace(fewer, merged=fewer.merged[:1], trials=fewer.trials[:3])
-    found = regression.compare(summarise(at_points), fewer)
-    assert (found.exit_code, found.problems) == (1, ["cassandra batchsize=2 is only in c"])
+    result = regression.compare(summarise(at_points), fewer)
+    assert (result.exit_code, result.problems) == (1, ["cassandra batchsize=2 is only in c"])
 
 
 @pytest.mark.parametrize(("skipped", "code"), [("before", 0), ("after", 1)])
 def test_a_system_that_was_skipped_in_one_of_them(tmp_path: Path, skipped: str, code: int) -> None:
-    folders = {name: made(tmp_path / name, systems=("cassandra", "hbase")) for name in ("before", "after")}
+    folders = {name: make(tmp_path / name, systems=("cassandra", "hbase")) for name in ("before", "after")}
     for folder in (folders[skipped] / "raw").glob("*-hbase"):
         write_json(folder / "state.json", {"status": "skipped", "reason": "no server"})
-    found = compared(folders["before"], folders["after"])
-    assert found.exit_code == code
-    assert "no server" in said(found)
+    result = compared(folders["before"], folders["after"])
+    assert result.exit_code == code
+    assert "no server" in show(result)
 
 
 # ---- Shares ----------------------------------------------------------------------------------------------------------
@@ -265,33 +267,33 @@ def stale(*counts: int) -> Change:
 def test_shares_are_compared(
     tmp_path: Path, before: Change, after: Change, figure: str, verdict: str, code: int
 ) -> None:
-    found = compared(made(tmp_path / "a", before), made(tmp_path / "b", after))
-    assert [(each.figure, each.verdict) for each in found.findings] == [(figure, verdict)]
-    assert found.exit_code == code
-    assert f"cassandra {figure} " in said(found)
+    result = compared(make(tmp_path / "a", before), make(tmp_path / "b", after))
+    assert [(finding.figure, finding.verdict) for finding in result.findings] == [(figure, verdict)]
+    assert result.exit_code == code
+    assert f"cassandra {figure} " in show(result)
 
 
 def test_the_share_of_scans_that_fail_is_of_scans_and_not_of_their_rows(tmp_path: Path) -> None:
-    summary = summarise(made(tmp_path))
-    one = summary.trials[0]
+    summary = summarise(make(tmp_path))
+    result = summary.trials[0]
     rows = [
         replace(row, operation="SCAN", operations=10, records=1000, errors=10)
-        for row in one.rows
+        for row in result.rows
         if (row.phase, row.operation) == ("run", "READ")
     ]
-    assert findings._records(replace(one, rows=rows), "run", "errors") == (10, 20)
+    assert findings._records(replace(result, rows=rows), "run", "errors") == (10, 20)
 
 
 def test_scans_of_another_length_are_inconclusive(tmp_path: Path) -> None:
-    (first, *_) = summarise(made(tmp_path)).trials
+    (first, *_) = summarise(make(tmp_path)).trials
     (read,) = (row for row in first.rows if (row.phase, row.operation) == ("run", "READ"))
 
     def scanning(rows: int) -> list[Any]:
         return [replace(first, rows=[replace(read, operation="SCAN", operations=1000, records=1000 * rows)])] * 3
 
     for rows, verdicts in ((100, []), (97, []), (5, ["inconclusive"]), (200, ["inconclusive"]), (0, ["inconclusive"])):
-        found = list(findings.findings(scanning(100), scanning(rows), 0.05))
-        assert [(each.verdict) for each in found if each.figure == "rows per scan"] == verdicts
+        results = list(findings.findings(scanning(100), scanning(rows), 0.05))
+        assert [(finding.verdict) for finding in results if finding.figure == "rows per scan"] == verdicts
 
 
 @pytest.mark.parametrize(
@@ -310,9 +312,9 @@ def test_scans_of_another_length_are_inconclusive(tmp_path: Path) -> None:
 def test_a_loss_without_faults_is_a_regression_although_the_rounds_are_invalid(
     tmp_path: Path, before: list[dict[str, int]], after: list[dict[str, int]], code: int
 ) -> None:
-    found = compared(made(tmp_path / "a", accounted(before)), made(tmp_path / "b", accounted(after)))
-    assert found.exit_code == code
-    assert {each.verdict for each in found.findings} == ({"regression"} if code == 3 else set())
+    result = compared(make(tmp_path / "a", accounted(before)), make(tmp_path / "b", accounted(after)))
+    assert result.exit_code == code
+    assert {finding.verdict for finding in result.findings} == ({"regression"} if code == 3 else set())
 
 
 @pytest.mark.slow
@@ -323,7 +325,7 @@ def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
     def drawn() -> list[findings._Counted]:
         # The expected number per 20,000 reads varies, as if some rounds had bursts.
         means = [mean * rng.lognormvariate(0, 0.5) for _ in ROUNDS]
-        return [findings._Counted(sum(rng.random() < each / 2000 for _ in range(2000)), 20_000) for each in means]
+        return [findings._Counted(sum(rng.random() < rate / 2000 for _ in range(2000)), 20_000) for rate in means]
 
     verdicts = [findings._judged(drawn(), drawn(), 0.05)[0] for _ in range(300)]
     assert verdicts.count("regression") <= 0.05 * len(verdicts)
@@ -354,7 +356,7 @@ FALLS, STANDS = served(*[1500] * 10, *[500] * 10), served(*[2000] * 10, *[0] * 1
 
 
 @pytest.mark.parametrize(
-    ("change", "words", "before_alone"),
+    ("change", "message", "before_alone"),
     [
         (FALLS, "Not steady: ", 0),
         (STANDS, "Collapsed: ", 0),
@@ -363,19 +365,17 @@ FALLS, STANDS = served(*[1500] * 10, *[500] * 10), served(*[2000] * 10, *[0] * 1
         (unsettled, "Measured before the servers had settled: ", 5),
     ],
 )
-def test_a_reason_of_one_of_them_puts_it_in_doubt(
-    tmp_path: Path, change: Change, words: str, before_alone: int
-) -> None:
-    usual, other = made(tmp_path / "a"), made(tmp_path / "b", change)
-    after = compared(usual, other)
+def test_a_caution_of_one_experiment_is_named(tmp_path: Path, change: Change, message: str, before_alone: int) -> None:
+    usual, changed = make(tmp_path / "a"), make(tmp_path / "b", change)
+    after = compared(usual, changed)
     assert after.exit_code == 5
-    assert f"cassandra, only after: {words}" in said(after)
-    before = compared(other, usual)
+    assert f"cassandra, only after: {message}" in show(after)
+    before = compared(changed, usual)
     assert before.exit_code == before_alone
-    assert f"cassandra, only before: {words}" in said(before)
-    both = compared(other, other)
-    assert both.exit_code == 0
-    assert said(both).count(words) == 1
+    assert f"cassandra, only before: {message}" in show(before)
+    twice = compared(changed, changed)
+    assert twice.exit_code == 0
+    assert show(twice).count(message) == 1
 
 
 @pytest.mark.parametrize(
@@ -387,27 +387,27 @@ def test_a_reason_of_one_of_them_puts_it_in_doubt(
         (served(*[2000] * 20, *[0] * 20), served(*[2000] * 10, *[0] * 10, *[2000] * 10, *[0] * 10), 5),
     ],
 )
-def test_a_reason_of_both_that_is_clearly_more_afterwards(
-    tmp_path: Path, before: Change, after: Change, code: int
-) -> None:
-    found = compared(made(tmp_path / "a", before), made(tmp_path / "b", after))
-    assert {each.holds for each in found.cautions} >= {"both"}
-    assert max(each.verdict == "inconclusive" for each in found.cautions if each.holds == "both") == (code == 5)
+def test_a_caution_of_both_that_grew_is_inconclusive(tmp_path: Path, before: Change, after: Change, code: int) -> None:
+    result = compared(make(tmp_path / "a", before), make(tmp_path / "b", after))
+    assert {caution.holds for caution in result.cautions} >= {"both"}
+    assert max(caution.verdict == "inconclusive" for caution in result.cautions if caution.holds == "both") == (
+        code == 5
+    )
 
 
-def test_a_reason_is_of_a_system(tmp_path: Path) -> None:
+def test_a_caution_applies_to_its_system_only(tmp_path: Path) -> None:
     """An unsteady system in the first experiment must not excuse another unsteady system in the second."""
     names = ("cassandra", "hbase")
 
     def only(system: str) -> Change:
         return lambda number, folder, client: FALLS(number, folder, client) if system in folder.name else None
 
-    before, after = (made(tmp_path / name, only(name), systems=names) for name in names)
-    found = compared(before, after)
-    assert [(each.system, each.holds, each.verdict) for each in found.cautions] == [
+    before, after = (make(tmp_path / name, only(name), systems=names) for name in names)
+    result = compared(before, after)
+    assert [(caution.system, caution.holds, caution.verdict) for caution in result.cautions] == [
         ("cassandra", "before", None), ("hbase", "after", "inconclusive")
     ]  # fmt: skip
-    assert found.exit_code == 5
+    assert result.exit_code == 5
 
 
 # ---- Hosts -----------------------------------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ def on_hosts(
         reads(client, [rate] * 20, latency_us)
         edit_json(client / "client.json", target=0)
         if speed is not None:
-            slices = [1000 * speed + step * (each + number) for each in range(7)]
+            slices = [1000 * speed + step * (index + number) for index in range(7)]
             reading = {"name": figure, "of": None, "slices": slices, "unit": "1/s"}
             content = {"at": "2026-11-26T07:11:30Z", "hosts": {host: {"figures": [reading]}}}
             write_json(folder / "canary.json", content)
@@ -434,7 +434,7 @@ def on_hosts(
 
 
 @pytest.mark.parametrize(
-    ("after", "verdict", "code", "words"),
+    ("after", "verdict", "code", "text"),
     [
         (on_hosts(1), "within", 0, ""),
         # The slower host may explain the entire difference.
@@ -455,26 +455,26 @@ def on_hosts(
         (on_hosts(0.7, 1000, step=80), "within", 0, "too unsteady to tell"),
     ],
 )
-def test_hosts_are_compared_across_the_two(tmp_path: Path, after: Change, verdict: str, code: int, words: str) -> None:
-    found = compared(made(tmp_path / "a", on_hosts(1)), made(tmp_path / "b", after))
-    assert [each.verdict for each in found.changes if each.pair.operation == "OVERALL"] == [verdict]
-    assert found.exit_code == code
-    assert words in said(found)
+def test_hosts_are_compared_across_the_two(tmp_path: Path, after: Change, verdict: str, code: int, text: str) -> None:
+    result = compared(make(tmp_path / "a", on_hosts(1)), make(tmp_path / "b", after))
+    assert [change.verdict for change in result.changes if change.pair.operation == "OVERALL"] == [verdict]
+    assert result.exit_code == code
+    assert text in show(result)
 
 
 def test_a_slower_disk_is_named(tmp_path: Path) -> None:
-    one, other = (
-        made(tmp_path / name, on_hosts(speed, rate, figure="disk_fsync"))
+    first, second = (
+        make(tmp_path / name, on_hosts(speed, rate, figure="disk_fsync"))
         for name, speed, rate in (("a", 1, 1000), ("b", 0.5, 600))
     )
-    found = compared(one, other)
-    assert found.exit_code == 3
-    assert "disk writes with fsync were 50 % slower before the second experiment" in said(found)
+    result = compared(first, second)
+    assert result.exit_code == 3
+    assert "disk writes with fsync were 50 % slower before the second experiment" in show(result)
 
 
 def test_a_latency_that_the_hosts_explain_is_inconclusive(tmp_path: Path) -> None:
-    found = compared(made(tmp_path / "a", on_hosts(1)), made(tmp_path / "b", on_hosts(0.6, latency_us=800)))
-    assert [each.verdict for each in found.changes] == ["within", "inconclusive"]
+    result = compared(make(tmp_path / "a", on_hosts(1)), make(tmp_path / "b", on_hosts(0.6, latency_us=800)))
+    assert [change.verdict for change in result.changes] == ["within", "inconclusive"]
 
 
 # ---- One round -------------------------------------------------------------------------------------------------------
@@ -484,8 +484,8 @@ def test_one_slow_round_of_five_is_no_regression(tmp_path: Path) -> None:
     def reads_of(slow: Sequence[int]) -> Path:
         folder = tmp_path / "-".join(map(str, slow))
         for number, count in enumerate(slow, start=1):
-            one = trial(folder, number, "cassandra", repeats=1, trial_round=number, trial_rounds=len(slow))
-            client = one / "run-1/node1"
+            path = trial(folder, number, "cassandra", repeats=1, trial_round=number, trial_rounds=len(slow))
+            client = path / "run-1/node1"
             reads(client, [1000] * 20)
             edit_json(client / "client.json", target=0)
             histogram = HdrHistogram(1, 60_000_000, 3)
@@ -497,24 +497,24 @@ def test_one_slow_round_of_five_is_no_regression(tmp_path: Path) -> None:
             as_another(client)
         return folder
 
-    found = compared(reads_of([0] * 5), reads_of([0, 0, 1200, 0, 0]))
-    (p99,) = [each for each in found.changes if each.pair.figure == "p99_ms"]
-    assert (p99.verdict, found.exit_code) == ("inconclusive", 5)
+    result = compared(reads_of([0] * 5), reads_of([0, 0, 1200, 0, 0]))
+    (p99,) = [change for change in result.changes if change.pair.figure == "p99_ms"]
+    assert (p99.verdict, result.exit_code) == ("inconclusive", 5)
 
 
 @pytest.mark.parametrize(("before", "after", "code"), [(1000, 0, 3), (0, 1000, 5), (0, 0, 5)])
 def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, after: int, code: int) -> None:
     # If no read finds a record, there is no p99 either, so the exit code is 5, or 3 for a regression.
-    def finding(found: int) -> Change:
+    def finding(count: int) -> Change:
         def change(_: int, folder: Path, client: Path) -> None:
-            reads(client, [found] * 20, not_found=[1000] * 20)
+            reads(client, [count] * 20, not_found=[1000] * 20)
             edit_json(client / "client.json", target=0)
             edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
 
         return change
 
-    changes = compared(made(tmp_path / "a", finding(before)), made(tmp_path / "b", finding(after)))
-    (rates,) = (each for each in changes.findings if each.figure == "rec/s")
+    changes = compared(make(tmp_path / "a", finding(before)), make(tmp_path / "b", finding(after)))
+    (rates,) = (entry for entry in changes.findings if entry.figure == "rec/s")
     assert (rates.before, rates.after) == ([before], [after])
     assert changes.exit_code == code
 
@@ -523,8 +523,8 @@ def found_in(*rounds: int) -> Change:
     """Returns a change after which reads find records only in these rounds."""
 
     def change(number: int, folder: Path, client: Path) -> None:
-        found = number in rounds
-        reads(client, [1000 * found] * 20, not_found=() if found else [1000] * 20)
+        is_found = number in rounds
+        reads(client, [1000 * is_found] * 20, not_found=() if is_found else [1000] * 20)
         edit_json(client / "client.json", target=0)
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
 
@@ -535,9 +535,9 @@ def found_in(*rounds: int) -> Change:
 def test_rounds_of_0_on_both_sides_are_inconclusive(
     tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
 ) -> None:
-    changes = compared(made(tmp_path / "a", found_in(*before)), made(tmp_path / "b", found_in(*after)))
-    rates = [(each.verdict, each.reason) for each in changes.findings if each.figure == "rec/s"]
-    rates += [(each.verdict, each.reason) for each in changes.changes if each.pair.operation == "OVERALL"]
+    changes = compared(make(tmp_path / "a", found_in(*before)), make(tmp_path / "b", found_in(*after)))
+    rates = [(entry.verdict, entry.reason) for entry in changes.findings if entry.figure == "rec/s"]
+    rates += [(change.verdict, change.reason) for change in changes.changes if change.pair.operation == "OVERALL"]
     assert rates == [("inconclusive", "a round at a rate of 0 has no ratio")]
     assert changes.exit_code == 5
 
@@ -547,17 +547,17 @@ def test_a_rate_of_0_in_a_single_round_is_inconclusive(
     tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
 ) -> None:
     for folder, rounds in zip("ab", (before, after), strict=True):
-        one = trial(tmp_path / folder, 1, "cassandra", repeats=1)
-        found_in(*rounds)(1, one, one / "run-1/node1")
+        path = trial(tmp_path / folder, 1, "cassandra", repeats=1)
+        found_in(*rounds)(1, path, path / "run-1/node1")
     changes = compared(tmp_path / "a", tmp_path / "b")
-    (rates,) = (each for each in changes.findings if each.figure == "rec/s")
+    (rates,) = (entry for entry in changes.findings if entry.figure == "rec/s")
     assert (rates.verdict, rates.reason, changes.exit_code) == ("inconclusive", "one run each", 5)
 
 
 def test_a_rate_that_ends_at_0_is_named(tmp_path: Path) -> None:
-    changes = compared(made(tmp_path / "a"), made(tmp_path / "b", served(*[1539] * 13, *[0] * 7)))
+    changes = compared(make(tmp_path / "a"), make(tmp_path / "b", served(*[1539] * 13, *[0] * 7)))
     assert changes.exit_code == 5
-    assert "fell by 100 %" in said(changes)
+    assert "fell by 100 %" in show(changes)
 
 
 def test_a_round_without_an_operation_does_not_know_its_p99(tmp_path: Path) -> None:
@@ -575,8 +575,8 @@ def test_a_round_without_an_operation_does_not_know_its_p99(tmp_path: Path) -> N
 
         return change
 
-    changes = compared(made(tmp_path / "a", skipping()), made(tmp_path / "b", skipping(3)))
-    (p99,) = (each for each in changes.changes if each.pair.operation == "READ")
+    changes = compared(make(tmp_path / "a", skipping()), make(tmp_path / "b", skipping(3)))
+    (p99,) = (comparison for comparison in changes.changes if comparison.pair.operation == "READ")
     assert p99.reason == "not known in 1 of 3 rounds after: a p99 needs 1,000 operations"
     assert changes.exit_code == 5
 
@@ -585,11 +585,11 @@ def test_rates_of_few_operations_are_inconclusive(tmp_path: Path) -> None:
     def counting(operations: int) -> Change:
         return served(*[1] * operations, *[0] * (20 - operations))
 
-    changes = compared(made(tmp_path / "a", counting(10)), made(tmp_path / "b", counting(12)))
-    assert [each.verdict for each in changes.changes] == ["inconclusive"]
+    changes = compared(make(tmp_path / "a", counting(10)), make(tmp_path / "b", counting(12)))
+    assert [change.verdict for change in changes.changes] == ["inconclusive"]
 
 
 def test_points_are_the_same_in_any_order_of_dimensions(tmp_path: Path) -> None:
-    one, other = ({"batchsize": "1", "threadcount": "2"}, {"threadcount": "2", "batchsize": "1"})
-    changes = compared(made(tmp_path / "a", trial_point=one), made(tmp_path / "b", trial_point=other))
+    first, second = ({"batchsize": "1", "threadcount": "2"}, {"threadcount": "2", "batchsize": "1"})
+    changes = compared(make(tmp_path / "a", trial_point=first), make(tmp_path / "b", trial_point=second))
     assert (changes.problems, changes.exit_code) == ([], 0)

@@ -36,10 +36,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_unit_is_started_watched_stopped_started_again_and_removed(home: Path) -> None:
-    known = processes.Processes(str(home))
+    supervisor = processes.Processes(str(home))
     err, unit = home / "log", home / "units/dohyo-1-db.service"
     err.write_text("up\n")
-    known.unit("db").start(str(err), unit.name, "[Unit]\n", ("dohyo-1.slice", "MemoryMax=9M"))
+    supervisor.unit("db").start(str(err), unit.name, "[Unit]\n", ("dohyo-1.slice", "MemoryMax=9M"))
     secret = (home / "run/secret").read_text().strip()
     user = units.owner()
     assert unit.read_text() == f"[Unit]\n\n[Service]\nEnvironment=DOHYO_SERVICE={secret}:db\nUser={user}\n"
@@ -47,18 +47,18 @@ def test_a_unit_is_started_watched_stopped_started_again_and_removed(home: Path)
     assert (home / "run/db/unit").read_text() == f"{unit.name} 4711\n"
     assert (home / "run/db/pid").read_text().split()[0] == str(pid)
     assert (home / "run/slice").read_text() == "dohyo-1.slice\nMemoryMax=9M\n"
-    assert known.status("db") == (f"db runs as process {pid}", 0)
+    assert supervisor.status("db") == (f"db runs as process {pid}", 0)
     with pytest.raises(processes.AgentError, match="already runs as process"):
-        known.unit("db").start(str(err), unit.name, "", ())
-    assert known.stop("db", 5) == "stopped db"
-    assert known.status("db") == ("db ended with exit code 137 (signal KILL): up", 3)
-    known.again("db")
+        supervisor.unit("db").start(str(err), unit.name, "", ())
+    assert supervisor.stop("db", 5) == "stopped db"
+    assert supervisor.status("db") == ("db ended with exit code 137 (signal KILL): up", 3)
+    supervisor.again("db")
     assert (home / "log.1").exists()
     assert int((home / "pid").read_text()) != pid
     assert not (home / "run/db/exit").exists()
-    assert list(known.stop_all(0)) == ["stopped db"]
-    assert units.files(known) == [str(unit)]
-    units.remove(known)
+    assert list(supervisor.stop_all(0)) == ["stopped db"]
+    assert units.files(supervisor) == [str(unit)]
+    units.remove(supervisor)
     assert not unit.exists()
     assert (home / "told").read_text().splitlines() == [
         "daemon-reload",
@@ -71,18 +71,18 @@ def test_a_unit_is_started_watched_stopped_started_again_and_removed(home: Path)
 
 
 def test_a_unit_of_somebody_else_stays_as_it_is(home: Path) -> None:
-    known = processes.Processes(str(home))
+    supervisor = processes.Processes(str(home))
     unit = home / "units/dohyo-1-db.service"
     unit.write_text("[Unit]\n")
     with pytest.raises(processes.AgentError, match=r"was not written by .*; remove or rename it"):
-        known.unit("db").start(str(home / "log"), unit.name, "", ())
+        supervisor.unit("db").start(str(home / "log"), unit.name, "", ())
     assert unit.read_text() == "[Unit]\n"
-    assert units.files(known) == []
+    assert units.files(supervisor) == []
 
 
-def test_units_take_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_units_require_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1)
-    known = processes.Processes(str(home))
+    supervisor = processes.Processes(str(home))
     with pytest.raises(processes.AgentError, match="needs root"):
-        known.unit("db").start(str(home / "log"), "dohyo-1-db.service", "", ())
+        supervisor.unit("db").start(str(home / "log"), "dohyo-1-db.service", "", ())
     assert list((home / "units").iterdir()) == []

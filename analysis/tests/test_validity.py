@@ -29,9 +29,9 @@ PUBLISHED_COLLAPSE = [
 ]
 
 
-def run_of(experiment: Path, counts: list[int], **others: list[int]) -> Trial:
+def run_of(experiment: Path, counts: list[int], **options: list[int]) -> Trial:
     """Returns a trial with a single run, which has these numbers of reads per second after a warm-up of one second."""
-    reads(trial(experiment, 1, "cassandra", repeats=1) / "run-1/node1", counts, **others)  # type: ignore[arg-type]
+    reads(trial(experiment, 1, "cassandra", repeats=1) / "run-1/node1", counts, **options)  # type: ignore[arg-type]
     return only(experiment)
 
 
@@ -76,23 +76,23 @@ def test_what_is_no_collapse(series: list[int]) -> None:
 
 
 def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_event(tmp_path: Path) -> None:
-    of = run_of(tmp_path / "long", [1000] * 20 + [100] * 10 + [1000] * 10)
-    assert (of.status, of.collapses) == ("ok", ["run 1, seconds 21–31 (down to 100 of 775 op/s)"])
-    (overall,) = (row for row in of.rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    result = run_of(tmp_path / "long", [1000] * 20 + [100] * 10 + [1000] * 10)
+    assert (result.status, result.collapses) == ("ok", ["run 1, seconds 21–31 (down to 100 of 775 op/s)"])
+    (overall,) = (row for row in result.rows if (row.phase, row.operation) == ("run", "OVERALL"))
     assert overall.ops_per_second == pytest.approx(775)
     (reason,) = (reason for reason in judged(summarise(tmp_path / "long")).reasons if reason.short == "collapsed")
     assert reason.text == (
         "Collapsed: the throughput was below half of its mean for 10 s or more: cassandra in run 1, seconds 21–31"
         " (down to 100 of 775 op/s); these seconds count."
     )
-    assert [str(event) for event in of.events] == [
+    assert [str(event) for event in result.events] == [
         "run 1, seconds 21–31: throughput below half of the mean (down to 100 of 775 op/s)"
     ]
-    of = run_of(tmp_path / "short", [1000] * 20 + [100] * 9 + [1000] * 11)
-    assert (of.status, len(of.events), of.collapses) == ("ok", 1, [])
+    result = run_of(tmp_path / "short", [1000] * 20 + [100] * 9 + [1000] * 11)
+    assert (result.status, len(result.events), result.collapses) == ("ok", 1, [])
     # The log ends with the last response, which was before the end of the run.
-    of = run_of(tmp_path / "to the end", [1000] * 20 + [0] * 12)
-    assert of.collapses == ["run 1, seconds 21–33 (down to 0 of 625 op/s)"]
+    result = run_of(tmp_path / "to the end", [1000] * 20 + [0] * 12)
+    assert result.collapses == ["run 1, seconds 21–33 (down to 0 of 625 op/s)"]
 
 
 @pytest.mark.parametrize("cause", ["errors", "server", "client"])
@@ -113,12 +113,12 @@ def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_other
         nodes = {"node1": {"state": "ended", "reason": why}}
         write_json(last / "run-1/clients.json", {"valid": False, "failure": why, "nodes": nodes})
     summary = summarise(tmp_path)
-    of = next(each for each in summary.compared if each.system == "cassandra")
-    assert why in (of.reason or "")
-    assert (of.reason or "").startswith("round 3: run-1")
+    result = next(trial for trial in summary.compared if trial.system == "cassandra")
+    assert why in (result.reason or "")
+    assert (result.reason or "").startswith("round 3: run-1")
     failed = cause != "client"
-    assert (of.status, of.system_failed) == ("failed" if failed else "invalid", failed)
-    assert {row.phase for row in of.rows} == ({"load"} if failed else {"load", "run"})
+    assert (result.status, result.system_failed) == ("failed" if failed else "invalid", failed)
+    assert {row.phase for row in result.rows} == ({"load"} if failed else {"load", "run"})
     assert bool(summary.comparisons) != failed
     assert ("– cassandra  failed: round 3: " in on_screen(summary)) == failed
 
@@ -140,21 +140,21 @@ def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: b
         (load / file).write_text(text.replace("READ", "INSERT"), encoding="utf-8")
     (load / "READ.hdr").rename(load / "INSERT.hdr")
     (load / "INSERT.hdr").write_text((load / "INSERT.hdr").read_text("utf-8").replace("READ", "INSERT"), "utf-8")
-    of = only(tmp_path)
-    assert of.status == "ok"
-    assert [str(event) for event in of.events] == [
+    result = only(tmp_path)
+    assert result.status == "ok"
+    assert [str(event) for event in result.events] == [
         "load, seconds 72–93: throughput below half of the mean (down to 0 of 219 op/s)"
     ]
     # The reasons below the verdict include a collapse only if the figure is compared.
-    assert of.collapses == (["load, seconds 72–93 (down to 0 of 219 op/s)"] if measured else [])
+    assert result.collapses == (["load, seconds 72–93 (down to 0 of 219 op/s)"] if measured else [])
     reasons = [reason.short for reason in judged(summarise(tmp_path)).reasons]
     assert ("collapsed" in reasons) == measured
 
 
 def test_records_that_were_not_found(tmp_path: Path) -> None:
     none = [0] * 10
-    of = run_of(tmp_path / "many", [1000] * 10, not_found=[*none[:4], 8, 5, *none[6:]])
-    assert of.reason == (
+    result = run_of(tmp_path / "many", [1000] * 10, not_found=[*none[:4], 8, 5, *none[6:]])
+    assert result.reason == (
         "run-1: 13 of 10,013 records (0.13%) were not found, above maxnotfoundrate=0.001;"
         " in seconds 5–7, most in second 5 (8)"
     )
@@ -170,9 +170,9 @@ def test_one_of_several_clients_that_began_late(tmp_path: Path, skew: float, all
     edit_json(folder / "load/node1/client.json", skew_ms=9000)  # clients may begin a load late
     if allowed is not None:
         write_json(folder / "run-1/clients.json", clients_json(("node1", "node2"), offset_limit_ms=allowed))
-    of = only(tmp_path)
-    said = f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; up to 50 ms are allowed"
-    assert (of.status, of.reason) == (("invalid", said) if late else ("ok", None))
+    result = only(tmp_path)
+    message = f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; up to 50 ms are allowed"
+    assert (result.status, result.reason) == (("invalid", message) if late else ("ok", None))
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def test_a_client_that_is_alone_may_be_late_until_its_window(
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
     edit_json(folder / "trial.json", **({} if duration is None else {"trial_duration": duration}))
     edit_json(folder / "run-1/node1/client.json", skew_ms=skew, warmup_seconds=warmup)
-    of = only(tmp_path)
-    said = (
+    result = only(tmp_path)
+    message = (
         f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; up to {most:,} ms are allowed"
         if most
         else None
     )
-    assert (of.status, of.reason) == ("invalid" if most else "ok", said)
+    assert (result.status, result.reason) == ("invalid" if most else "ok", message)
 
 
 @pytest.mark.parametrize(("hosts", "late"), [(("node1",), False), (("node1", "node2"), True)])
@@ -216,9 +216,9 @@ def test_a_client_that_measured_in_another_window(tmp_path: Path, agreed: float 
     edit_json(folder / "run-1/node1/client.json", warmup_seconds=1.04)
     assert only(tmp_path).status == "ok"
     edit_json(folder / "run-1/node1/client.json", warmup_seconds=30)
-    of = only(tmp_path)
-    said = "run-1 on node1: its window began 30.0 s after the agreed instant, the run's window 1.0 s after it"
-    assert (of.status, of.reason) == (("ok", None) if agreed is None else ("invalid", said))
+    result = only(tmp_path)
+    message = "run-1 on node1: its window began 30.0 s after the agreed instant, the run's window 1.0 s after it"
+    assert (result.status, result.reason) == (("ok", None) if agreed is None else ("invalid", message))
 
 
 def test_attempted_is_succeeded_and_failed(tmp_path: Path) -> None:
@@ -234,9 +234,9 @@ def test_attempted_is_succeeded_and_failed(tmp_path: Path) -> None:
 def test_the_records_of_the_whole_are_those_of_its_operation_types(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra")
     edit_json(folder / "run-1/node1/client.json", records=3)
-    (of,) = summarise(tmp_path).trials
-    assert (of.status, of.rows[0].phase) == ("invalid", "load")
-    assert of.reason == "run-1 on node1: client.json counts 3 records, but its operation types add up to 6,000"
+    (result,) = summarise(tmp_path).trials
+    assert (result.status, result.rows[0].phase) == ("invalid", "load")
+    assert result.reason == "run-1 on node1: client.json counts 3 records, but its operation types add up to 6,000"
 
 
 def test_the_records_of_a_type_are_those_of_its_result_lines(tmp_path: Path) -> None:
@@ -245,9 +245,9 @@ def test_the_records_of_a_type_are_those_of_its_result_lines(tmp_path: Path) -> 
     by_type = json.loads(file.read_text())["operations_by_type"]
     by_type["READ"]["records"] += 1
     edit_json(file, operations_by_type=by_type)
-    (of,) = summarise(tmp_path).trials
-    assert of.reason is not None
-    assert "records of READ, but the result lines" in of.reason
+    (result,) = summarise(tmp_path).trials
+    assert result.reason is not None
+    assert "records of READ, but the result lines" in result.reason
 
 
 def test_too_many_errors_have_a_place_in_time(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
 
 
 @pytest.mark.parametrize(
-    ("logs", "said"),
+    ("logs", "message"),
     [
         ({"READ": STEADY}, None),
         # Responses after the end of the window, including errors after operationtimeout.
@@ -308,7 +308,7 @@ STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
     ],
 )
 def test_the_window_is_that_of_the_histogram_logs(
-    tmp_path: Path, logs: dict[str, list[tuple[float, float, int, float]]], said: str | None
+    tmp_path: Path, logs: dict[str, list[tuple[float, float, int, float]]], message: str | None
 ) -> None:
     client = trial(tmp_path, 1, "cassandra", repeats=1) / "run-1/node1"
     for old in client.glob("*.hdr"):
@@ -326,23 +326,23 @@ def test_the_window_is_that_of_the_histogram_logs(
         result.append(f"[{name}], Operations, {count}")
         if "MODIFY" not in name:
             result.append(f"[{name.partition('-')[0]}], Return={name}, {count}")
-    total = calls({name: sum(operations for *_, operations, _ in of) for name, of in logs.items()})
+    total = calls({name: sum(operations for *_, operations, _ in entries) for name, entries in logs.items()})
     (client / "result.txt").write_text("\n".join([*result, f"[OVERALL], Operations, {total}"]) + "\n")
     edit_json(
         client / "client.json", measured_seconds=20.0, operations=None, records=None, operations_by_type={}, target=0
     )
     reason = only(tmp_path).reason
-    assert said in (reason or "") if said else reason is None
+    assert message in (reason or "") if message else reason is None
 
 
 def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
-    for at, counts in enumerate(([100] * 20, [200] * 20, [100] * 20), start=1):
-        reads(trial(tmp_path, at, "cassandra", 1, trial_round=at, trial_rounds=3) / "run-1/node1", counts)
-    assert [of.status for of in summarise(tmp_path).trials] == ["ok"] * 3  # equal rates do not prove a copy
+    for number, counts in enumerate(([100] * 20, [200] * 20, [100] * 20), start=1):
+        reads(trial(tmp_path, number, "cassandra", 1, trial_round=number, trial_rounds=3) / "run-1/node1", counts)
+    assert [trial.status for trial in summarise(tmp_path).trials] == ["ok"] * 3  # equal rates do not prove a copy
     shutil.copytree(tmp_path / "raw/01-cassandra/run-1", tmp_path / "raw/03-cassandra/run-1", dirs_exist_ok=True)
     summary = summarise(tmp_path)
-    own = "raw/03-cassandra/run-1/node1: the intervals of its histogram logs are those of raw/01-cassandra/run-1/node1"
-    assert [(of.status, of.reason) for of in summary.trials] == [("ok", None), ("ok", None), ("invalid", own)]
+    why = "raw/03-cassandra/run-1/node1: the intervals of its histogram logs are those of raw/01-cassandra/run-1/node1"
+    assert [(trial.status, trial.reason) for trial in summary.trials] == [("ok", None), ("ok", None), ("invalid", why)]
     (row,) = (row for row in summary.merged[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
     assert row.ops_per_second_samples == [100.0, 200.0]
 
@@ -360,7 +360,7 @@ def test_every_check_is_in_the_list() -> None:
         "disturbing"
     }
     kinds = ("of_evidence", "of_client", "of_run", "of_trial", "of_experiment")
-    listed = {each.__name__ for check in validity.CHECKS for kind in kinds if (each := getattr(check, kind))}
+    listed = {method.__name__ for check in validity.CHECKS for kind in kinds if (method := getattr(check, kind))}
     assert listed == written
     assert "saturated" in listed
 
@@ -373,26 +373,29 @@ def test_a_failed_trial_outside_the_experiment_keeps_its_reason_and_its_losses(t
     times = {"started": "2026-11-23T12:00:00+00:00", "finished": "2026-11-23T13:00:00+00:00"}
     edit_json(folder / "state.json", **times)
     write_json(tmp_path / "experiment.json", {"started": "2026-11-24T12:00:00+00:00"})
-    (found,) = summarise(tmp_path).trials
-    assert (found.status, found.reason) == ("failed", "run-1 on node1: too many errors")
-    assert found.accounting is not None
-    assert found.accounting.lost == 2700
+    (result,) = summarise(tmp_path).trials
+    assert (result.status, result.reason) == ("failed", "run-1 on node1: too many errors")
+    assert result.accounting is not None
+    assert result.accounting.lost == 2700
     # Numbers that were measured outside the time of the experiment do not count.
     edit_json(folder / "run-1/node1/client.json", valid=True, reason=None, exit=0, accounting=None)
-    (found,) = summarise(tmp_path).trials
-    assert (found.status, found.reason[:31] if found.reason else "") == ("invalid", "state.json: the trial lasted fr")
+    (result,) = summarise(tmp_path).trials
+    assert (result.status, result.reason[:31] if result.reason else "") == (
+        "invalid",
+        "state.json: the trial lasted fr",
+    )
 
 
 def test_a_phase_that_is_called_as_the_probes_of_a_search_ends_no_summary(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
     edit_json(folder / "trial.json", trial_phases=[{"name": "probe"}], trial_search={"slo": "p99<10ms"})
     (folder / "run-1").rename(folder / "probe-1")
-    (found,) = summarise(tmp_path).trials
-    assert found.status == "invalid"
+    (result,) = summarise(tmp_path).trials
+    assert result.status == "invalid"
 
 
 def test_a_file_with_very_many_faults_is_named_a_few_times(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
     edit_json(folder / "conditions.json", server_settings={f"key{number}": [number] for number in range(300)})
-    warnings = [each for each in summarise(tmp_path).warnings if "conditions.json" in each]
+    warnings = [warning for warning in summarise(tmp_path).warnings if "conditions.json" in warning]
     assert 1 < len(warnings) < 50

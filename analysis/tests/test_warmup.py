@@ -19,7 +19,7 @@ def test_an_even_rate_is_steady_as_soon_as_anything_is(rate: float, seconds: int
 
 
 @given(RATES, st.integers(-8, 8))
-def test_it_does_not_matter_how_fast_a_system_is(rates: list[float], power: int) -> None:
+def test_steadiness_does_not_depend_on_the_unit_of_the_rate(rates: list[float], power: int) -> None:
     # Multiplication by a power of two is exact.
     assert is_steady(rates) == is_steady([rate * 2.0**power for rate in rates])
 
@@ -104,9 +104,9 @@ def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
     stage.work([500, 500, 500, 500, 500])
     measure = stage.conductor.measure
     assert set(stage.measures) == set(AHEAD)  # host3 has servers but no client
-    for host, told in stage.measures.items():
-        assert told["window"] == pytest.approx([measure + AHEAD[host], measure + 10 + AHEAD[host]], abs=1e-3)
-        assert measure - told["when"] >= NOTICE_SECONDS
+    for host, plan in stage.measures.items():
+        assert plan["window"] == pytest.approx([measure + AHEAD[host], measure + 10 + AHEAD[host]], abs=1e-3)
+        assert measure - plan["when"] >= NOTICE_SECONDS
     outcome = stage.report()
     assert outcome["warmup_steady"] is True
     assert LEAST <= outcome["warmup_seconds"] < 13
@@ -138,8 +138,8 @@ def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
     for second in range(30):
         stage.work([500], ("host1",))
         stage.done["host2"] += 100 * second
-        at = stage.now - stage.conductor.agreed
-        stage.say("host2", "log", file=LOG, text=f"{at:.3f} {stage.done['host2']:.0f}\n")
+        moment = stage.now - stage.conductor.agreed
+        stage.say("host2", "log", file=LOG, text=f"{moment:.3f} {stage.done['host2']:.0f}\n")
     outcome = stage.report()
     assert stage.measures == {}
     assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (20, False)

@@ -90,15 +90,15 @@ def test_load_and_run_are_told_apart(tmp_path: Path) -> None:
     assert only(STOCK / "load/result.txt").is_load
     assert only(STOCK / "load/status.txt").is_load
     assert not only(STOCK / "text/result.txt").is_load
-    both = (STOCK / "load/result.txt").read_bytes() + (STOCK / "text/result.txt").read_bytes()
-    logs, warnings = read_bytes(both, tmp_path)
+    content = (STOCK / "load/result.txt").read_bytes() + (STOCK / "text/result.txt").read_bytes()
+    logs, warnings = read_bytes(content, tmp_path)
     assert [log.is_load for log in logs] == [True, False]
     assert warnings == []
 
 
 def test_output_of_both_streams_in_one_file_is_one_run(tmp_path: Path) -> None:
-    one = (STOCK / "text/status.txt").read_bytes() + (STOCK / "text/result.txt").read_bytes()
-    logs, warnings = read_bytes(one + one, tmp_path)
+    content = (STOCK / "text/status.txt").read_bytes() + (STOCK / "text/result.txt").read_bytes()
+    logs, warnings = read_bytes(content + content, tmp_path)
     assert [(log.overall_operations, log.option("-threads")) for log in logs] == [(300, "2"), (300, "2")]
     assert warnings == []
 
@@ -175,9 +175,9 @@ def test_malformed_lines_are_named_and_never_guessed_at(tmp_path: Path) -> None:
 
 def test_a_contradiction_makes_a_log_doubtful_or_begins_another_run_whose_head_is_cut_off(tmp_path: Path) -> None:
     content = (STOCK / "text/result.txt").read_bytes()
-    (log, other), warnings = read_bytes(content + b"[READ], Operations, 7\n", tmp_path)
+    (log, second), warnings = read_bytes(content + b"[READ], Operations, 7\n", tmp_path)
     assert (log.operations, log.doubts) == (only(STOCK / "text/result.txt").operations, [])
-    assert (other.operations["READ"].operations, other.cut) == (7, "no [OVERALL] run time and throughput")
+    assert (second.operations["READ"].operations, second.cut) == (7, "no [OVERALL] run time and throughput")
     assert len(warnings) == 1
     middle = content.index(b"[UPDATE]")
     (log,), warnings = read_bytes(content[:middle] + b"[READ], Operations, 7\n" + content[middle:], tmp_path)
@@ -249,15 +249,15 @@ def test_a_log_cut_at_any_byte_says_less_but_nothing_else_and_that_it_is_cut(nam
     content = (STOCK / name / "result.txt").read_bytes()
     whole = only(STOCK / name / "result.txt")
     last = 1 if name == "jsonarray" else 0  # the last byte is only a bracket
-    line_ends = [at for at, byte in enumerate(content) if byte == ord("\n")]
-    cuts = {*range(0, len(content), 13), *(at + shift for at in line_ends for shift in (-1, 0, 1))}
+    line_ends = [index for index, byte in enumerate(content) if byte == ord("\n")]
+    cuts = {*range(0, len(content), 13), *(index + shift for index in line_ends for shift in (-1, 0, 1))}
     for length in sorted(cut for cut in cuts if cut < len(content) - last):
         logs, warnings = read_bytes(content[:length], tmp_path)
         assert len(logs) <= 1
         for log in logs:
             for metric, operation in log.operations.items():
-                known = numbers(whole.operations[metric])
-                assert all(known[key] == value for key, value in numbers(operation).items() if value is not None)
+                expected = numbers(whole.operations[metric])
+                assert all(expected[key] == value for key, value in numbers(operation).items() if value is not None)
                 # Either all return codes are read or none, so that no error is lost.
                 assert operation.returns in ({}, whole.operations[metric].returns)
             # A log cut off before its first Intended- line looks like a complete log of a client that writes none.
@@ -285,11 +285,11 @@ def test_no_input_raises(
     folder = tmp_path_factory.mktemp("fuzz")
     for file in ("result.txt", "status.txt"):
         content = (STOCK / name / file).read_bytes()
-        at = int(where * len(content))
-        content = content[:at] + junk + content[at:]
+        index = int(where * len(content))
+        content = content[:index] + junk + content[index:]
         read_bytes(content[: int(cut * len(content)) + 1], folder)
         packed = bytearray(gzip.compress(content))
-        packed[at % len(packed)] ^= 1 + len(junk) % 255
+        packed[index % len(packed)] ^= 1 + len(junk) % 255
         read_bytes(bytes(packed), folder)
     shutil.rmtree(folder)
 
@@ -312,12 +312,12 @@ def test_a_long_status_log_is_read_in_blocks_and_comes_to_the_same_as_line_by_li
     assert warnings == []
     assert (log.status_operations, log.elapsed_seconds, log.last_status) == (total, 3000, slow.last_status)
     assert log.intervals.keys() == slow.intervals.keys() == {"READ", "UPDATE", "READ-FAILED"}
-    for name, of in log.intervals.items():
-        assert (of.operations, of.max_us) == (slow.intervals[name].operations, slow.intervals[name].max_us)
-        assert of.mean_us == pytest.approx(slow.intervals[name].mean_us)
+    for name, interval in log.intervals.items():
+        assert (interval.operations, interval.max_us) == (slow.intervals[name].operations, slow.intervals[name].max_us)
+        assert interval.mean_us == pytest.approx(slow.intervals[name].mean_us)
     # The file contains two runs. One line of the second run is repeated.
     logs, _ = read_bytes("".join([*lines, *lines[:2000], lines[1999], *lines[2000:]]).encode(), tmp_path)
-    assert [each.intervals["READ"].operations for each in logs] == [log.intervals["READ"].operations] * 2
+    assert [entry.intervals["READ"].operations for entry in logs] == [log.intervals["READ"].operations] * 2
 
 
 @pytest.mark.slow

@@ -57,20 +57,20 @@ def fails(error: Exception) -> Callable[[], None]:
     return call
 
 
-@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("succeeding", [0, 1])
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "message"),
     [
         (HostError("disk full"), "disk full"),
         (BadInputError("cassandra_heap=x: must match"), "cassandra_heap=x: must match"),
         (KeyError("stdout"), "KeyError: 'stdout'"),
     ],
 )
-def test_one_host_fails_like_one_of_many(error: Exception, words: str, others: int) -> None:
-    found = at_once({"a": fails(error), **{f"b{number}": lambda: "well" for number in range(others)}})
-    assert isinstance(found["a"], HostError)
-    assert str(found["a"]) == words
-    assert [*found.values()][1:] == ["well"] * others
+def test_one_host_fails_like_one_of_many(error: Exception, message: str, succeeding: int) -> None:
+    results = at_once({"a": fails(error), **{f"b{number}": lambda: "well" for number in range(succeeding)}})
+    assert isinstance(results["a"], HostError)
+    assert str(results["a"]) == message
+    assert [*results.values()][1:] == ["well"] * succeeding
 
 
 # ---- Ansible ---------------------------------------------------------------------------------------------------------
@@ -175,29 +175,32 @@ def play_that_asks(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, 
         },
         "gone": {**everywhere, **ssh, "ansible_host": "192.0.2.9", "base": "{{ no_such_variable }}"},
     }  # fmt: skip
-    both = BOTH_HOSTS
+    names = BOTH_HOSTS
     whoami = {"verb": "program", "argv": ["sh", "-c", 'echo "as $as_user"']}
-    asked: dict[str, dict[str, Any]] = {
+    calls: dict[str, dict[str, Any]] = {
         "met": {
-            "hosts": both,
+            "hosts": names,
             "values": ["where", "from_play", "number", "base", "inventory_hostname"],
             "calls": [{"verb": "program", "argv": ["sh", "-c", MEET, str(meeting)]}],
         },
-        "rooted": {"hosts": both, "calls": [{**whoami, "become": True}, whoami]},
-        "modules": {"hosts": both, "calls": [{"verb": "host_resources", "path": "/"}]},
-        "failed": {"hosts": both, "calls": [{"verb": "program", "argv": ["sh", "-c", "echo why >&2; exit 3"]}]},
+        "rooted": {"hosts": names, "calls": [{**whoami, "become": True}, whoami]},
+        "modules": {"hosts": names, "calls": [{"verb": "host_resources", "path": "/"}]},
+        "failed": {"hosts": names, "calls": [{"verb": "program", "argv": ["sh", "-c", "echo why >&2; exit 3"]}]},
         "silent": {"hosts": ["far", "gone"], "calls": [whoami]},
         "alone": {"hosts": ["gone"], "calls": [whoami]},
         "undefined": {"hosts": ["gone"], "values": ["base"]},
         "wrong": {"hosts": ["here"], "calls": [{"verb": "program"}]},
         "passwords": {"hosts": ["asked", "mistaken"], "calls": [{**whoami, "become": True}]},
-        "pulled": {"hosts": both, "calls": [{"verb": "pull", "source": str(source), "folder": str(tmp_path / "home")}]},
-        "reset": {"hosts": both, "calls": [{"verb": "reset"}]},
+        "pulled": {
+            "hosts": names,
+            "calls": [{"verb": "pull", "source": str(source), "folder": str(tmp_path / "home")}],
+        },
+        "reset": {"hosts": names, "calls": [{"verb": "reset"}]},
     }
     tasks: list[dict[str, Any]] = [
-        {"ask": arguments, "register": name, "run_once": True} for name, arguments in asked.items()
+        {"ask": arguments, "register": name, "run_once": True} for name, arguments in calls.items()
     ]
-    answer = {name: f"{{{{ {name}.found }}}}" for name in asked}
+    answer = {name: f"{{{{ {name}.found }}}}" for name in calls}
     tasks.append({"copy": {"content": answer, "dest": str(tmp_path / "answer")}, "run_once": True})
     play = {
         "hosts": "reached",
@@ -209,38 +212,38 @@ def play_that_asks(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, 
 
 @pytest.mark.slow
 def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
-    found = json.loads((played / "answer").read_text())
+    answer = json.loads((played / "answer").read_text())
     large = (played / "source/below/large").read_bytes()
     assert [(played / "home" / name / "below/large").read_bytes() == large for name in BOTH_HOSTS] == [True, True]
-    both = BOTH_HOSTS
+    names = BOTH_HOSTS
     values = {"from_play": "of the play", "number": 7}
-    assert {name: found["met"][name]["values"] for name in both} == {
+    assert {name: answer["met"][name]["values"] for name in names} == {
         "here": {**values, "where": "/here/end", "base": "/here", "inventory_hostname": "here"},
         "far": {**values, "where": "/over/far/end", "base": "/over/far", "inventory_hostname": "far"},
     }
-    assert {*found["met"]["far"]["kinds"].values()} == {"builtins"}
+    assert {*answer["met"]["far"]["kinds"].values()} == {"builtins"}
     # All hosts can read a variable that was set for one host.
-    assert [found["met"][name]["others"] for name in both] == [{"here": "here", "far": "far"}] * 2
+    assert [answer["met"][name]["others"] for name in names] == [{"here": "here", "far": "far"}] * 2
 
-    def said(task: str, number: int = 0) -> list[str]:
-        return [found[task][name]["answers"][number]["stdout"] for name in both]
+    def outputs(task: str, number: int = 0) -> list[str]:
+        return [answer[task][name]["answers"][number]["stdout"] for name in names]
 
     # Both hosts ran at the same time, and only "far" was reached over ssh.
-    assert said("met") == ["2\nssh=", "2\nssh=yes"]
-    assert said("rooted") == ["as root", "as root"]
-    assert said("rooted", 1) == ["as ", "as "]
+    assert outputs("met") == ["2\nssh=", "2\nssh=yes"]
+    assert outputs("rooted") == ["as root", "as root"]
+    assert outputs("rooted", 1) == ["as ", "as "]
     asked_sudo = (played / "sudo").read_text().splitlines()
     assert sorted(line.partition(":")[0] for line in asked_sudo) == ["sudo-far", "sudo-far", "sudo-here", "sudo-here"]
     assert all(" -u root " in line for line in asked_sudo)
-    assert [found["modules"][name]["answers"][0]["cores"] > 0 for name in both] == [True, True]
+    assert [answer["modules"][name]["answers"][0]["cores"] > 0 for name in names] == [True, True]
 
-    assert found["passwords"]["asked"]["answers"][0]["stdout"] == "as root"
+    assert answer["passwords"]["asked"]["answers"][0]["stdout"] == "as root"
     assert (played / "password").read_text() == "knock\n"
     refused = "it rejects the password for becoming root; see ansible_become_password"
-    assert found["passwords"]["mistaken"] == {"error": refused}
+    assert answer["passwords"]["mistaken"] == {"error": refused}
 
     no_way = "the host does not answer: "
-    errors = {task: {name: each.get("error", "") for name, each in found[task].items()} for task in found}
+    errors = {task: {name: answers.get("error", "") for name, answers in answer[task].items()} for task in answer}
     assert errors["failed"] == {"here": "why", "far": "why"}
     assert errors["silent"]["far"] == ""
     for task in ("silent", "alone"):
@@ -250,12 +253,12 @@ def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
     assert "argv" in errors["wrong"]["here"]
 
     calls = [file.read_text().splitlines() for file in played.glob("ssh-*")]
-    to_far = [words for words in calls if "192.0.2.7" in words]
+    to_far = [argv for argv in calls if "192.0.2.7" in argv]
     assert len(to_far) >= 5
-    for words in to_far:
+    for argv in to_far:
         for option in ("ProxyJump=gate", "Port=2222", 'User="me"', 'IdentityFile="/keys/mine"'):
-            assert option in words
-    of_connection = sorted(words[words.index("-O") + 1] for words in to_far if "-O" in words)
+            assert option in argv
+    of_connection = sorted(argv[argv.index("-O") + 1] for argv in to_far if "-O" in argv)
     assert of_connection == ["stop"]
 
 
@@ -305,11 +308,11 @@ def play_that_reports(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[st
 
 @pytest.mark.slow
 def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
-    found, ended = json.loads((played / "reported").read_text())
+    reported, ended = json.loads((played / "reported").read_text())
 
     assert (ended["reason"], {*ended["failures"]}) == ("KeyError: 'trial_system'", {"plain", "tuned"})
-    assert found["facts"]["plain"] == [{}, []]
-    assert found["facts"]["tuned"] == [
+    assert reported["facts"]["plain"] == [{}, []]
+    assert reported["facts"]["tuned"] == [
         {"vm.swappiness": "60", "CPU governor": "not there", "/dev/nvme0n1": "RAID0 /dohyo noatime"},
         [
             "not as tuned: vm.swappiness 60 instead of 2",
@@ -317,8 +320,8 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
             " full of another system's data",
         ],
     ]
-    assert {*found["calls"]} == {"tuned"}
-    (_, devices), (verb, settings) = found["calls"]["tuned"]
+    assert {*reported["calls"]} == {"tuned"}
+    (_, devices), (verb, settings) = reported["calls"]["tuned"]
     assert (devices["become"], devices["devices"], devices["label"]) == (True, ["/dev/nvme0n1"], "dohyo-012345")
     assert (verb, settings["become"], settings["state"]) == ("host_settings", True, "read")
     # The inventory's value overrides the role's.
@@ -360,10 +363,10 @@ def test_clients_are_started_as_the_inventory_says(played: Path, request: pytest
     release, failures = json.loads((played / "started").read_text())
     assert [*failures] == ["apart"]
     assert "apart" in failures["apart"]
-    words = (played / "words").read_text().splitlines()
-    assert words[-2:] == ["192.0.2.7", "exec /srv/dohyo/bin/agent converse"]
+    argv = (played / "words").read_text().splitlines()
+    assert argv[-2:] == ["192.0.2.7", "exec /srv/dohyo/bin/agent converse"]
     for option in ("ProxyJump=gate", "Port=2222", 'User="me"', 'IdentityFile="/keys/mine"', "ControlPath=none"):
-        assert option in words
+        assert option in argv
     report = json.loads((played / "results/run-1/clients.json").read_text())
     assert (report["valid"], report["clients"]["apart"]["state"]) == (False, "vanished")
 

@@ -26,8 +26,8 @@ def attached(folder: Path, **variables: Any) -> FakeTrial:
     trial = fake_trial(
         folder, 2, 1, attached={"cassandra": "10.1.0.1"}, dohyo_observed=["far"], trial_canary=False, **variables
     )
-    far = {"far": type(trial.world.hosts["node1"])("far", {}, trial)}  # type: ignore[call-arg]
-    trial.world.reach = far.__getitem__
+    observed = {"far": type(trial.world.hosts["node1"])("far", {}, trial)}  # type: ignore[call-arg]
+    trial.world.reach = observed.__getitem__
     return trial
 
 
@@ -56,8 +56,8 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
 
 def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path) -> None:
     trial = attached(tmp_path)
-    left = "no such user on node1; the trial's objects are still there. Remove them with: sh remove"
-    trial.answers["node1", "detach"] = {"left": left}
+    message = "no such user on node1; the trial's objects are still there. Remove them with: sh remove"
+    trial.answers["node1", "detach"] = {"left": message}
     parts = trial.real()
     with pytest.raises(StepError, match="Remove the leftovers of earlier trials on the attached system"):
         parts.run()
@@ -65,7 +65,7 @@ def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path
     assert not (tmp_path / UNDER_WAY).exists()
     # At the end of a trial, leftovers cause only a warning, and the trial counts.
     assert parts.end() == ""
-    assert {"event": "note", "text": f"WARNING: {left}"} in trial.events
+    assert {"event": "note", "text": f"WARNING: {message}"} in trial.events
 
 
 def test_the_profile_of_servers_of_others_is_not_compared(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_profile_of_servers_of_others_is_not_compared(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_leads_to_a_system_that_is_only_asked_does_not_stay(fails: bool, tmp_path: Path) -> None:
+def test_connection_files_of_doctor_are_removed(fails: bool, tmp_path: Path) -> None:
     trial = attached(tmp_path, doctor_systems=["cassandra"], doctor_results=str(tmp_path))
     trial.answers["doctor"] = HostError("no such host") if fails else {"product": "Cassandra 5"}
     with pytest.raises(StepError, match="Examine the attached system: no such host") if fails else nullcontext():
@@ -96,20 +96,20 @@ def left_on(home: Path, role: str, script: str) -> Path:
 
 
 def detached(home: Path, *roles: str) -> str:
-    left: str = answers.perform("detach", {"home": str(home), "roles": roles, "host": "node1"})["left"]
-    return left
+    message: str = answers.perform("detach", {"home": str(home), "roles": roles, "host": "node1"})["left"]
+    return message
 
 
 def test_what_removes_a_place_is_run_and_then_removed(tmp_path: Path) -> None:
     well = left_on(tmp_path, "mysql", "echo removed\n")
-    other = left_on(tmp_path, "hbase", "echo no way; exit 3\n")
-    said = f"no way on node1; the trial's objects are still there. Remove them with: sh {other}/remove"
-    assert detached(tmp_path, "mysql", "cassandra", "hbase") == said
+    folder = left_on(tmp_path, "hbase", "echo no way; exit 3\n")
+    message = f"no way on node1; the trial's objects are still there. Remove them with: sh {folder}/remove"
+    assert detached(tmp_path, "mysql", "cassandra", "hbase") == message
     assert not well.exists()
-    assert len([*other.iterdir()]) == 3
+    assert len([*folder.iterdir()]) == 3
 
 
-def test_what_others_have_put_beside_it_stays(tmp_path: Path) -> None:
+def test_foreign_files_of_an_attached_folder_stay(tmp_path: Path) -> None:
     folder = left_on(tmp_path, "mysql", "exit 0\n")
     (folder / "theirs").touch()
     assert detached(tmp_path, "mysql") == ""
@@ -119,15 +119,15 @@ def test_what_others_have_put_beside_it_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("linked", ["attached", "attached/mysql", "attached/mysql/remove"])
 def test_a_link_is_not_followed(linked: str, tmp_path: Path) -> None:
     folder = left_on(tmp_path, "mysql", f"touch {tmp_path}/was-run\n")
-    place = tmp_path / linked
-    place.rename(tmp_path / "elsewhere")
-    place.symlink_to(tmp_path / "elsewhere")
+    path = tmp_path / linked
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
     assert detached(tmp_path, "mysql") == ""
     assert not (tmp_path / "was-run").exists()
     assert (folder / "remove").exists()
 
 
-def test_what_is_left_is_said(tmp_path: Path) -> None:
+def test_detach_returns_the_message_about_remaining_objects(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
     host = trial.world.hosts["node1"]
     assert detach(host, ["mysql", "hbase"]) == ""
@@ -170,11 +170,11 @@ def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(t
     (tmp_path / "ca.pem").write_text("AUTHORITY")
     file = tmp_path / "secrets.yml"
     file.touch(0o600)
-    given = {"mysql-innodb": {"mysql.password": 5, "mysql.tls": True, "mysql.tls.ca": str(tmp_path / "ca.pem")}}
-    found = secret_properties(json.dumps(given), str(file), "mysql-innodb")
-    assert found == {"mysql.password": "5", "mysql.tls": "true", "mysql.tls.ca": "QVVUSE9SSVRZ"}
+    secrets = {"mysql-innodb": {"mysql.password": 5, "mysql.tls": True, "mysql.tls.ca": str(tmp_path / "ca.pem")}}
+    properties = secret_properties(json.dumps(secrets), str(file), "mysql-innodb")
+    assert properties == {"mysql.password": "5", "mysql.tls": "true", "mysql.tls.ca": "QVVUSE9SSVRZ"}
     assert secret_properties("", str(file), "mysql-innodb") == {}
-    assert secret_properties(json.dumps(given), str(file), "hbase") == {}
+    assert secret_properties(json.dumps(secrets), str(file), "hbase") == {}
 
 
 @pytest.mark.parametrize("text", ["password: [s3cret", "[s3cret]", "mysql-innodb: s3cret"])

@@ -20,17 +20,17 @@ MEASURED = [
 def test_the_canary_measures_hosts_and_the_network_between_clients_and_servers(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, 1)
     trial.answers |= {("node2", "canary listen"): {"listener": {"port": 4002}}}
-    found = canary.measure(trial.world, attached=False)
+    measured = canary.measure(trial.world, attached=False)
     assert trial.notes == [*MEASURED, "phase start"]
-    assert found["hosts"] == {name: {"cores": 8} for name in trial.world.hosts}
-    assert found["network"] == {"client1": {"ms": 1}}
+    assert measured["hosts"] == {name: {"cores": 8} for name in trial.world.hosts}
+    assert measured["network"] == {"client1": {"ms": 1}}
     by_verb = {(call.host, call.verb): call.arguments for call in trial.calls}
     # Only database hosts have data folders. On other hosts, the disk of Dohyo's folder is measured.
     folders = {name: by_verb[name, "canary host"]["folders"] for name in trial.world.hosts}
     assert folders == {"node1": ["/data1"], "node2": ["/data1"], "client1": ["/opt/dohyo"]}
-    asked = by_verb["client1", "canary network"]
-    assert asked["servers"] == {"node1": {"port": 4000}, "node2": {"port": 4002}}
-    assert (asked["client"], asked["clients"]) == (0, 1)
+    arguments = by_verb["client1", "canary network"]
+    assert arguments["servers"] == {"node1": {"port": 4000}, "node2": {"port": 4002}}
+    assert (arguments["client"], arguments["clients"]) == (0, 1)
     assert by_verb["node1", "canary listen"]["lifetime"] == 63
     assert by_verb["node2", "canary end"]["port"] == 4002
 
@@ -55,7 +55,7 @@ def test_listeners_end_whatever_happens(tmp_path: Path) -> None:
     assert trial.notes == MEASURED
 
 
-def test_where_one_cannot_listen_the_others_end(tmp_path: Path) -> None:
+def test_listeners_end_after_one_of_them_failed(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, 1)
     trial.answers["node1", "canary listen"] = HostError("no port")
     with pytest.raises(StepError, match=r"^Listen on the servers' hosts: no port$"):

@@ -22,11 +22,11 @@ AGENT = sent.command("python3")
 
 @contextmanager
 def channel(script: str = AGENT, rise: Rise | None = None) -> Iterator[Any]:
-    found = Channel(Way(["/bin/sh", "-c", script], rise=rise))
+    connection = Channel(Way(["/bin/sh", "-c", script], rise=rise))
     try:
-        yield found
+        yield connection
     finally:
-        found.close()
+        connection.close()
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -49,7 +49,7 @@ def test_modules_of_the_folder_in_which_it_begins_are_not_taken(tmp_path: Path) 
 
 def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> None:
     with channel() as host:
-        for verb, arguments, words in [
+        for verb, arguments, message in [
             ("program", {"argv": ["sh", "-c", "echo why >&2; exit 3"]}, "why"),
             ("program", {"argv": ["/no/such/program"]}, "/no/such/program: No such file or directory"),
             ("program", {"argw": []}, "program has no argw: argv, "),
@@ -58,7 +58,7 @@ def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> 
         ]:
             with pytest.raises(HostError) as error:
                 host.ask(verb, arguments)
-            assert str(error.value).startswith(words)
+            assert str(error.value).startswith(message)
         assert host.ask("program", {"argv": ["echo", "\udcff"]})["stdout"] == "\udcff"
 
 
@@ -78,24 +78,24 @@ def test_an_agent_that_ends_is_told_from_a_greeting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "message"),
     [
         ("echo 'No route to host' >&2; exit 255", "the host does not answer: No route to host"),
         ("exit 7", "the host does not answer: its connection ended with exit code 7"),
         ("exec sed -n d", "the host does not answer: its agent did not start within 1 s"),
     ],
 )
-def test_no_way_to_the_host_is_said(script: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_host_is_an_error(script: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conducting_channel, "OPEN_SECONDS", 1)
     monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.1)
     monkeypatch.setattr(conducting_channel, "CLOSE_SECONDS", 1)
-    with pytest.raises(HostError, match=f"^{words}$"), channel(script):
+    with pytest.raises(HostError, match=f"^{message}$"), channel(script):
         pass
 
 
 def test_a_password_is_in_no_message() -> None:
     """The greeting looks like a prompt, so the password is sent, and Python reads it. No message may show it."""
-    rise = Rise(AGENT, "s3cret", lambda said: b"root now" in said, lambda said: b"assword" in said, lambda _: False)
+    rise = Rise(AGENT, "s3cret", lambda data: b"root now" in data, lambda data: b"assword" in data, lambda _: False)
     with (
         pytest.raises(HostError) as error,
         channel(f"echo 'Password lost?' >&2; sleep 1; echo root now; {AGENT}", rise),
@@ -104,23 +104,23 @@ def test_a_password_is_in_no_message() -> None:
     assert str(error.value) == "the host does not answer: Password lost?"
 
 
-def test_what_runs_ends_with_the_connection_and_nothing_more_begins(tmp_path: Path) -> None:
+def test_programs_of_the_agent_end_with_the_connection(tmp_path: Path) -> None:
     """Uses the verb `detach`, which runs several programs one after the other."""
     for role in ("first", "second"):
         folder = tmp_path / "attached" / role
         folder.mkdir(parents=True)
         (folder / "remove").write_text(f"touch {tmp_path}/{role}\nexec sleep 60\n")
-    found = Channel(Way(["/bin/sh", "-c", AGENT]))
-    found._send(sent.request("detach", {"home": str(tmp_path), "roles": ["first", "second"], "host": "a"}, bound=True))
+    agent = Channel(Way(["/bin/sh", "-c", AGENT]))
+    agent._send(sent.request("detach", {"home": str(tmp_path), "roles": ["first", "second"], "host": "a"}, bound=True))
     until((tmp_path / "first").exists)
     began = time.monotonic()
-    found.close()
+    agent.close()
     assert time.monotonic() < began + 5
     time.sleep(0.3)
     assert not (tmp_path / "second").exists()
 
 
-def test_signs_of_life_keep_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signs_of_life_keep_programs_running(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.2)
     sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 1.00")
     monkeypatch.setattr(sent, "program", lambda: sources)
@@ -158,7 +158,7 @@ def test_a_message_that_is_larger_than_the_pipe_arrives_whole() -> None:
     assert int(length) == len(json.dumps({"do": "begin", "properties": "x" * 300_000})) + 1
 
 
-def test_of_many_complaints_the_last_one_counts() -> None:
+def test_the_last_line_of_stderr_is_the_error() -> None:
     host = Conversation("node1", Way(["/bin/sh", "-c", "seq 200000 >&2; echo >&2 the last"]))
     assert host.why_gone(10) == "the last"
     host.close()

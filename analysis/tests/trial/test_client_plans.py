@@ -15,23 +15,23 @@ from support.trial_hosts import FakeTrial, fake_trial
 
 def phase(properties: Mapping[str, Any] | None = None, number: int = 1, **more: Any) -> ClientPhase:
     """Returns a run with 8 threads, 10 s of warm-up and a window of 20 s."""
-    given = {"name": "run", "threads": 8, "warmup": 10, "duration": 20, "binding": "cassandra", **more}
-    return ClientPhase(number=number, properties={"recordcount": 1000, **(properties or {})}, **given)
+    fields = {"name": "run", "threads": 8, "warmup": 10, "duration": 20, "binding": "cassandra", **more}
+    return ClientPhase(number=number, properties={"recordcount": 1000, **(properties or {})}, **fields)
 
 
-def planned(trial: FakeTrial, asked: ClientPhase, inserted: Mapping[str, int] | None = None) -> dict[str, Any]:
+def planned(trial: FakeTrial, client_phase: ClientPhase, inserted: Mapping[str, int] | None = None) -> dict[str, Any]:
     """Returns the plan of a phase, after checking that the conductor accepts it."""
     world = trial.world
-    found = plan_of(asked, world.hosts, world.databases, world.clients, inserted or {})
-    assert Plan(**found).agents == found["agents"]
-    return found
+    plan = plan_of(client_phase, world.hosts, world.databases, world.clients, inserted or {})
+    assert Plan(**plan).agents == plan["agents"]
+    return plan
 
 
 def lines(plan: Mapping[str, Any], key: str, which: str = "properties") -> list[str]:
     """Returns the values of a property in the files of all clients."""
-    agents = [each["client"] for each in plan["agents"].values() if each["client"] is not None]
-    found = [line.partition("=") for each in agents for line in each[which].splitlines()]
-    return [value for name, _, value in found if name == key]
+    agents = [agent["client"] for agent in plan["agents"].values() if agent["client"] is not None]
+    assignments = [line.partition("=") for agent in agents for line in agent[which].splitlines()]
+    return [value for name, _, value in assignments if name == key]
 
 
 # ---- properties ------------------------------------------------------------------------------------------------------
@@ -53,9 +53,9 @@ def test_threads_and_target_of_all_clients_are_divided(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("count", "shares"), [(10, "3 3 4"), (3, "1 1 1"), (1, "0 0 1"), (10**12 + 1, "")])
 def test_no_operation_is_lost_when_their_number_is_divided(count: int, shares: str, tmp_path: Path) -> None:
     plan = planned(fake_trial(tmp_path, clients=3), phase({"operationcount": str(count)}, duration=0))
-    found = lines(plan, "operationcount")
-    assert sum(map(int, found)) == count
-    assert not shares or found == shares.split()
+    counts = lines(plan, "operationcount")
+    assert sum(map(int, counts)) == count
+    assert not shares or counts == shares.split()
     assert (plan["duration"], lines(plan, "maxexecutiontime")) == (None, ["0", "0", "0"])
 
 
@@ -93,8 +93,8 @@ def test_properties_of_every_run(tmp_path: Path) -> None:
 
 
 def test_connections_count_more_than_the_scenario_and_what_the_trial_says_more_than_both(tmp_path: Path) -> None:
-    asked = phase({"hosts": "elsewhere", "clients": "99"}, connection={"hosts": "10.0.0.1", "clients": "98"})
-    plan = planned(fake_trial(tmp_path), asked)
+    client_phase = phase({"hosts": "elsewhere", "clients": "99"}, connection={"hosts": "10.0.0.1", "clients": "98"})
+    plan = planned(fake_trial(tmp_path), client_phase)
     assert (lines(plan, "hosts"), lines(plan, "clients")) == (["10.0.0.1"], ["1"])
 
 
@@ -114,8 +114,8 @@ def test_secrets_are_in_a_file_that_is_no_evidence(key: str, tmp_path: Path) -> 
 
 
 def test_names_that_do_not_say_that_they_are_secret_are_hidden_where_the_phase_says_so(tmp_path: Path) -> None:
-    asked = phase(connection={"user": "me", "users": "5"}, hidden=["user", "not.there"])
-    plan = planned(fake_trial(tmp_path), asked)
+    client_phase = phase(connection={"user": "me", "users": "5"}, hidden=["user", "not.there"])
+    plan = planned(fake_trial(tmp_path), client_phase)
     assert (lines(plan, "user"), lines(plan, "users")) == ([], ["5"])
     assert lines(plan, "user", "secret_properties") == ["me"]
 
@@ -181,7 +181,7 @@ def test_the_plan_of_the_conductor_by_default(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_what_users_set_of_the_clients_counts(tmp_path: Path) -> None:
+def test_timeouts_and_delays_of_clients_follow_the_variables(tmp_path: Path) -> None:
     trial = fake_trial(
         tmp_path,
         client_ready_timeout="300", client_start_delay=500, client_launch_interval="250", client_grace=5,
@@ -201,13 +201,13 @@ def test_a_client_has_time_for_what_comes_after_the_window(tmp_path: Path) -> No
     planned_faults = {
         text: faults.on_hosts(text, ["node1", "node2"], "cassandra") for text in ("kill(node2)@1s", "power(node2)@1s")
     }
-    kill, power = (phase(faults=each) for each in planned_faults.values())
-    for asked, undo in ((kill, 50), (power, 120)):
-        plan = planned(trial, asked)
+    kill, power = (phase(faults=planned_fault) for planned_fault in planned_faults.values())
+    for client_phase, undo in ((kill, 50), (power, 120)):
+        plan = planned(trial, client_phase)
         assert (plan["undo"], plan["bound"], plan["boot"]) == (undo, 120 + undo, 70)
         assert lines(plan, "verify.wait") == [str(undo)] * 2
         assert plan["agents"]["node1"]["faults"] == "/opt/dohyo/run/fault-node1"
-        assert plan["faults"] == asked.faults
+        assert plan["faults"] == client_phase.faults
     assert (kill.switched, power.switched) == ([], ["node2"])
 
 
@@ -243,7 +243,7 @@ def test_words_of_a_command_that_switches_a_host_are_texts(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("name", "value", "message"),
     [
         ("heap", "64 m", "must match"),
         ("heap", "lots", "must match"),
@@ -258,12 +258,12 @@ def test_words_of_a_command_that_switches_a_host_are_texts(tmp_path: Path) -> No
         ("boot_timeout", "", "must be of type int"),
     ],
 )
-def test_a_wrong_option_is_refused_by_its_name(name: str, value: Any, words: str, tmp_path: Path) -> None:
+def test_a_wrong_option_is_refused_by_its_name(name: str, value: Any, message: str, tmp_path: Path) -> None:
     variables = {f"client_{name}": value}
     with pytest.raises(BadInputError) as refused:
         ClientOptions.of(variables)
     assert str(refused.value).startswith(f"client_{name}={value}: ")
-    assert words in str(refused.value)
+    assert message in str(refused.value)
     trial = fake_trial(tmp_path, **variables)
     with pytest.raises(BadInputError, match=f"client_{name}="):
         trial.part.load()
@@ -271,5 +271,5 @@ def test_a_wrong_option_is_refused_by_its_name(name: str, value: Any, words: str
 
 
 def test_options_may_be_texts_and_others_are_left_alone() -> None:
-    found = ClientOptions.of({"client_skew_limit_ms": "2.5", "client_grace": "7", "client_binding": "noop", "x": 1})
-    assert (found.skew_limit_ms, found.grace, found.module, found.ready_timeout) == (2.5, 7, "", 120)
+    options = ClientOptions.of({"client_skew_limit_ms": "2.5", "client_grace": "7", "client_binding": "noop", "x": 1})
+    assert (options.skew_limit_ms, options.grace, options.module, options.ready_timeout) == (2.5, 7, "", 120)

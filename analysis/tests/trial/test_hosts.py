@@ -45,32 +45,32 @@ SMALL: dict[str, Any] = {
         ("cassandra", SMALL, "cassandra needs 4000 MiB, and host_memory_budget=3800m leaves it 3800"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_done(
+def test_contradictory_settings_are_refused_before_any_change(
     system: str, variables: dict[str, Any], refusal: str, tmp_path: Path
 ) -> None:
     trial = fake_trial(tmp_path, 3, system=system, mysql_server="/bin/true", conditions={"replication": 3}, **variables)
-    found = refused(trial)
-    assert [*found] == ["node1", "node2", "node3"]
-    for said in found.values():
-        assert said.startswith("Check the settings of ")
-        assert refusal in said
-        assert "secret" not in said
+    refusals = refused(trial)
+    assert [*refusals] == ["node1", "node2", "node3"]
+    for message in refusals.values():
+        assert message.startswith("Check the settings of ")
+        assert refusal in message
+        assert "secret" not in message
     assert {call.action for call in trial.calls} <= {"program"}
 
 
 def test_hosts_say_themselves_what_they_cannot_carry(tmp_path: Path) -> None:
-    wanted: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "dohyo_playbook": "ansible-playbook",
         "dohyo_home": str(tmp_path / "home"),
         "dohyo_min_free_gb": 1 << 30,
     }
-    trial = fake_trial(tmp_path, 2, system="postgresql", postgresql_server="/bin/true", **wanted)
+    trial = fake_trial(tmp_path, 2, system="postgresql", postgresql_server="/bin/true", **settings)
     trial.answers["host_resources"] = host_resources.answer
-    found = refused(trial)
-    assert [*found] == ["node1", "node2"]
+    refusals = refused(trial)
+    assert [*refusals] == ["node1", "node2"]
     missing = f"node1 has no {tmp_path}/home/bin/agent, {tmp_path}/home/bundle/postgresql"
-    assert missing in found["node1"]
-    assert "or lower postgresql_max_wal_size or dohyo_min_free_gb" in found["node1"]
+    assert missing in refusals["node1"]
+    assert "or lower postgresql_max_wal_size or dohyo_min_free_gb" in refusals["node1"]
     assert not (tmp_path / "home").exists()
 
 
@@ -169,11 +169,11 @@ def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_words(tmp_path
 def test_a_server_describes_itself_where_it_serves(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 3, system="mysql-innodb", conditions={"replication": 2}, mysql_server="/bin/true")
     trial.answers["run a script"] = {"product": "MySQL", "version": "5.1.0", "tables": []}
-    found = refused(trial)
+    refusals = refused(trial)
     assert [call.host for call in trial.calls if call.verb == "run a script"] == ["node1", "node2"]
-    assert [*found] == ["node1", "node2"]
-    assert found["node1"].startswith("Check that the server supports the requested conditions: ")
-    assert "5.1.0" in found["node1"]
+    assert [*refusals] == ["node1", "node2"]
+    assert refusals["node1"].startswith("Check that the server supports the requested conditions: ")
+    assert "5.1.0" in refusals["node1"]
 
 
 def test_why_servers_are_not_available_is_a_fact_of_every_host(tmp_path: Path) -> None:

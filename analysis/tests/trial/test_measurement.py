@@ -98,7 +98,7 @@ def test_all_steps_in_their_order(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
-def test_rates_of_own_and_of_probes_are_what_dohyo_says(tmp_path: Path) -> None:
+def test_dohyo_states_the_rates_of_own_phases_and_probes(tmp_path: Path) -> None:
     trial = full(tmp_path)
     trial.run_all()
     rates = {phase.folder: phase.properties.get("target") for phase in trial.phases}
@@ -124,7 +124,7 @@ def test_what_clients_wrote_comes_home_to_the_folder_of_the_trial(tmp_path: Path
     trial = full(tmp_path)
     trial.run_all()
     pulls = [call.arguments for call in trial.calls if call.action == "pull" and call.host == "client2"]
-    assert [(each["src"], each["dest"]) for each in pulls] == [
+    assert [(pull["src"], pull["dest"]) for pull in pulls] == [
         ("/opt/dohyo/client/max-1", str(tmp_path / "max-1")),
         ("/opt/dohyo/client", str(tmp_path)),
         ("/opt/dohyo/client/probe-1", str(tmp_path / "probe-1")),
@@ -255,17 +255,17 @@ def test_each_database_host_is_told_its_own_faults(tmp_path: Path) -> None:
     }  # fmt: skip
     assert json.loads(serves[0].arguments["stdin"])["events"][0]["apart"] == ["10.0.0.2", "10.0.0.3"]
     agents = trial.plans[0]["agents"]
-    assert {name: each["faults"] for name, each in agents.items()} == {
+    assert {name: agent["faults"] for name, agent in agents.items()} == {
         **{name: f"/opt/dohyo/run/fault-{name}" for name in names}, "client1": "",
     }  # fmt: skip
 
 
 def test_clients_alone_need_no_servers(tmp_path: Path) -> None:
-    asked = {"threads": "2", "warmup": "1", "duration": 5, "properties": {"recordcount": 10, "target": "1000"}}
+    fields = {"threads": "2", "warmup": "1", "duration": 5, "properties": {"recordcount": 10, "target": "1000"}}
     trial = fake_trial(
         tmp_path,
         hosts=2,
-        clients_phases=[{"name": "few", **asked}, {"name": "many", **asked, "threads": 64}],
+        clients_phases=[{"name": "few", **fields}, {"name": "many", **fields, "threads": 64}],
         clients_prefix="doctor-", clients_results=str(tmp_path / "out"), clients_measured=False, client_binding="noop",
         client_module="client", client_heap="24m",
     )  # fmt: skip
@@ -393,7 +393,7 @@ def test_a_probe_may_fail_if_the_hosts_are_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"),
+    ("rows", "message"),
     [
         (
             {"a": 400, "b": 599},
@@ -405,15 +405,15 @@ def test_a_probe_may_fail_if_the_hosts_are_well(tmp_path: Path) -> None:
         ({"a": 400, "b": 600}, ""),
     ],
 )
-def test_a_load_must_be_whole(rows: dict[str, int], words: str, tmp_path: Path) -> None:
+def test_a_load_must_be_whole(rows: dict[str, int], message: str, tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2)
     trial.answers["node1", "settle"] = {"seconds": 3, "rows": rows}
-    if not words:
+    if not message:
         trial.part.settle_load()
         return
     with pytest.raises(StepError) as failed:
         trial.part.settle_load()
-    assert failed.value.failures == {"node1": words, "node2": words}
+    assert failed.value.failures == {"node1": message, "node2": message}
     # The evidence still contains the number of rows.
     assert trial.json("settled.json")["rows"] == rows
 
@@ -432,7 +432,7 @@ def test_a_load_that_was_not_counted_is_not_counted_after_the_runs(tmp_path: Pat
 
 
 @pytest.mark.parametrize("call", [0, 1, 2])
-def test_dohyo_may_fail(call: int, tmp_path: Path) -> None:
+def test_a_failed_call_of_dohyo_ends_the_trial(call: int, tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, dohyo=OF_DOHYO[:call], **FULL)
     with pytest.raises(StepError) as failed:
         trial.run_all()

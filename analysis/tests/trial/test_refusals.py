@@ -14,11 +14,11 @@ POWER = {"dohyo_power_off": ["true"], "dohyo_power_on": ["true"]}
 
 def refused(folder: Path, *, clients: int = 2, **variables: Any) -> dict[str, str]:
     """Returns why each of three hosts rejects a trial of Cassandra. The result is empty if no host does."""
-    given = {
+    settings = {
         "systems": {"cassandra": {"role": "cassandra"}}, "dohyo_playbook": "ansible-playbook", "trial_properties": {},
         "dohyo_address": {f"node{number}": f"198.51.100.{number}" for number in range(1, 4)}, **POWER, **variables,
     }  # fmt: skip
-    trial = fake_trial(folder, 3, clients, **given)
+    trial = fake_trial(folder, 3, clients, **settings)
     try:
         refuse(trial.world)
     except StepError as error:
@@ -74,10 +74,10 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_measured_is_refused_on_all_hosts(variables: dict[str, Any], why: str, tmp_path: Path) -> None:
-    found = refused(tmp_path, **variables)
-    assert [*found] == ["node1", "node2", "node3", "client1", "client2"]
-    (said,) = {*found.values()}
-    assert why in said
+    refusals = refused(tmp_path, **variables)
+    assert [*refusals] == ["node1", "node2", "node3", "client1", "client2"]
+    (message,) = {*refusals.values()}
+    assert why in message
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,11 @@ def test_what_cannot_be_measured_is_refused_on_all_hosts(variables: dict[str, An
     ],
 )
 def test_a_host_that_must_stay_on_is_named(clients: int, variables: dict[str, Any], why: str, tmp_path: Path) -> None:
-    found = refused(tmp_path, clients=clients, trial_phases=[{"name": "run", "faults": "power(node2)@5s"}], **variables)
-    assert [*found] == ["node2"]
-    assert found["node2"].startswith(why)
+    errors = refused(
+        tmp_path, clients=clients, trial_phases=[{"name": "run", "faults": "power(node2)@5s"}], **variables
+    )
+    assert [*errors] == ["node2"]
+    assert errors["node2"].startswith(why)
 
 
 def test_addresses_of_this_machine() -> None:
@@ -99,7 +101,7 @@ def test_addresses_of_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("command", "why"),
     [
         ([], "dohyo_power_on is []; set it to a list of a program"),
         ("ipmitool power on", "dohyo_power_on is 'ipmitool power on'; set it to a list"),
@@ -109,7 +111,7 @@ def test_addresses_of_this_machine() -> None:
         (["true", 5], ""),
     ],
 )
-def test_words_that_are_no_command_are_refused(words: Any, why: str) -> None:
-    found = no_command(["true"], words)
-    assert found.startswith("cannot be switched: ") if why else found == ""
-    assert why in found
+def test_words_that_are_no_command_are_refused(command: Any, why: str) -> None:
+    message = no_command(["true"], command)
+    assert message.startswith("cannot be switched: ") if why else message == ""
+    assert why in message

@@ -14,22 +14,22 @@ FLUSH = "Flush, wait for background writes, count the rows"
 TABLES = ["tables=usertable", "keycolumns=", "recordcount=1000"]
 
 
-def test_the_words_of_each_call(tmp_path: Path) -> None:
+def test_arguments_of_each_administrative_call(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, system="hbase", trial_settle_cache="drop", hbase_prefetch=True)
     trial.part.settle_load()
     trial.part.servers.count(1234)
-    asked = {call.verb: call.argv for call in trial.calls if call.host == "node1"}
+    argv_of = {call.verb: call.argv for call in trial.calls if call.host == "node1"}
     bundle = ["-cp", "/opt/dohyo/bundle/hbase/*", "dohyo.hbase.admin.HBaseAdmin"]
     for verb in ("settle", "drop", "stats", "count"):
-        assert asked[verb][: len(ADMIN) + 4] == [*ADMIN, *bundle, verb]
+        assert argv_of[verb][: len(ADMIN) + 4] == [*ADMIN, *bundle, verb]
         # Each call includes the arguments for the connection, the tables and the pages.
-        assert {"tables=usertable", "hbase.zookeeper.quorum=10.0.0.1:2181"} <= {*asked[verb]}
-        (pages,) = [word for word in asked[verb] if word.startswith("pages=")]
+        assert {"tables=usertable", "hbase.zookeeper.quorum=10.0.0.1:2181"} <= {*argv_of[verb]}
+        (pages,) = [word for word in argv_of[verb] if word.startswith("pages=")]
         assert "datanode-jmx=http://10.0.0.1:9864" in pages
-    assert asked["settle"][-3:] == ["flush=true", "timeout=1800", "prefetch=true"]
-    assert asked["stats"][-1] == "folder=/opt/dohyo/run/hbase/stats/load"
-    assert {"recordcount=1234", "timeout=1800"} <= {*asked["count"]}
-    assert not {"recordcount=1000", "flush=true", "prefetch=true", "drop"} & {*asked["count"]}
+    assert argv_of["settle"][-3:] == ["flush=true", "timeout=1800", "prefetch=true"]
+    assert argv_of["stats"][-1] == "folder=/opt/dohyo/run/hbase/stats/load"
+    assert {"recordcount=1234", "timeout=1800"} <= {*argv_of["count"]}
+    assert not {"recordcount=1000", "flush=true", "prefetch=true", "drop"} & {*argv_of["count"]}
     # The calls of settle and count have no limit, because their own timeout ends them.
     bounds = {call.verb: call.arguments.get("timeout") for call in trial.calls if call.host == "node1"}
     assert bounds == {"settle": None, "drop": 900, "empty the page cache": None, "stats": 900, "count": None}
@@ -41,11 +41,11 @@ def test_a_call_for_two_things_names_the_folder_right_behind_the_verb(tmp_path: 
     trial = fake_trial(tmp_path)
     trial.part.settle_load()
     (call,) = trial.calls
-    words = call.argv[call.argv.index("settle+stats") :]
-    assert words[:5] == ["settle+stats", "folder=/opt/dohyo/run/cassandra/stats/load", *TABLES]
+    arguments = call.argv[call.argv.index("settle+stats") :]
+    assert arguments[:5] == ["settle+stats", "folder=/opt/dohyo/run/cassandra/stats/load", *TABLES]
 
 
-def test_words_for_a_single_host_that_is_asked_for_all(tmp_path: Path) -> None:
+def test_one_host_settles_and_counts_for_the_cluster(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 3, system="postgresql")
     first = trial.world.system("node1").first_words
     assert first
@@ -62,8 +62,8 @@ def test_a_count_may_have_another_verb_and_an_attached_system_has_its_own_words(
     trial.part.settle_load()
     assert trial.part.servers.count(1000) == ROWS
     assert trial.calls[-1].verb == "settle"
-    (other := tmp_path / "attached").mkdir()
-    trial = fake_trial(other, 2, attached={"cassandra": "10.1.0.1"}, attached_may=["settle"])
+    (folder := tmp_path / "attached").mkdir()
+    trial = fake_trial(folder, 2, attached={"cassandra": "10.1.0.1"}, attached_may=["settle"])
     trial.part.settle_load()
     trial.part.servers.count(1007)
     for call in trial.calls:
@@ -81,7 +81,7 @@ def test_the_page_cache_is_emptied_after_dirty_pages_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "answer", "step", "words"),
+    ("verb", "answer", "step", "message"),
     [
         ("settle", "", FLUSH, "settle: its output is not a JSON object: ''"),
         ("settle", "WARN no log4j\n{}", FLUSH, r"settle: its output is not a JSON object: 'WARN no log4j\n{}'"),
@@ -95,13 +95,13 @@ def test_the_page_cache_is_emptied_after_dirty_pages_are_written() -> None:
         ("count", "no", "Count the rows", "count: its output is not a JSON object: 'no'"),
     ],
 )
-def test_an_answer_that_is_none_is_refused(verb: str, answer: Any, step: str, words: str, tmp_path: Path) -> None:
+def test_an_answer_that_is_none_is_refused(verb: str, answer: Any, step: str, message: str, tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, trial_settle_cache="drop")
     trial.answers["node1", verb] = answer
     trial.outcomes["run-1"] = trial.outcome(inserted=[5])
     with pytest.raises(StepError) as failed:
         trial.run_all()
-    assert (failed.value.step, failed.value.failures) == (step, {"node1": words})
+    assert (failed.value.step, failed.value.failures) == (step, {"node1": message})
 
 
 def test_a_server_that_does_not_answer_is_a_failure_of_its_host(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_server_that_does_not_answer_is_a_failure_of_its_host(tmp_path: Path) 
 # ---- evidence --------------------------------------------------------------------------------------------------------
 
 
-def kept(answers: list[dict[str, Any]], flush: bool = True, dropped: dict[str, Any] | None = None) -> dict[str, Any]:
+def settled(answers: list[dict[str, Any]], flush: bool = True, dropped: dict[str, Any] | None = None) -> dict[str, Any]:
     """Returns the evidence that is written for these answers of the servers."""
     pages = {f"host{number}": PAGES for number, _ in enumerate(answers, start=1)}
     return with_notes(answers[0], answers, "Still DB", flush, dropped, pages)
@@ -124,36 +124,36 @@ def kept(answers: list[dict[str, Any]], flush: bool = True, dropped: dict[str, A
 
 def test_what_the_first_host_says_is_kept_with_the_notes_of_all() -> None:
     first = {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a"]}
-    assert kept([first, {"seconds": 4, "rows": {}, "notes": ["a", "b"]}]) == {**first, "notes": ["a", "b"]}
-    assert kept([first, {}]) == first
+    assert settled([first, {"seconds": 4, "rows": {}, "notes": ["a", "b"]}]) == {**first, "notes": ["a", "b"]}
+    assert settled([first, {}]) == first
 
 
 def test_a_system_that_can_leave_out_the_flush_says_so_itself() -> None:
     answer = {"seconds": 3, "rows": {}, "flushed": False, "notes": ["in memory"]}
-    assert kept([answer], flush=False) == answer
+    assert settled([answer], flush=False) == answer
 
 
-def test_for_one_that_has_nothing_to_flush_it_is_said() -> None:
-    assert kept([{"seconds": 3, "rows": {}}], flush=False)["notes"] == [
+def test_settle_flush_without_a_memtable_is_noted() -> None:
+    assert settled([{"seconds": 3, "rows": {}}], flush=False)["notes"] == [
         "settle.flush=false changes nothing: Still DB has no memory that only a flush empties"
     ]
 
 
-def test_what_was_emptied_is_kept_and_said() -> None:
+def test_emptied_caches_are_recorded_and_noted() -> None:
     answer: dict[str, Any] = {"seconds": 3, "rows": {}, "flushed": True, "notes": []}
     dropped = {"evicted_blocks": 7, "notes": ["the block caches were emptied"]}
-    found = kept([answer, answer], dropped=dropped)
-    assert found["dropped"] == {**dropped, "hosts": {"host1": PAGES, "host2": PAGES}}
-    assert found["notes"] == [
+    result = settled([answer, answer], dropped=dropped)
+    assert result["dropped"] == {**dropped, "hosts": {"host1": PAGES, "host2": PAGES}}
+    assert result["notes"] == [
         "the block caches were emptied",
         "settle.cache=drop: the page caches of the hosts were emptied before the runs",
     ]
 
 
-def test_a_system_that_cannot_empty_its_caches_keeps_them_and_it_is_said(tmp_path: Path) -> None:
-    found = kept([{"seconds": 3, "rows": {}}], dropped={})
-    assert found["notes"][-1] == "settle.cache=drop: Still DB keeps its own caches, which only a restart would empty"
-    assert found["dropped"] == {"hosts": {"host1": PAGES}}
+def test_a_system_that_cannot_empty_its_caches_is_noted(tmp_path: Path) -> None:
+    result = settled([{"seconds": 3, "rows": {}}], dropped={})
+    assert result["notes"][-1] == "settle.cache=drop: Still DB keeps its own caches, which only a restart would empty"
+    assert result["dropped"] == {"hosts": {"host1": PAGES}}
     trial = fake_trial(tmp_path, 2, system="mysql-innodb", trial_settle_cache="drop")
     trial.part.settle_load()
     assert "drop" not in [call.verb for call in trial.calls]

@@ -56,19 +56,19 @@ def test_between_two_trials_loads_stay(tmp_path: Path) -> None:
 
 def test_destroying_begins_with_a_stop_and_keeps_the_hosts(tmp_path: Path) -> None:
     foreign = {"problems": ["/opt/dohyo is somebody else's"]}
-    left = {"left": "no such user; remove it with: sh remove"}
+    answer = {"left": "no such user; remove it with: sh remove"}
     trial, failures = stopped(
-        tmp_path, {("node1", "detach"): left, ("node2", "owned checked"): foreign}, only_halts=True
+        tmp_path, {("node1", "detach"): answer, ("node2", "owned checked"): foreign}, only_halts=True
     )
-    assert failures == {"node1": left["left"]}
+    assert failures == {"node1": answer["left"]}
     assert {name: verbs(trial, name) for name in trial.world.hosts} == {
         "node1": STOPPED, "node2": ["owned checked"], "client1": STOPPED,
     }  # fmt: skip
 
 
 def test_destroying_stops_what_runs_on_the_control_machine(tmp_path: Path) -> None:
-    left = {("localhost", "detach"): {"left": "no such user"}}
-    trial, failures = stopped(tmp_path, left, only_halts=True, dohyo_home="/srv", dohyo_control="/opt/dohyo")
+    answers = {("localhost", "detach"): {"left": "no such user"}}
+    trial, failures = stopped(tmp_path, answers, only_halts=True, dohyo_home="/srv", dohyo_control="/opt/dohyo")
     assert failures == {"node1": "no such user"}
     assert verbs(trial, "localhost") == STOPPED
     (looked, *_) = (call for call in trial.calls if call.host == "localhost")
@@ -83,7 +83,7 @@ def test_a_host_whose_folder_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     assert failures == {}
     assert verbs(trial, "node2") == ["owned checked"]
     assert verbs(trial, "node1") == [*STOPPED, FORGOTTEN, *FETCHED, FREED]
-    assert [each["text"] for each in trial.events if each["event"] == "note"] == ["/opt/dohyo is somebody else's"]
+    assert [event["text"] for event in trial.events if event["event"] == "note"] == ["/opt/dohyo is somebody else's"]
 
 
 def test_without_a_deployment_no_folder_is_ours(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_without_a_deployment_no_folder_is_ours(tmp_path: Path) -> None:
 
 def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
     trial, _ = stopped(tmp_path, {("node1", "owned absent"): {"problems": ["/data1/dohyo/kept/x"]}})
-    notes = [each["text"] for each in trial.events if each["event"] == "note"]
+    notes = [event["text"] for event in trial.events if event["event"] == "note"]
     assert notes == ["left alone: /data1/dohyo/kept/x"]
 
 
@@ -116,12 +116,12 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
     trial, failures = stopped(tmp_path, {("node2", verb): HostError("no answer")})
     assert failures == {"node2": "no answer"}
     assert [
-        (each["task"], each["host"], each["message"], each["ignored"])
-        for each in trial.events
-        if each["event"] == "failed"
+        (event["task"], event["host"], event["message"], event["ignored"])
+        for event in trial.events
+        if event["event"] == "failed"
     ] == [(step, "node2", "no answer", False)]
-    asked = verbs(trial, "node2")
-    assert asked[asked.index(verb) + 1 :] == more
+    called = verbs(trial, "node2")
+    assert called[called.index(verb) + 1 :] == more
     assert verbs(trial, "node1") == [*STOPPED, FORGOTTEN, *FETCHED, FREED]
     # The note is kept so that the next call fetches the missing evidence.
     assert (tmp_path / UNDER_WAY).exists() == (verb in ("pull", "owned checked"))
@@ -129,8 +129,8 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
 
 def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 1, dohyo_observed=["far1", "far2"])
-    far = {name: type(trial.world.hosts["node1"])(name, {}, trial) for name in ("far1", "far2")}  # type: ignore[call-arg]
-    trial.world.reach = far.__getitem__
+    observed = {name: type(trial.world.hosts["node1"])(name, {}, trial) for name in ("far1", "far2")}  # type: ignore[call-arg]
+    trial.world.reach = observed.__getitem__
     note_under_way(trial, tmp_path)
     trial.answers["far1", "observe end"] = HostError("no answer")
     assert stop_everything(trial.world, keeps_loads=False) == {}
@@ -138,7 +138,7 @@ def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_
     assert verbs(trial, "far2") == ["observe end", "pull", "observe leave"]
     (pulled,) = (call for call in trial.calls if call.verb == "pull" and call.host == "far2")
     assert pulled.arguments["dest"] == f"{tmp_path}/hosts/far2"
-    (note,) = [each["text"] for each in trial.events if each["event"] == "note"]
+    (note,) = [event["text"] for event in trial.events if event["event"] == "note"]
     assert note == "far1: no answer; its sampler may still run; stop.yml ends it"
     # The next call of stop.yml asks that host again.
     del trial.answers["far1", "observe end"]
@@ -147,10 +147,10 @@ def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_
     assert not (tmp_path / UNDER_WAY).exists()
 
 
-@pytest.mark.parametrize("other", [{"deployment": "xyz"}, {"hosts": ["elsewhere"]}])
-def test_a_trial_of_another_inventory_is_not_touched(other: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("differences", [{"deployment": "xyz"}, {"hosts": ["elsewhere"]}])
+def test_a_trial_of_another_inventory_is_not_touched(differences: dict[str, Any], tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 1)
-    note_under_way(trial, tmp_path, **other)
+    note_under_way(trial, tmp_path, **differences)
     assert stop_everything(trial.world, keeps_loads=False) == {}
     assert "pull" not in verbs(trial, "node1")
     assert (tmp_path / UNDER_WAY).exists()

@@ -131,15 +131,15 @@ def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
 # ---- the start -------------------------------------------------------------------------------------------------------
 
 
-def taken(times: int) -> Any:
+def occupied(times: int) -> Any:
     """Returns a fake of the verb free_ports, in which another program takes the chosen port `times` times."""
-    left = [times]
+    remaining = [times]
 
     def answer(**arguments: Any) -> dict[str, Any]:
         if "chosen" not in arguments:
             return free_ports(**arguments)
-        left[0] -= 1
-        return {"notes": ["port 9042 is somebody else's"] if left[0] >= 0 else []}
+        remaining[0] -= 1
+        return {"notes": ["port 9042 is somebody else's"] if remaining[0] >= 0 else []}
 
     return answer
 
@@ -147,7 +147,7 @@ def taken(times: int) -> Any:
 @pytest.mark.parametrize("seems_well", [True, False])
 def test_servers_start_again_on_other_ports_where_one_was_taken(seems_well: bool, tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
-    trial.answers["free_ports"] = taken(1)
+    trial.answers["free_ports"] = occupied(1)
     answers = ["" if seems_well else HostError("it has ended"), ""]
 
     def ready(**_: Any) -> dict[str, str]:
@@ -161,7 +161,7 @@ def test_servers_start_again_on_other_ports_where_one_was_taken(seems_well: bool
     assert [line for line in done(trial) if "start" in line or "stop" in line] == [
         *("node1: start cassandra", "node1: stop cassandra", "node1: start cassandra")
     ]
-    assert [each["text"] for each in trial.events if each["event"] == "note"] == ["port 9042 is somebody else's"]
+    assert [event["text"] for event in trial.events if event["event"] == "note"] == ["port 9042 is somebody else's"]
 
 
 @pytest.mark.parametrize(("connection", "searches"), [("local", True), ("ssh", False), (None, False)])
@@ -170,15 +170,15 @@ def test_ports_are_searched_on_the_machine_of_ansible_alone(
 ) -> None:
     variables = {"ansible_connection": connection} if connection else {}
     trial = fake_trial(tmp_path, **variables)  # type: ignore[arg-type]
-    found = trial.real().servers.choose_ports("node1", "10.0.0.1", {"cql": 9042})
-    assert found == {"address": "10.0.0.1", "ports": {"cql": 9042}, "moved": []}
+    chosen = trial.real().servers.choose_ports("node1", "10.0.0.1", {"cql": 9042})
+    assert chosen == {"address": "10.0.0.1", "ports": {"cql": 9042}, "moved": []}
     (call,) = trial.calls
     assert (call.action, call.arguments["search"]) == ("free_ports", searches)
 
 
 def test_servers_start_three_times_at_most(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
-    trial.answers["free_ports"] = taken(9)
+    trial.answers["free_ports"] = occupied(9)
     with pytest.raises(StepError, match=r"^Start the servers: port 9042 is somebody else's$"):
         trial.real().start()
     assert len([line for line in done(trial) if line == "node1: start cassandra"]) == 3
@@ -203,12 +203,12 @@ def test_conditions_are_those_of_servers_and_hosts(tmp_path: Path) -> None:
         trial_strict="no",
     )  # fmt: skip
     trial.real().make_tables()
-    found = trial.json("conditions.json")
-    assert (found["system"], found["title"]) == ("cassandra", "Apache Cassandra")
-    assert found["differences"] == ["replication: asked for 2, the server has 1"]
-    assert found["notes"][-2:] == ["node1, node2: swap is on", "another trial is under way"]
-    assert found["hosts"] == {"node1": {"a": 1}, "node2": {}, "client1": {}}
-    assert found["usd_per_hour"] == {"node1": "0.5", "node2": "0.5"}
+    conditions = trial.json("conditions.json")
+    assert (conditions["system"], conditions["title"]) == ("cassandra", "Apache Cassandra")
+    assert conditions["differences"] == ["replication: asked for 2, the server has 1"]
+    assert conditions["notes"][-2:] == ["node1, node2: swap is on", "another trial is under way"]
+    assert conditions["hosts"] == {"node1": {"a": 1}, "node2": {}, "client1": {}}
+    assert conditions["usd_per_hour"] == {"node1": "0.5", "node2": "0.5"}
     written = [call for call in trial.calls if call.action == "files"]
     assert [call.host for call in written] == ["node1", "node2"]
     for call in written:
@@ -315,7 +315,7 @@ def test_a_host_that_was_lost_is_not_asked_again(tmp_path: Path) -> None:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_end_of_a_trial(tmp_path: Path) -> None:
+def test_a_trial_ends_with_all_steps_in_order(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     assert trial.real().end() == ""
     assert in_order(done(trial)) == ENDED
@@ -327,10 +327,10 @@ def test_the_end_goes_on_whatever_fails(number: int, tmp_path: Path) -> None:
     trial.fails_at = number
     reason = trial.real().end()
     failed = trial.calls[number]
-    asked = [call for call in trial.calls if call.host != failed.host]
+    calls = [call for call in trial.calls if call.host != failed.host]
     assert reason.endswith(f"{failed.host} has no {failed.verb}")
     # On the other host, the servers are stopped and the evidence is fetched. The host is then marked as free.
-    assert [call.verb for call in asked][-6:] == [
+    assert [call.verb for call in calls][-6:] == [
         *("stop host-metrics", "pull", "pull"),
         *("owned absent", "owned absent", "in_use free"),
     ]  # fmt: skip
@@ -462,8 +462,8 @@ def test_a_shared_host_is_a_note_of_the_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize("attached", [{}, {"cassandra": "10.1.0.1"}])
 def test_servers_that_we_have_kept_up_are_in_the_way_of_attached_ones(attached: dict[str, str], tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, attached=attached)
-    kept = {**THEIRS, "deployment": "abc", "kept": True}
-    trial.answers["in_use taken"] = {"uses": [kept, OURS]}
+    running = {**THEIRS, "deployment": "abc", "kept": True}
+    trial.answers["in_use taken"] = {"uses": [running, OURS]}
     assert ("eve keeps servers up there since " in tried(trial)) == bool(attached)
 
 
@@ -537,8 +537,8 @@ def test_memory_is_only_read_where_it_is_divided(tmp_path: Path) -> None:
 
 def in_turn(trial: FakeTrial) -> list[str]:
     """Returns the calls that handle loads or start and stop servers, without the paths of folders."""
-    words = ("kept_load", "clients", "set aside", "start cassandra", "stop cassandra")
-    return [line.removeprefix("node1: ") for line in done(trial) if any(word in line for word in words)]
+    steps = ("kept_load", "clients", "set aside", "start cassandra", "stop cassandra")
+    return [line.removeprefix("node1: ") for line in done(trial) if any(word in line for word in steps)]
 
 
 def test_a_load_that_is_kept_is_copied_instead_of_loading(tmp_path: Path) -> None:
@@ -600,9 +600,9 @@ def test_servers_without_the_load_that_was_just_kept_are_refused(tmp_path: Path)
 def test_a_load_that_cannot_be_shared_says_so(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, trial_reuse="id")
     assert tried(trial) == ""
-    kept = trial.json("kept.json")
-    assert kept["load"] is None
-    assert kept["note"].startswith("its load is not shared: ")
+    servers = trial.json("kept.json")
+    assert servers["load"] is None
+    assert servers["note"].startswith("its load is not shared: ")
     (*_, wiped) = (call for call in trial.calls if call.verb == "owned absent")
     assert wiped.arguments["folders"] == [["/data1", "dohyo/cassandra"], ["/data1", "dohyo/kept"]]
 

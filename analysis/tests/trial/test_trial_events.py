@@ -30,7 +30,7 @@ def test_events_are_lines_of_a_file(conduct: Any, tmp_path: Path, monkeypatch: p
     events.event("phase", phase="run", run=1, client_dirs=[])
     events.event("note", text="run 1: start skew ±1 ms")
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
-    assert [(each["event"], each["time"] > 0) for each in lines] == [("phase", True), ("note", True)]
+    assert [(event["event"], event["time"] > 0) for event in lines] == [("phase", True), ("note", True)]
 
 
 def test_a_playbook_begins_when_it_is_its_turn_and_not_without_run_sh(
@@ -56,8 +56,8 @@ def test_without_a_file_phases_and_notes_are_shown(
     events.event("phase", phase="run", run=2, client_dirs=[])
     events.event("task", task="Ask", action="trial", began=1)
     events.event("note", text="WARNING: a place is left")
-    said = capsys.readouterr().out.splitlines()
-    assert [line.rstrip("* ") for line in said if line] == ["PHASE [run 2]", "WARNING: a place is left"]
+    output = capsys.readouterr().out.splitlines()
+    assert [line.rstrip("* ") for line in output if line] == ["PHASE [run 2]", "WARNING: a place is left"]
 
 
 def test_what_clients_did_is_said_when_a_phase_ends(

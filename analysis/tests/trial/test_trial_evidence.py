@@ -48,6 +48,6 @@ def test_samplers_know_the_controller_and_the_servers_of_others(tmp_path: Path) 
 
 def test_equal_sentences_of_several_hosts_are_one() -> None:
     hosts = [f"h{number}" for number in range(6)]
-    said = {**{name: ["swap is on"] for name in hosts}, "h1": ["old kernel", "swap is on"]}
-    assert by_sentence(said) == ["h0, h1, h2 and 3 more: swap is on", "h1: old kernel"]
+    sentences = {**{name: ["swap is on"] for name in hosts}, "h1": ["old kernel", "swap is on"]}
+    assert by_sentence(sentences) == ["h0, h1, h2 and 3 more: swap is on", "h1: old kernel"]
     assert by_sentence({"a": []}) == []

@@ -12,8 +12,8 @@ from support.trial_hosts import fake_trial
 def test_a_step_returns_what_each_host_has_said(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2)
     trial.answers["node2", "two"] = "words"
-    found = trial.world.on(["node2", "node1"], "Ask", lambda host: program(host, ["sh", "-c", "two"], stdin="in"))
-    assert found == {"node2": "words", "node1": ""}
+    results = trial.world.on(["node2", "node1"], "Ask", lambda host: program(host, ["sh", "-c", "two"], stdin="in"))
+    assert results == {"node2": "words", "node1": ""}
     assert trial.calls[0].arguments == {"argv": ["sh", "-c", "two"], "stdin": "in"}
     (event,) = trial.events
     assert (event["event"], event["task"], event["action"]) == ("task", "Ask", "trial")
@@ -32,7 +32,7 @@ def test_all_hosts_that_failed_are_named_once_with_the_same_words(tmp_path: Path
     with pytest.raises(StepError, match=r"^Ask: full$") as failed:
         trial.world.on(["node1", "node2", "node3"], "Ask", lambda host: program(host, ["a", "b", "x"]))
     assert (failed.value.step, failed.value.failures) == ("Ask", {"node1": "full", "node3": "full"})
-    assert [(each["event"], each["host"], each["message"], each["ignored"]) for each in trial.events] == [
+    assert [(event["event"], event["host"], event["message"], event["ignored"]) for event in trial.events] == [
         ("failed", "node1", "full", True),
         ("failed", "node3", "full", True),
     ]
@@ -72,7 +72,7 @@ def test_a_system_is_that_of_a_host_with_more_variables(tmp_path: Path) -> None:
     assert "cassandra_heap" not in trial.world.hosts["node2"].values
 
 
-def test_what_dohyo_says_is_its_last_word_when_it_fails(tmp_path: Path) -> None:
+def test_an_error_of_dohyo_is_the_message_of_the_step(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, dohyo=["  500 "])
     assert trial.world.ask_dohyo("own-target", tmp_path) == "500"
     with pytest.raises(StepError) as failed:
@@ -89,5 +89,5 @@ def test_a_file_of_the_evidence_is_written_in_one_step(tmp_path: Path) -> None:
     write_json(file, {"b": 1, "a": "é"})
     write_json(file, {"b": 2, "a": "é"})
     assert file.read_text("utf-8") == '{\n    "a": "é",\n    "b": 2\n}\n'
-    assert [each.name for each in file.parent.iterdir()] == ["settled.json"]
+    assert [entry.name for entry in file.parent.iterdir()] == ["settled.json"]
     assert stat.S_IMODE(file.stat().st_mode) & 0o600 == 0o600
