@@ -151,11 +151,11 @@ def serve(environ: dict[str, Any], start_response: Any) -> Any:
             with (state / "changes").open("ab") as file:
                 file.write(action[1] + b"\n")
         return moto(environ, start_response)
-    asked = {one["Field"]: one["Value"] for one in json.loads(body)["Filters"]}
+    filters = {filter_["Field"]: filter_["Value"] for filter_ in json.loads(body)["Filters"]}
     price = {"unit": "Hrs", "pricePerUnit": {"USD": "1.4000000000"}}
     product = {"terms": {"OnDemand": {"A.B": {"priceDimensions": {"A.B.C": price}}}}}
-    found = [json.dumps(product)] if asked.items() >= PRICED.items() else []
-    return Response(json.dumps({"FormatVersion": "aws_v1", "PriceList": found}))(environ, start_response)
+    prices = [json.dumps(product)] if filters.items() >= PRICED.items() else []
+    return Response(json.dumps({"FormatVersion": "aws_v1", "PriceList": prices}))(environ, start_response)
 
 
 server = make_server("127.0.0.1", 0, serve, threaded=True)
