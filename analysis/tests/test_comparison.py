@@ -261,7 +261,7 @@ def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> 
             number += 1
             about = {"trial_system": system, "trial_round": position + 1, "trial_rounds": 3}
             rate = rates[position]
-            searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of=about)
+            searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts=about)
     summary = summarise(tmp_path)
     (pair,) = (pair for pair in summary.comparisons if pair.phase == "probe")
     assert (pair.of, pair.to, pair.figure, pair.sampled, pair.samples) == (
@@ -277,7 +277,7 @@ def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> 
 
 def test_a_single_search_of_each_has_no_interval(tmp_path: Path) -> None:
     for number, (system, rate) in enumerate({"cassandra": 1000, "hbase": 1500}.items(), start=1):
-        searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of={"trial_system": system})
+        searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts={"trial_system": system})
     (pair,) = (pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe")
     assert (pair.ratio, pair.low, pair.tie) == (1.5, None, None)
     assert comparison_table.over([pair]).startswith("no intervals, because a single search provides none;")
@@ -612,7 +612,7 @@ def test_the_maxima_of_searches_before_and_after(tmp_path: Path) -> None:
     def searches(name: str, *rates: float, **settings: Any) -> Path:
         for number, rate in enumerate(rates, start=1):
             about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": len(rates)}
-            searched(tmp_path / name, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of=about, **settings)
+            searched(tmp_path / name, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts=about, **settings)
         return tmp_path / name
 
     before, after = searches("a", 1000, 1010, 990), searches("b", 800, 810, 790)

@@ -70,7 +70,7 @@ def test_one_failure_ends_it_for_all() -> None:
     stage = Stage()
     stage.ready()
     stage.step(5)
-    stage.end("host2", code=4, words="client-host2 ended with exit code 4: ERROR: no")
+    stage.end("host2", code=4, output="client-host2 ended with exit code 4: ERROR: no")
     stage.step()
     assert stage.told["host1"][-1] == "stop"
     stage.end("host1", code=143)

@@ -108,7 +108,7 @@ def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None
     searches = tmp_path / "c"
     for number in ROUNDS:
         about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": 3}
-        searched(searches, (1000, 1000), *[(1020, 1000)] * 2, number=number, of=about)
+        searched(searches, (1000, 1000), *[(1020, 1000)] * 2, number=number, facts=about)
     found = regression.compare(summarise(searches), summarise(made(tmp_path / "d")), force=True)
     assert [(each.figure, each.reason) for each in found.findings if each.phase == "probe"] == [
         ("op/s", "not known after")

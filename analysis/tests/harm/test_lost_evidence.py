@@ -147,8 +147,8 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
     manifest.write(tmp_path)
     for path in tmp_path.glob("[0-9]*"):
         path.unlink()
-    found = manifest.problems(tmp_path, None)
-    assert (len(found), found[-1]) == (21, "80 more files: are missing, changed or added")
+    problems = manifest.problems(tmp_path, None)
+    assert (len(problems), problems[-1]) == (21, "80 more files: are missing, changed or added")
 
 
 @pytest.mark.parametrize("name", ["experiment.json", "scenario.properties"])
