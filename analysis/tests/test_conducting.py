@@ -182,9 +182,9 @@ FAULTS = [
 ]
 
 
-def done(stage: Stage, host: str, number: int | None, kind: str, at: float, error: str | None = None) -> None:
+def done(stage: Stage, host: str, number: int | None, kind: str, time: float, error: str | None = None) -> None:
     """Reports that a fault was executed at a second of the window. The report has the time of the host's clock."""
-    began = stage.conductor.measure + at + AHEAD[host]
+    began = stage.conductor.measure + time + AHEAD[host]
     of_host = {"began": began, "done": began + 0.1, "what": f"{kind} of cassandra", "error": error}
     stage.say(host, "fault", done={"n": number, "kind": kind, **of_host})
 
@@ -202,8 +202,8 @@ def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
     stage.step(6)
     assert "readback" not in stage.told["host1"]
     done(stage, "host3", None, "resume", 10.2)
-    for host, at in (("host1", 10.0), ("host3", 12.5)):
-        stage.say(host, "fault", done={"whole": measure + at + AHEAD[host]})
+    for host, second in (("host1", 10.0), ("host3", 12.5)):
+        stage.say(host, "fault", done={"whole": measure + second + AHEAD[host]})
         stage.step()
     stage.step()
     assert stage.told["host1"][-1] == stage.told["host2"][-1] == "readback"
@@ -213,14 +213,14 @@ def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
     assert [event["what"] for event in outcome["events"]] == [
         "fault: kill of cassandra", "killed", "fault: start of cassandra", "fault: resume of cassandra",
     ]  # fmt: skip
-    found = faults(stage.conductor, "as asked")
-    assert (found["asked"], found["window_ended"] - found["window_began"]) == ("as asked", 10)
-    kill, start = found["events"]
+    report = faults(stage.conductor, "as asked")
+    assert (report["asked"], report["window_ended"] - report["window_began"]) == ("as asked", 10)
+    kill, start = report["events"]
     assert (kill["kind"], kill["planned"], kill["began"], kill["done"]) == ("kill", 2.0, 2.0, 2.1)
     assert kill["hosts"]["host3"]["began"] == pytest.approx(measure + 2 + AHEAD["host3"])
     assert start["began"] == 4.0
-    assert [(each["kind"], each["target"], each["began"]) for each in found["undone"]] == [("resume", "host3", 10.2)]
-    assert found["whole"] == 12.5
+    assert [(item["kind"], item["target"], item["began"]) for item in report["undone"]] == [("resume", "host3", 10.2)]
+    assert report["whole"] == 12.5
 
 
 def test_a_server_that_ends_by_itself_in_a_run_with_faults_is_named_and_a_result() -> None:
@@ -278,8 +278,8 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
         stage.say("host3", "server", name="cassandra", words="vanished", at=stage.now + AHEAD["host3"])
         done(stage, "host3", 1, "start", 7.0)
         done(stage, "host3", 1, "start", 7.0)
-        for host, at in (("host1", 10.0), ("host3", 12.5)):
-            stage.say(host, "fault", done={"whole": measure + at + AHEAD[host]})
+        for host, second in (("host1", 10.0), ("host3", 12.5)):
+            stage.say(host, "fault", done={"whole": measure + second + AHEAD[host]})
     finally:
         AHEAD["host3"] -= 40
     stage.step()
@@ -288,12 +288,12 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     assert [event["what"] for event in outcome["events"]] == [
         "fault: power off", "fault: power on", "fault: start of cassandra",
     ]  # fmt: skip
-    found = faults(stage.conductor, "as asked")
-    power, start = found["events"]
+    report = faults(stage.conductor, "as asked")
+    power, start = report["events"]
     assert (power["planned"], power["began"], power["done"]) == (2.0, 2.0, 2.5)
     # The fault `start` began when the host was switched on, and ended when its servers were ready.
     assert (start["began"], start["done"]) == (pytest.approx(4.0, abs=2e-3), pytest.approx(7.1, abs=2e-3))
-    assert (found["undone"], found["whole"]) == ([], 12.5)
+    assert (report["undone"], report["whole"]) == ([], 12.5)
 
 
 def test_the_end_of_the_window_switches_a_host_on() -> None:
@@ -318,7 +318,7 @@ def test_a_host_that_cannot_be_switched_off_stays_and_the_fault_says_why() -> No
     assert stage.told["host3"].count("power") == 1
     done(stage, "host3", 1, "start", 4.0, error="all processes run already")
     stage.say("host3", "server", name="cassandra", words="killed", at=stage.now + AHEAD["host3"])
-    errors = [each["hosts"]["host3"]["error"] for each in faults(stage.conductor, "as asked")["events"]]
+    errors = [event["hosts"]["host3"]["error"] for event in faults(stage.conductor, "as asked")["events"]]
     assert errors == ["dohyo_power_off ended with exit code 1: no", "all processes run already"]
     assert stage.report()["nodes"]["host3"]["state"] == "ended"
 

@@ -20,10 +20,10 @@ from support.evidence import interval
     ],
 )
 def test_dips(throughput: list[int], expected: list[tuple[int, int]]) -> None:
-    found = dips(throughput)
-    assert [(dip.first, dip.first + dip.seconds) for dip in found] == expected
-    assert all(max(throughput[dip.first : dip.first + dip.seconds]) < dip.mean / 2 for dip in found)
-    assert all(min(throughput[dip.first : dip.first + dip.seconds]) == dip.lowest for dip in found)
+    found_dips = dips(throughput)
+    assert [(dip.first, dip.first + dip.seconds) for dip in found_dips] == expected
+    assert all(max(throughput[dip.first : dip.first + dip.seconds]) < dip.mean / 2 for dip in found_dips)
+    assert all(min(throughput[dip.first : dip.first + dip.seconds]) == dip.lowest for dip in found_dips)
 
 
 def test_a_held_up_client_is_divided_over_the_seconds_that_its_interval_covers() -> None:
