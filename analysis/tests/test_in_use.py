@@ -15,7 +15,7 @@ MINE, THEIRS = "0123456789ab", "ba9876543210"
 def asked(folder: Path, state: str, *, deployment: str = MINE, pid: int = 7, dry: bool = False) -> list[Any]:
     """Returns the notes after a change: deployment, whether it keeps servers, and whether the caller wrote the note."""
     answer = in_use.answer(state, deployment, {"pid": pid, "start": 1}, str(folder), dry=dry)
-    return [(each["deployment"], each["kept"], each["own"]) for each in answer["uses"]]
+    return [(use["deployment"], use["kept"], use["own"]) for use in answer["uses"]]
 
 
 def test_notes_are_seen_until_they_are_withdrawn(tmp_path: Path) -> None:
