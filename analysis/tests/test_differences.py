@@ -182,7 +182,7 @@ def test_threads_of_a_collector_count() -> None:
     assert "GCThreads" not in stated("gc-matrix")["cassandra_java_options"]
 
 
-def other(key: str, value: str) -> str:
+def change_value(key: str, value: str) -> str:
     """Returns another valid value of a property or variable."""
     variable = catalogue.all_options().get(key)
     known_property = properties.find(key)
@@ -215,7 +215,9 @@ def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> N
     key = key.removeprefix("full.")
     short = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
     changed = {
-        key: ",".join(other(short, part) for part in value.split(",")) if "matrix." in key else other(short, value)
+        key: ",".join(change_value(short, part) for part in value.split(","))
+        if "matrix." in key
+        else change_value(short, value)
     }
     if changed == {"duration": "1"}:  # so that records need not be read again
         changed["read.passes"] = "0"

@@ -35,7 +35,7 @@ ASKED = "phases=max,equal\nrounds=3\n"
 SLOWEST: Rates = {"cassandra": [1000, 2000, 2000], "hbase": [800, 3000, 3000]}
 
 
-def asked(folder: Path) -> list[list[tuple[str, str]]]:
+def list_phases(folder: Path) -> list[list[tuple[str, str]]]:
     """Returns the name and the target of each phase of each trial, in order."""
     files = sorted(folder.glob("raw/*/trial.json"))
     return [
@@ -75,7 +75,7 @@ def test_the_rate_is_fixed_after_the_first_round(tmp_path: Path, monkeypatch: py
     assert code == 0
     # The target is 70 % of 800, although both systems are faster in later rounds.
     assert facts(experiment)["equal_targets"] == {"": 560}
-    assert asked(experiment.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
+    assert list_phases(experiment.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
 
 
 def test_a_trial_at_another_rate_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_resumed_experiment_has_the_same_rate(before: str, tmp_path: Path, mon
     # Rates of later rounds do not change the target.
     resumed(experiment, monkeypatch, {"cassandra": [1000], "hbase": [800] if before == "02" else [700]})
     assert facts(experiment)["equal_targets"] == {"": 560}
-    assert asked(experiment.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
+    assert list_phases(experiment.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
 
 
 def test_without_a_valid_rate_it_waits_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,13 +103,13 @@ def test_without_a_valid_rate_it_waits_and_says_so(tmp_path: Path, monkeypatch: 
     (tmp_path / "later").mkdir()
     later, *_ = measured(tmp_path / "later", monkeypatch, ASKED, {"cassandra": [0, 900, 1000], "hbase": [0, 800, 1000]})
     assert facts(later)["equal_targets"] == {"": 560}
-    assert asked(later.folder) == [ONLY_MAX] * 4 + [BOTH] * 2
+    assert list_phases(later.folder) == [ONLY_MAX] * 4 + [BOTH] * 2
 
 
 def test_a_system_that_was_disturbed_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [0, 500, 500]})
     assert facts(experiment)["equal_targets"] == {"": 350}
-    assert asked(experiment.folder)[:4] == [ONLY_MAX] * 4
+    assert list_phases(experiment.folder)[:4] == [ONLY_MAX] * 4
 
 
 def test_a_rate_that_is_given_at_a_point_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_every_point_has_its_own_rate(tmp_path: Path, monkeypatch: pytest.Monkey
         {"cassandra": [1000, 500], "hbase": [800, 400]},
     )
     assert facts(experiment)["equal_targets"] == {"max.batchsize=1": 560, "max.batchsize=2": 280}
-    assert [phases[-1] for phases in asked(experiment.folder)] == [("max", "0")] * 4 + [
+    assert [phases[-1] for phases in list_phases(experiment.folder)] == [("max", "0")] * 4 + [
         *[("equal", "560")] * 2, *[("equal", "280")] * 2
     ]  # fmt: skip
 
@@ -208,7 +208,7 @@ def test_a_rate_that_is_given_is_measured_in_the_first_round_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment, *_ = measured(tmp_path, monkeypatch, "phases=max,equal\nequal.target=300\n", SLOWEST)
-    assert asked(experiment.folder) == [[("max", "0"), ("equal", "300")]] * 2
+    assert list_phases(experiment.folder) == [[("max", "0"), ("equal", "300")]] * 2
     assert "equal_targets" not in facts(experiment)
     assert "at equal rate 300 op/s" in table.legend(summarise(experiment.folder))
 

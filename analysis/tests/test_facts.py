@@ -259,17 +259,17 @@ def check_seconds(facts: sqlite3.Connection, charts: Material) -> None:
 
 
 def check_checks(facts: sqlite3.Connection, content: dict[str, Any]) -> None:
-    def said(name: str, whole: bool) -> list[Any]:
+    def read_checks(name: str, whole: bool) -> list[Any]:
         query = "select verdict, reason from run_check where name = ? and (trial is null) = ?"
         return [tuple(row.values()) for row in facts.execute(query, (name, whole))]
 
-    assert said("status", False) == [(item["status"], item["reason"]) for item in content["trials"]]
+    assert read_checks("status", False) == [(item["status"], item["reason"]) for item in content["trials"]]
     for name, key in {"note": "notes", "deviation": "deviations", "collapse": "collapses", "warm-up": "cold"}.items():
-        assert said(name, False) == [("note", text) for item in content["trials"] for text in item[key]]
-    assert said("evidence", True) == [("warning", text) for text in content["warnings"]]
-    assert said("note", True) == [("note", text) for text in content["notes"]]
+        assert read_checks(name, False) == [("note", text) for item in content["trials"] for text in item[key]]
+    assert read_checks("evidence", True) == [("warning", text) for text in content["warnings"]]
+    assert read_checks("note", True) == [("note", text) for text in content["notes"]]
     unequal = [("unequal", name) for name, values in content["unequal"].items() for _ in values]
-    assert said("equal conditions", False) == unequal
+    assert read_checks("equal conditions", False) == unequal
 
 
 def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:

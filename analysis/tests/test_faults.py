@@ -492,24 +492,24 @@ def io_max(unit: str) -> str:
 def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_path: Path) -> None:
     plan = {"role": "slow", "spared": [], "unit": "", "patience": 20, "folders": [str(tmp_path)]}
 
-    def said(*arguments: Any, stdin: Any = "") -> str:
+    def run(*arguments: Any, stdin: Any = "") -> str:
         argv = list(map(str, arguments))
         return subprocess.run(argv, input=json.dumps(stdin), stdout=subprocess.PIPE, text=True, check=True).stdout
 
     check = (home / "bin/agent", "faults", "check", "slow")
-    assert "takes units of systemd; set dohyo_systemd: true" in said(*check, stdin=plan)
-    if why := said(*check, stdin={**plan, "unit": "dohyo-test-fault.service"}):
+    assert "takes units of systemd; set dohyo_systemd: true" in run(*check, stdin=plan)
+    if why := run(*check, stdin={**plan, "unit": "dohyo-test-fault.service"}):
         pytest.skip(why)
     unit, file = f"dohyo-test-{os.getpid()}.service", tmp_path / "written"
     writes = f"while :; do dd if=/dev/zero of={file} bs=16k count=1 oflag=append,dsync conv=notrunc; done"
-    said("systemd-run", "--quiet", "--collect", f"--unit={unit}", "sh", "-c", writes)
+    run("systemd-run", "--quiet", "--collect", f"--unit={unit}", "sh", "-c", writes)
     try:
         folder = home / "run/slow"
         folder.mkdir()
         (folder / "command").touch()
         (folder / "unit").write_text(f"{unit} of this test\n")
         event = {"n": 0, "kind": "slow", "at": 0.1, "rate": 32_000}
-        said(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": [event]})
+        run(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": [event]})
         begin(home / "run/fault-here", 50)
         wait_for(lambda: done(home / "run/fault-here"))
         assert done(home / "run/fault-here")[0]["error"] is None
@@ -519,12 +519,12 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         assert time.monotonic() - began > 1
         killed(home / "run/fault-here")
         timer = f"{unit.removesuffix('.service')}-normal.timer"
-        assert timer in said("systemctl", "list-timers", "--no-legend")
-        assert f"undone: no limit of reading and writing for {unit}" in said(home / "bin/agent", "faults", "undo")
+        assert timer in run("systemctl", "list-timers", "--no-legend")
+        assert f"undone: no limit of reading and writing for {unit}" in run(home / "bin/agent", "faults", "undo")
         assert io_max(unit) == ""
-        assert timer not in said("systemctl", "list-timers", "--no-legend")
+        assert timer not in run("systemctl", "list-timers", "--no-legend")
         size = file.stat().st_size
         wait_for(lambda: file.stat().st_size - size > 20 * 32_000)
         assert not Path(f"/run/systemd/system.control/{unit}.d").exists()
     finally:
-        said("systemctl", "stop", unit)
+        run("systemctl", "stop", unit)

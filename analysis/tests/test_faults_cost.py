@@ -307,10 +307,10 @@ def test_the_worst_second_may_begin_before_the_fault_where_slots_are_longer() ->
 
 
 def test_a_run_with_faults_is_never_ranked_with_one_without() -> None:
-    def of(name: str, **conditions: Any) -> Trial:
+    def create_trial(name: str, **conditions: Any) -> Trial:
         return Trial(name, name, name, "ok", conditions=Conditions(**conditions))
 
-    calm, same, ill = of("a"), of("b"), of("c", faults=ASKED)
+    calm, same, ill = create_trial("a"), create_trial("b"), create_trial("c", faults=ASKED)
     assert at_points([calm, ill, same]) == [[calm, same], [ill]]
 
 

@@ -46,7 +46,7 @@ class Vendor:
     truncated: set[str] = field(default_factory=set)
     lengths: dict[str, str] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def put(self, path: str, content: bytes) -> str:
         self.files[path] = content
@@ -73,7 +73,7 @@ def vendor(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendo
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.lstrip("/")
-            started.asked.append(path)
+            started.requests.append(path)
             content = started.files.get(path)
             self.send_response(302 if path in started.redirects else 200 if content is not None else 404)
             if path in started.redirects:
@@ -314,7 +314,7 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
     assert scylla_state["looked"]["stdout"] == str(home / "install/scylla/server/bin/scylla")
     lib = home / f"install/cassandra/{version}-{digest(content)[:12]}/lib"
     assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in installed)
-    assert vendor.asked == [f"{aerospike_path}.sha256", aerospike_path, scylla_path, "cassandra.tar.gz"]
+    assert vendor.requests == [f"{aerospike_path}.sha256", aerospike_path, scylla_path, "cassandra.tar.gz"]
 
 
 def unpack(

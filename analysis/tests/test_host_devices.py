@@ -184,16 +184,16 @@ def test_another_layout_is_refused_with_the_way_out(layout: str, states: list[st
 def test_the_table_names_the_disks_that_the_data_is_on() -> None:
     """The disks of dohyo_devices are named only if the data is on them."""
 
-    def words(data: list[str], layout: str, *mounts: str, mounted: bool = True, system: str = "mysql-innodb") -> str:
+    def describe(data: list[str], layout: str, *mounts: str, mounted: bool = True, system: str = "mysql-innodb") -> str:
         volumes = [{"mount_point": mount, "mounted": mounted} for mount in mounts]
         disks = {"devices": [{"path": "/dev/a"}, {"path": "/dev/b"}], "volumes": volumes}
         more: dict[str, Any] = {"dohyo_devices": ["/dev/a", "/dev/b"], "host_disk_layout": layout, "host_disks": disks}
         return described(system, dohyo_data=data, cassandra_commitlog_folder="/mnt/log", **more).disks_in_words
 
-    assert words(["/dohyo/data"], "raid0", "/dohyo/data") == "RAID0 of 2 disks"
-    assert words(["/srv/slow"], "raid0", "/dohyo/data") == "1 folder"
-    assert words(["/dohyo/data"], "raid0", "/dohyo/data", mounted=False) == "1 folder"
-    assert words(["/dohyo/a", "/dohyo/b"], "jbod", "/dohyo/a", "/dohyo/b") == "JBOD, data on 1 of 2 disks"
-    assert words(["/srv/a", "/srv/b"], "jbod", "/dohyo/a", "/dohyo/b") == "data on 1 of 2 folders"
-    on_two = words(["/dohyo/data"], "raid0", "/dohyo/data", system="cassandra")
+    assert describe(["/dohyo/data"], "raid0", "/dohyo/data") == "RAID0 of 2 disks"
+    assert describe(["/srv/slow"], "raid0", "/dohyo/data") == "1 folder"
+    assert describe(["/dohyo/data"], "raid0", "/dohyo/data", mounted=False) == "1 folder"
+    assert describe(["/dohyo/a", "/dohyo/b"], "jbod", "/dohyo/a", "/dohyo/b") == "JBOD, data on 1 of 2 disks"
+    assert describe(["/srv/a", "/srv/b"], "jbod", "/dohyo/a", "/dohyo/b") == "data on 1 of 2 folders"
+    on_two = describe(["/dohyo/data"], "raid0", "/dohyo/data", system="cassandra")
     assert on_two == "RAID0 of 2 disks, log on a disk of its own"

@@ -827,16 +827,16 @@ def test_the_property_reaches_the_trial_and_no_load(tmp_path: Path) -> None:
         "recordcount=1000\nreadproportion=1\nupdateproportion=0\nsystems=mysql-innodb\nreuse=data\nduration=5\n"
     )
 
-    def asked(**changes: str) -> tuple[Any, str]:
+    def plan_with(**changes: str) -> tuple[Any, str]:
         (planned,) = plan.trials(load(scenario, {name.replace("_", "."): value for name, value in changes.items()}))
         return plan.variables(planned, tmp_path, keep=False)["trial_max_other_cpu"], plan.load_of(planned, tmp_path)
 
-    assert asked()[0] == ""
-    assert asked(max_other_cpu="100%") == ("100%", asked()[1])
+    assert plan_with()[0] == ""
+    assert plan_with(max_other_cpu="100%") == ("100%", plan_with()[1])
     # The limit does not affect the numbers, so experiments with different limits can be compared.
     before, after = (
         asked_of.workload({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%")
     )
     assert before == after
     with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage such as 5%"):
-        asked(max_other_cpu="lots")
+        plan_with(max_other_cpu="lots")

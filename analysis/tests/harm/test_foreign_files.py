@@ -204,15 +204,15 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
         (home / folder).mkdir(parents=True)
         (home / folder / "x").touch()
 
-    def left(systems: list[str]) -> list[str]:
+    def list_foreign(systems: list[str]) -> list[str]:
         mark = {**ours.new_mark(MINE, {"systems": systems}), "kind": "home"}
         contents = ours.Contents(str(home), mark)
         contents.sort(str(home / "run"), ("run",))
         return sorted(text.partition(" ")[0].removeprefix(f"{home}/") for text in contents.foreign)
 
-    assert left(["h2", "mysql"]) == ["run/notes"]
-    assert left(["mysql"]) == ["run/h2", "run/notes"]
-    assert left([]) == []  # an older version wrote the mark
+    assert list_foreign(["h2", "mysql"]) == ["run/notes"]
+    assert list_foreign(["mysql"]) == ["run/h2", "run/notes"]
+    assert list_foreign([]) == []  # an older version wrote the mark
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:

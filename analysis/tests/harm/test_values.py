@@ -331,7 +331,7 @@ def test_a_value_stays_in_its_line_of_a_property_file(values: dict[str, str]) ->
 # ---- experiments -----------------------------------------------------------------------------------------------------
 
 
-def made(folder: Path, chosen: scenario.Scenario, inventory: Path | None = None) -> experiment.Experiment:
+def create(folder: Path, chosen: scenario.Scenario, inventory: Path | None = None) -> experiment.Experiment:
     about = {"inventory": str(inventory) if inventory else None, "named": True}
     return experiment.create(chosen, experiment.new_folder(chosen, folder), about)
 
@@ -342,7 +342,7 @@ def change(file: Path, **fields: Any) -> None:
 
 def test_resume_takes_its_values_as_data(tmp_path: Path, chosen: scenario.Scenario) -> None:
     inventory = hostile_inventory(tmp_path)
-    the_experiment = made(tmp_path / f"out {NAME}", chosen, inventory)
+    the_experiment = create(tmp_path / f"out {NAME}", chosen, inventory)
     assert experiment.reopen(str(the_experiment.folder)) == (the_experiment, inventory)
 
 
@@ -350,7 +350,7 @@ def test_resume_takes_its_values_as_data(tmp_path: Path, chosen: scenario.Scenar
 def test_resume_plays_no_inventory_that_came_with_the_results(
     where: str, tmp_path: Path, chosen: scenario.Scenario
 ) -> None:
-    the_experiment = made(tmp_path / "out", chosen)
+    the_experiment = create(tmp_path / "out", chosen)
     (the_experiment.folder / "raw/hosts.yml").write_text(f"all: {{vars: {{x: '{TEMPLATES[0]}'}}}}")
     (tmp_path / "link").symlink_to("out/raw")
     change(the_experiment.folder / "experiment.json", inventory=str(the_experiment.folder / where))
@@ -362,7 +362,7 @@ def test_resume_plays_no_inventory_that_came_with_the_results(
     "inventory", [*TEMPLATES, SHELL, "localhost,", "--list-hosts", "/no/such/{{ 7*7 }}", "/a\0b", "/$HOME"]
 )
 def test_resume_refuses_what_is_no_inventory(inventory: str, tmp_path: Path, chosen: scenario.Scenario) -> None:
-    the_experiment = made(tmp_path / "out", chosen)
+    the_experiment = create(tmp_path / "out", chosen)
     change(the_experiment.folder / "experiment.json", inventory=inventory)
     with pytest.raises(BadInputError, match="inventory"):
         experiment.reopen(str(the_experiment.folder))
@@ -370,14 +370,14 @@ def test_resume_refuses_what_is_no_inventory(inventory: str, tmp_path: Path, cho
 
 @pytest.mark.parametrize("name", INVISIBLE[:-1])
 def test_resume_refuses_a_scenario_without_a_plain_name(name: str, tmp_path: Path, chosen: scenario.Scenario) -> None:
-    the_experiment = made(tmp_path / "out", chosen)
+    the_experiment = create(tmp_path / "out", chosen)
     change(the_experiment.folder / "experiment.json", scenario=name)
     with pytest.raises(BadInputError, match="contains the control character"):
         experiment.reopen(str(the_experiment.folder))
 
 
 def test_a_trial_by_hand_takes_its_variables_as_data(tmp_path: Path, chosen: scenario.Scenario) -> None:
-    the_experiment = made(tmp_path / f"out {NAME}", chosen)
+    the_experiment = create(tmp_path / f"out {NAME}", chosen)
     trial = the_experiment.trials[0]
     folder = the_experiment.trial_folder(trial)
     # The command must not read this file, because a variable in it may name a program that Dohyo would run.
@@ -396,7 +396,7 @@ def test_a_trial_by_hand_takes_its_variables_as_data(tmp_path: Path, chosen: sce
 
 
 def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenario) -> None:
-    the_experiment = made(tmp_path / "out", chosen)
+    the_experiment = create(tmp_path / "out", chosen)
     result = dohyo(tmp_path, "variables", str(the_experiment.folder / "raw/99-other"))
     assert result.code == 2
     assert "99-other is not the folder of a trial" in result.err
@@ -435,7 +435,7 @@ def test_the_hint_to_resume_can_be_pasted(
 
 def test_the_hint_to_stop_can_be_pasted(tmp_path: Path, chosen: scenario.Scenario) -> None:
     inventory = hostile_inventory(tmp_path)
-    the_experiment = made(tmp_path / "out", chosen)
+    the_experiment = create(tmp_path / "out", chosen)
     options = runner.Options(inventory)
     with (tmp_path / "said").open("w") as log:
         command = runner._Measurement(the_experiment, [], options, Signals(), Console(file=log))._stop_command()

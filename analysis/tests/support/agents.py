@@ -14,7 +14,7 @@ class Stage:
 
     def __init__(self, clients: str = "host1 host2", servers: str = "host1 host3", **plan: Any) -> None:
         self.now = 1000.0
-        self.told: dict[str, list[str]] = {}
+        self.requests: dict[str, list[str]] = {}
         self.starts: dict[str, dict[str, Any]] = {}
         self.dead: set[str] = set()
         agents = {
@@ -51,7 +51,7 @@ class Stage:
             host_time = (self.now + 0.0005 + AHEAD[host]) * 1e9
             self.say(host, "pong", 0.001, sent=self.now, time=host_time)
             return
-        self.told.setdefault(host, []).append(message["do"])
+        self.requests.setdefault(host, []).append(message["do"])
         if message["do"] == "begin":
             self.say(host, "hello", servers=[])
         elif message["do"] == "start":

@@ -332,8 +332,8 @@ def row(source: Trial | Client, operation: str, phase: str = "run") -> Row:
 
 def only(experiment: Path) -> Trial:
     """Returns the summary of the only trial of an experiment."""
-    (of,) = summarise(experiment).trials
-    return of
+    (result,) = summarise(experiment).trials
+    return result
 
 
 def shorts(summary: Summary) -> list[str]:

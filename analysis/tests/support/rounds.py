@@ -51,7 +51,7 @@ class Played:
     ) -> None:
         self.trials: list[str] = []
         self.stops = 0
-        self.kept: list[str] = []
+        self.trials_kept: list[str] = []
         self.clock = 0.0
         self._rates = {system: itertools.cycle(values) for system, values in rates.items()}
         self._signals, self._seconds = signals, seconds
@@ -66,7 +66,7 @@ class Played:
         self._signals.next = variables["trial_name"]
         options["check"]()
         self.trials.append(variables["trial_name"])
-        self.kept += [variables["trial_name"]] if variables["trial_keep"] else []
+        self.trials_kept += [variables["trial_name"]] if variables["trial_keep"] else []
         self.clock += self._seconds
         rate = next(self._rates[variables["trial_system"]])
         if not rate:

@@ -70,8 +70,8 @@ class Call:
         """Short name of the call: a verb of the administration, or the name of a program."""
         if self.action != "program":
             return " ".join(filter(None, [self.action, self.arguments.get("state", "")]))
-        if self.asked:
-            return self.asked[0]
+        if self.administration:
+            return self.administration[0]
         argv = self.argv
         if argv[:2] == ["sh", "-c"] and (named := [name for name, part in SCRIPTS.items() if part in argv[2]]):
             return named[0]
@@ -82,15 +82,15 @@ class Call:
         return " ".join(argv[2:3])
 
     @property
-    def asked(self) -> list[str]:
+    def administration(self) -> list[str]:
         """Verb and arguments of the administration; empty for other programs."""
         argv = list(self.arguments.get("argv", []))
         return next((argv[number + 1 :] for number, word in enumerate(argv) if ADMINISTRATION.match(word)), [])
 
     def __str__(self) -> str:
         argv = list(self.arguments.get("argv", []))
-        if self.asked:
-            shown = [self.verb, *filter(SAID.match, self.asked[1:])]
+        if self.administration:
+            shown = [self.verb, *filter(SAID.match, self.administration[1:])]
             # Every call contains recordcount, but only calls that count records may have different values.
             shown = [word for word in shown if "count" in self.verb or not word.startswith("recordcount=")]
             bound = f" within {self.arguments['timeout']} s" if "timeout" in self.arguments else ""
