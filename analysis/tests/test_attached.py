@@ -85,7 +85,7 @@ def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
     ["cassandra=10.0.0.1,db:9042", "cassandra=[::1]:9042", "hbase=zk1,zk2,zk3:2181:/hbase", "hbase=zk1:/hbase/b",
      "postgresql=db.example:5432/admin", "mysql-innodb=db:3306", "aerospike=a:3000,b:3000/test"],
 )  # fmt: skip
-def test_hosts_as_documented(places: str) -> None:
+def test_documented_forms_of_hosts_are_accepted(places: str) -> None:
     assert attach.overrides([places], None, [], None)["systems"] == places.partition("=")[0]
 
 

@@ -51,7 +51,7 @@ def test_a_rate_is_what_was_done_by_the_time_that_it_took() -> None:
     assert canary.rate(lambda: 5, 0, iter((10.0, 10.5)).__next__) == 5 / 0.5
 
 
-def test_processors_and_memory() -> None:
+def test_processors_and_memory_are_measured_on_all_usable_processors() -> None:
     usable = os.sched_getaffinity(0)
     assert by_name(canary.processors(MOMENT)) == {"cpu_one": ("1/s", None), "cpu_all": ("1/s", None)}
     assert by_name(canary.memory(MOMENT, 2**20)) == {"memory": ("B/s", None)}
@@ -97,7 +97,7 @@ def listener() -> Iterator[dict[str, Any]]:
     assert not canary.end(address, port)
 
 
-def test_network(listener: dict[str, Any]) -> None:
+def test_the_network_is_measured_as_round_trip_and_throughput(listener: dict[str, Any]) -> None:
     answer = canary.network({"node1": listener}, 0, 1, seconds=0.2)
     assert answer["problems"] == []
     assert by_name(answer["figures"]) == {"rtt": ("ms", "node1"), "throughput": ("B/s", "node1")}

@@ -314,7 +314,7 @@ def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
         ((1000, 1010, 990), (900, 910, 890), 0.05, ["within", "regression"], 3),
     ],
 )
-def test_before_and_after(
+def test_changes_have_a_verdict_and_an_exit_code(
     tmp_path: Path, rates: tuple[int, ...], p99_us: tuple[int, ...], margin: float, verdicts: list[str], code: int
 ) -> None:
     before = measured(tmp_path / "a", {"cassandra": (1000, 1005, 995)}, {"cassandra": (500, 501, 499)})
@@ -339,7 +339,7 @@ def test_before_and_after(
         ("p99_ms", 0.5, 1.2, "inconclusive"),
     ],
 )
-def test_outcomes(figure: Figure, low: float, high: float, expected: str) -> None:
+def test_the_interval_and_the_margin_decide_the_verdict(figure: Figure, low: float, high: float, expected: str) -> None:
     assert regression.verdict(Pair("run", "READ", figure, "a", "b", 1.0, low, high, False), 0.05) == expected
 
 
@@ -651,7 +651,9 @@ def test_runs_without_an_interval_cannot_be_judged(tmp_path: Path) -> None:
         (None, ("cassandra",), "unknown experiment"),
     ],
 )
-def test_bad_input(tmp_path: Path, about: dict[str, Any] | None, systems: tuple[str, ...], expected: str) -> None:
+def test_experiments_that_cannot_be_compared_are_bad_input(
+    tmp_path: Path, about: dict[str, Any] | None, systems: tuple[str, ...], expected: str
+) -> None:
     before = measured(tmp_path / "a", {"cassandra": (1000, 990)})
     after = measured(tmp_path / "b", dict.fromkeys(systems, (1000, 990)))
     if about is None:
@@ -697,7 +699,7 @@ def test_the_options_of_the_command_are_those_of_the_comparison() -> None:
         assert tuple(option.type.choices) == get_args(formats)
 
 
-def test_a_pair_in_words() -> None:
+def test_a_pair_is_shown_as_figure_ratio_and_interval() -> None:
     def pair(ratio: float, low: float | None, high: float | None, tie: bool | None) -> Pair:
         return Pair("update", "OVERALL", "ops_per_second", "a", "b", ratio, low, high, tie)
 

@@ -66,7 +66,7 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     assert "client_skew_limit_ms is 1" in stage.report(limit=1)["failure"]
 
 
-def test_one_failure_ends_it_for_all() -> None:
+def test_the_failure_of_one_client_stops_all() -> None:
     stage = Stage()
     stage.ready()
     stage.step(5)

@@ -528,5 +528,7 @@ def test_of_damaged_evidence_and_of_systems_that_are_gone_the_rest_is_compared(t
         ("fieldlength", ["10"], {"10", "100"}, False),
     ],
 )
-def test_what_is_equal(key: str, values: list[str], values_here: set[str | None], same: bool) -> None:
+def test_a_published_setting_equals_values_of_the_same_meaning(
+    key: str, values: list[str], values_here: set[str | None], same: bool
+) -> None:
     assert Setting("workload", key, values).equals(values_here) == same

@@ -415,7 +415,7 @@ def test_a_broken_rate_counts_as_none(tmp_path: Path) -> None:
         assert experiment.equal_targets == {}
 
 
-def test_sizing_shows_it(tmp_path: Path) -> None:
+def test_sizing_shows_the_equal_phase(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED.replace("rounds=3", "rounds=2"))
     needs = [Needs(name, 10**9, DataNeeds(1.0, spread=False)) for name in ("cassandra", "hbase")]
     console = Console(file=io.StringIO(), width=500)

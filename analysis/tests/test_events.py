@@ -19,7 +19,7 @@ from support.evidence import interval
         ([9, 9, 9, 0, 0, 0, 9, 9], []),  # counts are so low that dips may occur by chance
     ],
 )
-def test_dips(throughput: list[int], expected: list[tuple[int, int]]) -> None:
+def test_dips_are_found_with_their_mean_and_lowest_rate(throughput: list[int], expected: list[tuple[int, int]]) -> None:
     found_dips = dips(throughput)
     assert [(dip.first, dip.first + dip.seconds) for dip in found_dips] == expected
     assert all(max(throughput[dip.first : dip.first + dip.seconds]) < dip.mean / 2 for dip in found_dips)

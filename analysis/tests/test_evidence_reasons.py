@@ -127,7 +127,7 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
          ["Hosts may have differed before 04-hbase (node2): no canary."]),
     ],
 )  # fmt: skip
-def test_it_is_a_reason(
+def test_evidence_decides_the_reasons_and_the_mark(
     tmp_path: Path, change: Callable[[str, int, Path], object], mark: str, lines: list[str]
 ) -> None:
     trust = judged(rounds(tmp_path, change))

@@ -31,7 +31,7 @@ def test_a_new_experiment_says_what_it_is(tmp_path: Path) -> None:
     assert [the_experiment.state(trial) for trial in the_experiment.trials] == ["pending", "pending"]
 
 
-def test_it_is_found_again_as_it_was(tmp_path: Path) -> None:
+def test_a_reopened_experiment_equals_the_created_one(tmp_path: Path) -> None:
     the_experiment = create(tmp_path / "here")
     again, inventory = experiment.reopen(str(tmp_path / "here"))
     assert again == the_experiment

@@ -156,7 +156,7 @@ def test_a_clock_that_jumps_is_named_and_every_operation_counts(tmp_path: Path) 
     assert latencies["READ"].count > merged(RUN / "READ.hdr")[0]["READ"].count
 
 
-def test_gzip_and_missing(tmp_path: Path) -> None:
+def test_a_compressed_log_is_read_and_a_missing_one_is_named(tmp_path: Path) -> None:
     packed = tmp_path / "READ.hdr.gz"
     packed.write_bytes(gzip.compress((RUN / "READ.hdr").read_bytes()))
     assert merged(packed)[0]["READ"].count == merged(RUN / "READ.hdr")[0]["READ"].count

@@ -335,7 +335,7 @@ def healed(experiment: Path) -> Path:
     return folder
 
 
-def test_it_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
+def test_recovery_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
     healed(tmp_path)
     summary = summarise(tmp_path)
     shown = rendered(summary, 200)
@@ -362,7 +362,7 @@ def test_the_table_says_of_how_many_runs_it_is_known(tmp_path: Path) -> None:
     assert grid.lines[0][4] == "17,066"
 
 
-def test_it_is_drawn_below_the_throughput(tmp_path: Path) -> None:
+def test_recovery_is_drawn_below_the_throughput(tmp_path: Path) -> None:
     healed(tmp_path)
     drawn = measured.read(tmp_path)
     chart = faults.chart(drawn)

@@ -301,7 +301,7 @@ def test_in_a_container_and_below_a_quota_nothing_is_said_of_other_processes(tmp
     assert not any("known" in sample for sample in samples)
 
 
-def test_real_samples() -> None:
+def test_figures_of_recorded_samples_are_those_computed_by_hand() -> None:
     metrics = read(RECORDED, pytest.fail)
     assert metrics.cpus == 2
     assert set(metrics.device) == {None, "vda", "lo", "eth0"}

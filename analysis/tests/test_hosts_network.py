@@ -27,7 +27,7 @@ def somebody() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody: int) -> None:
+def test_free_ports_are_listened_on_and_unreachable_ones_are_named(somebody: int) -> None:
     ports = {"cql": free_port(), "taken": somebody}
     pid, bound = reachable.listen(HERE, {**ports, "twin": ports["cql"]})
     try:

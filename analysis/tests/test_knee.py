@@ -88,7 +88,7 @@ def test_without_any_latency_nothing_holds() -> None:
         knee.broken(bounds("p99<1s"), {}, 1000, 1000)
 
 
-def test_it_begins_at_the_closed_loop_maximum_goes_down_by_halves_and_then_into_the_middle() -> None:
+def test_a_search_halves_the_closed_loop_maximum_and_then_the_interval() -> None:
     result = search(up_to(4000))
     targets = [target for target, _ in result.tried]
     assert targets[:4] == [10_000, 5000, 2500, 3536]
@@ -122,21 +122,21 @@ def test_what_holds_at_the_maximum_is_followed_upwards() -> None:
     assert 12_000 / 1.03 <= result.held <= 12_000
 
 
-def test_nothing_holds() -> None:
+def test_if_no_probe_meets_the_bound_the_lowest_one_is_named() -> None:
     result = search(up_to(0), most=4)
     assert [target for target, _ in result.tried] == [10_000, 5000, 2500, 1250]
     assert result.held is None
     assert result.conclusion() == "no rate met p99<10ms: the lowest tried, 1,250 op/s, had READ p99 14.0 ms"
 
 
-def test_far_below_what_the_system_can_do_it_is_not_the_rate() -> None:
+def test_a_search_ends_far_below_what_the_system_can_do() -> None:
     result = search(up_to(0), most=50)
     assert result.unmet is not None
     assert 10 <= result.unmet < 20
     assert len(result.tried) == 11
 
 
-def test_everything_holds() -> None:
+def test_if_every_probe_meets_the_bound_the_maximum_is_above_all() -> None:
     result = search(up_to(math.inf), most=3)
     assert [target for target, _ in result.tried] == [10_000, 12_500, 15_620]
     assert result.unmet is None
@@ -215,7 +215,7 @@ def test_of_results_that_contradict_each_other_the_lower_rate_counts() -> None:
     assert only.next_target() == 400
 
 
-def test_nothing_was_tried() -> None:
+def test_a_search_without_probes_says_so() -> None:
     assert Knee("p99<10ms", 1000, 8, 0.03).conclusion() == "no rate was tried"
 
 

@@ -133,7 +133,7 @@ def test_whatever_is_removed_others_stay_and_are_named(data: st.DataObject) -> N
             assert all(any(path in file.parents for file in theirs) for path in own_paths & after.keys())
 
 
-def test_the_folder_of_the_issue(tmp_path: Path) -> None:
+def test_foreign_files_in_a_home_stay_and_are_named(tmp_path: Path) -> None:
     home = tmp_path / ".dohyo"
     make(home, "home")
     (home / "data/dohyo/cassandra-backup").mkdir()

@@ -82,7 +82,7 @@ def test_a_special_file_is_refused(kind: str, below: str, tmp_path: Path, monkey
         assert (answer.code, f"{experiment / below} is {kind}; " in answer.err) == (2, True), answer
 
 
-def test_the_site_leaves_such_an_experiment_out(tmp_path: Path) -> None:
+def test_the_site_leaves_out_an_experiment_with_a_link(tmp_path: Path) -> None:
     experiment, theirs = planted(tmp_path, "report.html")
     finished(tmp_path / "results" / "good")
     answer = dohyo("site", tmp_path / "site", "--results", tmp_path / "results")

@@ -62,7 +62,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_it_is_named_and_the_trial_is_invalid(damage: str, original: Path, tmp_path: Path) -> None:
+def test_lost_evidence_is_named_and_the_trial_is_invalid(damage: str, original: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(original, tmp_path / "it")
     do, named = DAMAGES[damage]
     do(folder / TRIAL)

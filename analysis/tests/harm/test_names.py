@@ -46,7 +46,7 @@ def test_a_prefix_that_is_no_identifier_is_refused(value: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("value", ["f", "field", "_x", "a-b", "a" * 14])
-def test_an_identifier_is_taken(value: str, tmp_path: Path) -> None:
+def test_an_identifier_is_accepted_as_a_prefix_of_fields(value: str, tmp_path: Path) -> None:
     assert load(tmp_path, SMALL, f"fieldnameprefix={value}").client_properties["fieldnameprefix"] == value
 
 

@@ -45,7 +45,7 @@ def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
+def test_an_experiment_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
     results = tmp_path / "results"
     older, newer = finished(results / "1-older", sealed=False), unfinished(results / "2-newer")
     with measuring(newer) as process:

@@ -114,7 +114,7 @@ def test_a_value_of_the_host_that_a_default_follows_from_is_checked(system: str,
 @pytest.mark.parametrize(
     "name", ["mysql_buffer_pool", "postgresql_shared_buffers", "scylla_memory", "aerospike_data_size"]
 )
-def test_sizes_are_taken(name: str, value: str) -> None:
+def test_valid_sizes_are_accepted(name: str, value: str) -> None:
     assert misfits(name, value) == []
     assert all_options()[name].parse(value) == value
 
