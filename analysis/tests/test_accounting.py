@@ -38,23 +38,23 @@ GOOD = {
 }
 
 
-def of_runs(experiment: Path, consistency: str = "strong", **found: Any) -> Trial:
-    """Returns a trial of two runs. `found` replaces fields of the second run's accounting."""
+def of_runs(experiment: Path, consistency: str = "strong", **counts: Any) -> Trial:
+    """Returns a trial of two runs. `counts` replaces fields of the second run's accounting."""
     folder = trial(experiment, 1, "cassandra")
     edit_json(folder / "conditions.json", consistency=consistency)
     edit_json(folder / "run-1/node1/client.json", accounting=GOOD)
-    edit_json(folder / "run-2/node1/client.json", accounting={**GOOD, **found})
-    (of,) = summarise(experiment).trials
-    return of
+    edit_json(folder / "run-2/node1/client.json", accounting={**GOOD, **counts})
+    (result,) = summarise(experiment).trials
+    return result
 
 
 def test_the_table_and_the_summary_have_the_sums(tmp_path: Path) -> None:
-    of = of_runs(tmp_path, maybe=3)
-    assert (of.status, of.reason) == ("ok", None)
-    words = "0 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back), 3 maybe"
-    assert str(of.accounting) == words
+    result = of_runs(tmp_path, maybe=3)
+    assert (result.status, result.reason) == ("ok", None)
+    sums = "0 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back), 3 maybe"
+    assert str(result.accounting) == sums
     summary = summarise(tmp_path)
-    assert f"accounting {words}" in " ".join(rendered(summary).split())
+    assert f"accounting {sums}" in " ".join(rendered(summary).split())
     (written,) = json.loads(summary.json())["trials"]
     assert written["accounting"]["unknown_reads"] == 14
     assert written["accounting"]["read_back"] is True
@@ -62,13 +62,13 @@ def test_the_table_and_the_summary_have_the_sums(tmp_path: Path) -> None:
 
 def test_without_accounts_there_are_none(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra")
-    (of,) = summarise(tmp_path).trials
-    assert of.accounting is None
+    (result,) = summarise(tmp_path).trials
+    assert result.accounting is None
     assert "accounting" not in rendered(summarise(tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("found", "why"),
+    ("counts", "why"),
     [
         ({"lost": 2, "examples": ["record 5 (user5) behind: old"]},
          "acknowledged writes of 2 records were lost; first: record 5 (user5) behind: old"),
@@ -83,41 +83,42 @@ def test_without_accounts_there_are_none(tmp_path: Path) -> None:
         ({"stale_reads": 1}, "1 of 1,500,000 reads were stale, but the servers' consistency is strong"),
     ],
 )  # fmt: skip
-def test_what_makes_a_run_invalid(tmp_path: Path, found: dict[str, Any], why: str) -> None:
-    of = of_runs(tmp_path, **found)
-    assert (of.status, of.reason) == ("invalid", f"run-2 on node1: {why}")
+def test_what_makes_a_run_invalid(tmp_path: Path, counts: dict[str, Any], why: str) -> None:
+    result = of_runs(tmp_path, **counts)
+    assert (result.status, result.reason) == ("invalid", f"run-2 on node1: {why}")
 
 
 def test_stale_reads_are_a_figure_where_less_is_promised(tmp_path: Path) -> None:
-    of = of_runs(tmp_path, "eventual", stale_reads=5)
-    assert of.status == "ok"
+    result = of_runs(tmp_path, "eventual", stale_reads=5)
+    assert result.status == "ok"
     assert (
-        str(of.accounting) == "5 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back)"
+        str(result.accounting)
+        == "5 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back)"
     )
 
 
 def test_a_sample_is_said_to_be_one(tmp_path: Path) -> None:
-    of = of_runs(tmp_path, sample=40)
-    assert str(of.accounting).endswith("read back), 1 of 40 records")
+    result = of_runs(tmp_path, sample=40)
+    assert str(result.accounting).endswith("read back), 1 of 40 records")
 
 
 def test_a_loss_is_shown_although_another_run_read_nothing_back(tmp_path: Path) -> None:
     of_runs(tmp_path, read_back=False, keys=0, unreadable=10_000, stale_reads=2)
     edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", accounting={**GOOD, "lost": 3})
-    (of,) = summarise(tmp_path).trials
+    (result,) = summarise(tmp_path).trials
     assert (
-        str(of.accounting)
+        str(result.accounting)
         == "2 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (10,000 records read back), not all read back"
     )
-    assert "could not be read back" not in str(of.reason)
+    assert "could not be read back" not in str(result.reason)
 
 
 def test_a_client_without_an_account_has_read_nothing_back(tmp_path: Path) -> None:
     of_runs(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/run-2/node1/client.json", accounting=None)
-    (of,) = summarise(tmp_path).trials
+    (result,) = summarise(tmp_path).trials
     assert (
-        str(of.accounting)
+        str(result.accounting)
         == "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged (10,000 records read back), not all read back"
     )
 
@@ -127,18 +128,19 @@ def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
     folder = tmp_path / "raw/01-cassandra"
     edit_json(folder / "trial.json", trial_discard=1)
     edit_json(folder / "run-1/node1/client.json", accounting={**GOOD, "lost": 3})
-    (of,) = summarise(tmp_path).trials
+    (result,) = summarise(tmp_path).trials
     assert (
-        str(of.accounting) == "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (20,000 records read back)"
+        str(result.accounting)
+        == "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (20,000 records read back)"
     )
-    assert (of.status, of.reason) == ("invalid", "run-1 on node1: acknowledged writes of 3 records were lost")
+    assert (result.status, result.reason) == ("invalid", "run-1 on node1: acknowledged writes of 3 records were lost")
 
 
 def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
-    of = of_runs(tmp_path)
-    assert of.accounting is not None
-    stale = replace(of, accounting=structs.replace(of.accounting, stale_reads=5))
-    (line,) = [each.value for each in readable([of, of, stale, of, of]) if each.label == "accounting"]
+    result = of_runs(tmp_path)
+    assert result.accounting is not None
+    stale = replace(result, accounting=structs.replace(result.accounting, stale_reads=5))
+    (line,) = [item.value for item in readable([result, result, stale, result, result]) if item.label == "accounting"]
     assert line == "5 stale of 15,000,000 reads, 0 lost of 6,000,000 acknowledged (100,000 records read back)"
 
 

@@ -21,7 +21,7 @@ def tool(tmp_path: Path) -> Path:
     return install(tmp_path)
 
 
-def told(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+def converse(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
     agent = subprocess.run(
         [tool, "converse"],
         input="".join(json.dumps(message) + "\n" for message in messages),
@@ -47,7 +47,7 @@ def test_a_server_that_was_gone_before_the_clients_began_is_reported(tool: Path)
     os.kill(pid, signal.SIGKILL)
     subprocess.run([tool, "status", "db"], check=False)
     begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "db"}
-    answers = told(tool, begin, {"do": "finish"})
+    answers = converse(tool, begin, {"do": "finish"})
     (ended,) = [answer for answer in answers if answer["is"] == "server"]
     assert ended["name"] == "db"
     assert "signal KILL" in ended["words"]
@@ -63,7 +63,7 @@ def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(too
     (home / "run/fault-here/done.jsonl").touch()
     begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "", "faults": str(home / "run/fault-here")}
     try:
-        told(tool, begin, {"do": "finish"})
+        converse(tool, begin, {"do": "finish"})
         assert (
             "runs"
             in subprocess.run([tool, "status", "host-metrics"], capture_output=True, text=True, check=True).stdout

@@ -85,7 +85,7 @@ def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
     ["cassandra=10.0.0.1,db:9042", "cassandra=[::1]:9042", "hbase=zk1,zk2,zk3:2181:/hbase", "hbase=zk1:/hbase/b",
      "postgresql=db.example:5432/admin", "mysql-innodb=db:3306", "aerospike=a:3000,b:3000/test"],
 )  # fmt: skip
-def test_hosts_as_documented(places: str) -> None:
+def test_documented_forms_of_hosts_are_accepted(places: str) -> None:
     assert attachment.overrides([places], None, [], None)["systems"] == places.partition("=")[0]
 
 
@@ -94,11 +94,11 @@ def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypa
     authorities = tmp_path / "ca.pem"
     authorities.touch()
     # The examples name files that do not exist on this machine.
-    access = re.sub(r"(ca: )/\S+", rf"\1{authorities}", "".join(each for each in examples if "all:" not in each))
+    access = re.sub(r"(ca: )/\S+", rf"\1{authorities}", "".join(text for text in examples if "all:" not in text))
     _secrets(tmp_path, access)
     monkeypatch.setenv("HOME", str(tmp_path))
     systems = []
-    for number, example in enumerate(each for each in examples if "all:" in each):
+    for number, example in enumerate(text for text in examples if "all:" in text):
         file = tmp_path / f"inventory{number}.yml"
         file.write_text(example, "utf-8")
         systems.append(attachment.overrides([], None, [], file)["systems"])
@@ -108,13 +108,13 @@ def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypa
 def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None:
     # The variables are passed even though they are empty, because they must override an inventory's variables.
     trial = plan.trials(loading.load(loading.find("workloadA"), {"systems": "mysql-innodb"}))[0]
-    asked = plan.variables(trial, tmp_path, keep=False)
-    assert (asked["attached"], asked["attached_secrets"], asked["attached_may"]) == ({}, "", [])
+    variables = plan.variables(trial, tmp_path, keep=False)
+    assert (variables["attached"], variables["attached_secrets"], variables["attached_may"]) == ({}, "", [])
 
 
-def bounded(given: dict[str, str]) -> Scenario:
+def bounded(values: dict[str, str]) -> Scenario:
     """Returns workloadA after `--target 500` has changed it."""
-    return attachment.loaded(partial(loading.load, loading.find("workloadA")), given, "500")
+    return attachment.loaded(partial(loading.load, loading.find("workloadA")), values, "500")
 
 
 MYSQL = {"attached": '{"mysql-innodb": "db"}', "systems": "mysql-innodb"}
@@ -128,11 +128,11 @@ def test_what_is_read_back_is_not_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "rate"),
+    ("values", "rate"),
     [({}, 25), ({"insert.batchsize": "3"}, 166.666666), ({"matrix.insert.batchsize": "1,50"}, 10)],
 )
-def test_a_bound_counts_the_records_of_the_load(given: dict[str, str], rate: float) -> None:
-    chosen = bounded({**MYSQL, **given})
+def test_a_bound_counts_the_records_of_the_load(values: dict[str, str], rate: float) -> None:
+    chosen = bounded({**MYSQL, **values})
     attachment.check(chosen, "500", None, {})
     for trial in plan.trials(chosen):
         assert float(trial.scenario.of("insert")["target"]) == rate
@@ -141,8 +141,8 @@ def test_a_bound_counts_the_records_of_the_load(given: dict[str, str], rate: flo
 
 
 def test_the_records_of_runs_in_batches_are_told() -> None:
-    said = " ".join(attachment.describe(bounded({**MYSQL, "batchsize": "100"})))
-    assert "at most 500 operations and 50,000 records per second" in said
+    text = " ".join(attachment.describe(bounded({**MYSQL, "batchsize": "100"})))
+    assert "at most 500 operations and 50,000 records per second" in text
 
 
 def test_a_bound_of_servers_that_dohyo_starts_counts_operations() -> None:
@@ -154,11 +154,11 @@ def test_servers_in_use_are_preconditioned_only_on_the_command_line() -> None:
     load = partial(loading.load, loading.find("workloadA"))
     assert load({"systems": "scylla"}).preconditions == 800_000
     assert attachment.loaded(load, MYSQL, None).preconditions == bounded(MYSQL).preconditions == 0
-    asked = bounded({**MYSQL, "preconditioning": "1000"})
-    updates = asked.of(phases.PRECONDITION)
+    scenario = bounded({**MYSQL, "preconditioning": "1000"})
+    updates = scenario.of(phases.PRECONDITION)
     assert float(updates["target"]) * updates.number("batchsize") == 500
     assert updates.number("operationcount") * updates.number("batchsize") == 1000
-    assert "updates 1,000 records before the runs" in " ".join(attachment.describe(asked))
+    assert "updates 1,000 records before the runs" in " ".join(attachment.describe(scenario))
 
 
 def test_a_rate_of_the_load_counts_by_its_records() -> None:
@@ -214,17 +214,17 @@ def _secrets(folder: Path, text: str) -> Path:
 
 def test_the_page_names_every_key_of_the_file_with_secrets() -> None:
     page = (ROOT / "docs/attach.md").read_text("utf-8")
-    bindings = {each for system in catalogue.all_systems().values() if system.attaches for each in system.bindings}
-    known = {key for key, entry in properties.known().items() if entry.reader in bindings}
-    keys = sorted(key for key in known if re.fullmatch(attachment._ACCESS, key))
+    bindings = {name for system in catalogue.all_systems().values() if system.attaches for name in system.bindings}
+    keys_of_bindings = {key for key, entry in properties.known().items() if entry.reader in bindings}
+    keys = sorted(key for key in keys_of_bindings if re.fullmatch(attachment._ACCESS, key))
     assert {"postgresql.user", "postgresql.ca"} <= {*keys}
     assert [key for key in keys if key not in page] == []
 
 
 def _vault(verb: str, file: Path, password: Path) -> None:
     program = Path(sys.executable).with_name("ansible-vault")
-    words: list[str | Path] = [program, verb, "--vault-password-file", password, file]
-    subprocess.run(words, check=True, capture_output=True, env={"LC_ALL": "C.UTF-8"})
+    command: list[str | Path] = [program, verb, "--vault-password-file", password, file]
+    subprocess.run(command, check=True, capture_output=True, env={"LC_ALL": "C.UTF-8"})
 
 
 def test_an_encrypted_file_is_checked_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,9 +244,9 @@ def test_an_encrypted_file_is_checked_as_any_other(tmp_path: Path, monkeypatch: 
 
 
 def test_a_system_is_attached_once() -> None:
-    for other in ("cassandra=a", "cassandra=b"):
-        with pytest.raises(BadInputError, match=f"{other}.*once for each system"):
-            attachment.overrides(["cassandra=a", other], None, [], None)
+    for second in ("cassandra=a", "cassandra=b"):
+        with pytest.raises(BadInputError, match=f"{second}.*once for each system"):
+            attachment.overrides(["cassandra=a", second], None, [], None)
 
 
 def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
@@ -255,8 +255,8 @@ def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
 
 
 def test_servers_that_were_kept_up_are_in_the_way_of_attached_ones_alone() -> None:
-    kept = {"deployment": "0123456789ab", "since": 1.0, "pid": 1, "start": 1, "own": False, "kept": True}
-    assert others([kept], "0123456789ab") == []
-    (said,) = others([kept], "0123456789ab", attaches=True)
-    assert "keeps servers up there" in said
-    assert "play stop.yml" in said
+    use = {"deployment": "0123456789ab", "since": 1.0, "pid": 1, "start": 1, "own": False, "kept": True}
+    assert others([use], "0123456789ab") == []
+    (message,) = others([use], "0123456789ab", attaches=True)
+    assert "keeps servers up there" in message
+    assert "play stop.yml" in message

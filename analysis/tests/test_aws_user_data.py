@@ -20,17 +20,17 @@ USER_DATA = ANSIBLE / "templates" / "aws_user_data.sh"
 @pytest.fixture
 def tags() -> Iterator[dict[str, str]]:
     """Serves the instance's tags. Yields the tags, and the server's URL as `url`."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
-            asked = self.path == "/api/token" and self.headers["X-aws-ec2-metadata-token-ttl-seconds"]
-            self.answer(200 if asked else 400, "token")
+            is_valid = self.path == "/api/token" and self.headers["X-aws-ec2-metadata-token-ttl-seconds"]
+            self.answer(200 if is_valid else 400, "token")
 
         def do_GET(self) -> None:
-            value = found.get(self.path.removeprefix("/meta-data/tags/instance/"))
-            known = self.headers["X-aws-ec2-metadata-token"] == "token"
-            self.answer(401 if not known else 404 if value is None else 200, value or "")
+            value = values.get(self.path.removeprefix("/meta-data/tags/instance/"))
+            is_valid = self.headers["X-aws-ec2-metadata-token"] == "token"
+            self.answer(401 if not is_valid else 404 if value is None else 200, value or "")
 
         def answer(self, code: int, text: str) -> None:
             self.send_response(code)
@@ -44,8 +44,8 @@ def tags() -> Iterator[dict[str, str]]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    found["url"] = f"http://127.0.0.1:{server.server_address[1]}"
-    yield found
+    values["url"] = f"http://127.0.0.1:{server.server_address[1]}"
+    yield values
     server.shutdown()
     thread.join()
     server.server_close()
@@ -53,9 +53,9 @@ def tags() -> Iterator[dict[str, str]]:
 
 def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_path: Path) -> None:
     # Replace the system's paths with the test's folder, and shutdown with a program that records its call.
-    kept, called = tmp_path / "until", tmp_path / "called"
+    deadline, called = tmp_path / "until", tmp_path / "called"
     text = re.split(r"PROGRAM'?\n", USER_DATA.read_text())[1]
-    program = text.replace("http://169.254.169.254/latest", tags["url"]).replace("/var/lib/dohyo-until", str(kept))
+    program = text.replace("http://169.254.169.254/latest", tags["url"]).replace("/var/lib/dohyo-until", str(deadline))
     assert program.count(str(tmp_path)) == program.count(tags["url"]) == 1
     (tmp_path / "shutdown").write_text(f'#!/bin/sh\necho "$@" > {called}\n')
     (tmp_path / "shutdown").chmod(0o755)
@@ -63,7 +63,7 @@ def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_pat
 
     def ends(before: float, tag: float | None) -> bool:
         called.unlink(missing_ok=True)
-        kept.write_text(str(int(time.time() + before)))
+        deadline.write_text(str(int(time.time() + before)))
         tags.pop("dohyo:until", None)
         if tag is not None:
             tags["dohyo:until"] = str(int(time.time() + tag))
@@ -75,7 +75,7 @@ def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_pat
     assert called.read_text() == "-h now\n"
     # The tag extended the deadline, and the new deadline is stored.
     assert not ends(before=-1, tag=600)
-    assert int(kept.read_text()) > time.time() + 500
+    assert int(deadline.read_text()) > time.time() + 500
     # Without a response, the stored deadline applies.
     assert ends(before=-1, tag=None)
     assert not ends(before=600, tag=None)

@@ -17,7 +17,7 @@ LOG = "READ.hdr"
 
 
 def first_interval(lines: list[str]) -> int:
-    return next(at for at, line in enumerate(lines) if line[:1].isdigit())
+    return next(index for index, line in enumerate(lines) if line[:1].isdigit())
 
 
 def truncated(path: Path) -> str:
@@ -28,21 +28,21 @@ def truncated(path: Path) -> str:
 
 def corrupt(path: Path) -> str:
     lines = path.read_text("utf-8").splitlines()
-    at = first_interval(lines)
-    lines[at] = lines[at][:-30] + "AAAA" + lines[at][-26:]
+    index = first_interval(lines)
+    lines[index] = lines[index][:-30] + "AAAA" + lines[index][-26:]
     path.write_text("\n".join(lines) + "\n", "utf-8")
-    return f"{path.name}:{at + 1}: broken histogram"
+    return f"{path.name}:{index + 1}: broken histogram"
 
 
-def jumping(by: float) -> Callable[[Path], str]:
+def jumping(seconds: float) -> Callable[[Path], str]:
     def damage(path: Path) -> str:
         lines = path.read_text("utf-8").splitlines()
-        at = first_interval(lines) + 1
-        for number in range(at, len(lines)):
+        index = first_interval(lines) + 1
+        for number in range(index, len(lines)):
             stamp, _, rest = lines[number].partition(",")
-            lines[number] = f"{float(stamp) + by:.3f},{rest}"
+            lines[number] = f"{float(stamp) + seconds:.3f},{rest}"
         path.write_text("\n".join(lines) + "\n", "utf-8")
-        return f"{path.name}:{at + 1}: the clock jumped by {by:+,.0f} s"
+        return f"{path.name}:{index + 1}: the clock jumped by {seconds:+,.0f} s"
 
     return damage
 
@@ -63,7 +63,7 @@ def two_trials(experiment: Path) -> Path:
 
 
 def statuses(experiment: Path) -> dict[str, str]:
-    return {each.name: each.status for each in summarise(experiment).trials}
+    return {result.name: result.status for result in summarise(experiment).trials}
 
 
 # ---- experiments -----------------------------------------------------------------------------------------------------
@@ -76,10 +76,10 @@ def test_a_broken_histogram_log_costs_its_trial_the_numbers_and_no_other(damage:
     path = tmp_path / "raw/01-cassandra/run-2/node2" / LOG
     named = DAMAGES[damage](path)
     assert statuses(tmp_path) == {"01-cassandra": "invalid", "02-hbase": "ok"}
-    code, said = dohyo("report", str(tmp_path))
+    code, output = dohyo("report", str(tmp_path))
     assert code == 1
-    assert f"warning: {path.parent}/{named}" in said
-    assert f"01-cassandra: invalid: run-2 on node2: {named}" in said
+    assert f"warning: {path.parent}/{named}" in output
+    assert f"01-cassandra: invalid: run-2 on node2: {named}" in output
     page = (tmp_path / "report.html").read_text("utf-8")
     assert f"run-2 on node2: {named}" in page.replace("&#39;", "'")
     assert "Only hbase has valid numbers" in page
@@ -91,27 +91,27 @@ def test_a_broken_histogram_log_costs_its_trial_the_numbers_and_no_other(damage:
 def test_an_empty_log_costs_its_trial_the_numbers(name: str, why: str, tmp_path: Path) -> None:
     two_trials(tmp_path)
     (tmp_path / "raw/02-hbase/run-1/node1" / name).write_text("", "utf-8")
-    code, said = dohyo("report", str(tmp_path))
+    code, output = dohyo("report", str(tmp_path))
     assert code == 1
-    assert f"02-hbase: invalid: run-1 on node1: {why}" in said
+    assert f"02-hbase: invalid: run-1 on node1: {why}" in output
     assert statuses(tmp_path)["01-cassandra"] == "ok"
 
 
 def test_a_client_with_a_different_scenario_is_named(tmp_path: Path) -> None:
     two_trials(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/run-1/node2/client.json", batchsize=100)
-    code, said = dohyo("report", str(tmp_path))
+    code, output = dohyo("report", str(tmp_path))
     assert code == 1
-    assert "run-1 on node2: the client ran another scenario: batchsize 100 instead of 1" in said
+    assert "run-1 on node2: the client ran another scenario: batchsize 100 instead of 1" in output
     assert statuses(tmp_path) == {"01-cassandra": "invalid", "02-hbase": "ok"}
 
 
 def test_a_trial_of_another_experiment_is_named(tmp_path: Path) -> None:
     two_trials(tmp_path)
     write_json(tmp_path / "experiment.json", {"plan": ["01-cassandra"], "named": True})
-    code, said = dohyo("report", str(tmp_path))
+    code, output = dohyo("report", str(tmp_path))
     assert code == 1
-    assert "raw/02-hbase belongs to another experiment: experiment.json plans 01-cassandra" in said
+    assert "raw/02-hbase belongs to another experiment: experiment.json plans 01-cassandra" in output
     assert statuses(tmp_path) == {"01-cassandra": "ok", "02-hbase": "invalid"}
 
 
@@ -122,8 +122,9 @@ def test_all_that_decides_what_is_asked_counts(tmp_path: Path, name: str) -> Non
     two_trials(tmp_path)
     path = tmp_path / "raw/02-hbase/trial.json"
     edit_json(path, trial_properties={**json.loads(path.read_text("utf-8"))["trial_properties"], name: "1"})
-    code, said = dohyo("report", str(tmp_path))
-    assert (code, f"ran a different scenario than raw/01-cassandra: {name} 1 instead of not given" in said) == (1, True)
+    code, output = dohyo("report", str(tmp_path))
+    problem = f"ran a different scenario than raw/01-cassandra: {name} 1 instead of not given"
+    assert (code, problem in output) == (1, True)
 
 
 def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
@@ -131,11 +132,10 @@ def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
     path = tmp_path / "raw/02-hbase/trial.json"
     properties = json.loads(path.read_text("utf-8"))["trial_properties"]
     edit_json(path, trial_properties={**properties, "readproportion": "0.95"})
-    code, said = dohyo("report", str(tmp_path))
+    code, output = dohyo("report", str(tmp_path))
     assert code == 1
-    assert (
-        "raw/02-hbase ran a different scenario than raw/01-cassandra: readproportion 0.95 instead of not given" in said
-    )
+    expected = "raw/02-hbase ran a different scenario than raw/01-cassandra: readproportion 0.95 instead of not given"
+    assert expected in output
     # The trials of an experiment may differ in values of the matrix.
     edit_json(path, trial_point={"readproportion": "0.95"})
     edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_point={"readproportion": "0.5"})
@@ -191,9 +191,9 @@ def test_a_broken_histogram_log_of_others_is_named(damage: str, command: str, tm
     shutil.copytree(STOCK / "hdr", tmp_path / "b")
     assert dohyo(command, str(tmp_path)) == (0, "")
     named = DAMAGES[damage](tmp_path / "a" / LOG)
-    code, said = dohyo(command, str(tmp_path))
+    code, output = dohyo(command, str(tmp_path))
     assert code == 1
-    assert f"warning: {tmp_path}/a/{named}" in said
+    assert f"warning: {tmp_path}/a/{named}" in output
 
 
 @pytest.mark.parametrize("command", ["tabulate", "report"])

@@ -97,11 +97,11 @@ Plans = dict[str, dict[str, Any]]
 
 def test_each_system_gets_its_packages_or_a_reason(plans: Plans) -> None:
     """Package names depend on the family of the operating system. Without a package of JDK 17, it needs an archive."""
-    for name, (_, wanted) in SYSTEMS.items():
-        if isinstance(wanted, str):
-            assert wanted in " ".join(plans[name]["problems"]), (name, plans[name])
+    for name, (_, expected) in SYSTEMS.items():
+        if isinstance(expected, str):
+            assert expected in " ".join(plans[name]["problems"]), (name, plans[name])
         else:
-            assert (plans[name]["missing"], plans[name]["problems"]) == (wanted, []), name
+            assert (plans[name]["missing"], plans[name]["problems"]) == (expected, []), name
 
 
 def test_an_archive_replaces_the_package(plans: Plans) -> None:

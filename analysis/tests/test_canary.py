@@ -28,17 +28,17 @@ def slices(middle: float, spread: float = 0.01) -> list[float]:
     return [middle * (1 + spread * (number - 3) / 6) for number in range(7)]
 
 
-def figure(name: str, values: list[float], of: str | None = None) -> dict[str, Any]:
+def figure(name: str, values: list[float], peer: str | None = None) -> dict[str, Any]:
     units = {"cpu_one": "1/s", "cpu_all": "1/s", "disk_fsync": "1/s", "rtt": "ms"}
-    return {"name": name, "of": of, "unit": units.get(name, "B/s"), "slices": values}
+    return {"name": name, "of": peer, "unit": units.get(name, "B/s"), "slices": values}
 
 
 def content(host: str = "host1", network: tuple[dict[str, Any], ...] = (), **figures: list[float]) -> dict[str, Any]:
     """Returns the content of canary.json with the figures of one host."""
-    own = [figure(name, values) for name, values in figures.items()]
+    own_figures = [figure(name, values) for name, values in figures.items()]
     return {
         "at": "2026-11-21T20:00:00Z",
-        "hosts": {host: {"figures": own, "problems": []}},
+        "hosts": {host: {"figures": own_figures, "problems": []}},
         "network": {host: {"figures": list(network), "problems": []}},
     }
 
@@ -48,53 +48,53 @@ def read(content: dict[str, Any], complain: Complain = pytest.fail) -> Canary | 
 
 
 def compared(*contents: dict[str, Any]) -> Comparison:
-    found = compare({f"{number:02d}-{'ab'[number % 2]}": read(each) for number, each in enumerate(contents)})
-    assert found is not None
-    return found
+    comparison = compare({f"{number:02d}-{'ab'[number % 2]}": read(values) for number, values in enumerate(contents)})
+    assert comparison is not None
+    return comparison
 
 
 def test_hosts_that_are_the_same_need_one_line() -> None:
-    found = compared(
+    comparison = compared(
         content(cpu_one=slices(200), memory=slices(8e9)),
         content(cpu_one=slices(199), memory=slices(8.1e9)),
         content(cpu_one=slices(201), memory=slices(8.17e9)),
     )
-    assert found.drifts == []
+    assert comparison.drifts == []
     same = "hosts before each trial: the same within 5 %: CPU, memory; largest drift 1.2 %, host1 memory"
-    assert found.headline() == same
-    assert found.sentences() == []
+    assert comparison.headline() == same
+    assert comparison.sentences() == []
 
 
 def test_a_drift_names_host_figure_trial_and_values() -> None:
-    found = compared(*(content("host3", disk_fsync=slices(rate, 0.1)) for rate in (600, 594, 410, 580)))
-    (drift,) = found.drifts
+    comparison = compared(*(content("host3", disk_fsync=slices(rate, 0.1)) for rate in (600, 594, 410, 580)))
+    (drift,) = comparison.drifts
     assert (drift.trial, drift.host, drift.figure) == ("02-a", "host3", "disk_fsync")
     assert (drift.value, drift.usual) == (410, 594)
     assert drift.change == pytest.approx(410 / 594 - 1)
-    assert found.headline() == "hosts before each trial: not the same: disk"
-    assert found.sentences() == [
+    assert comparison.headline() == "hosts before each trial: not the same: disk"
+    assert comparison.sentences() == [
         "host3: disk writes with fsync were 31 % slower before 02-a (410/s) than the median of 4 trials (594/s)"
     ]
 
 
 def test_of_two_trials_the_slower_one_is_named() -> None:
-    found = compared(content(cpu_all=slices(400)), content(cpu_all=slices(440)))
-    assert found.sentences() == [
+    comparison = compared(content(cpu_all=slices(400)), content(cpu_all=slices(440)))
+    assert comparison.sentences() == [
         "host1: computing on all threads was 9 % slower before 00-a (400/s) than before 01-b (440/s)"
     ]
 
 
 def test_a_b_a_b_shows_what_differs_with_the_system() -> None:
-    found = compared(*(content(memory=slices(rate)) for rate in (8e9, 7.5e9, 8e9, 7.5e9)))
-    assert {drift.trial: round(drift.change, 4) for drift in found.drifts} == {"01-b": -0.0625, "03-b": -0.0625}
+    comparison = compared(*(content(memory=slices(rate)) for rate in (8e9, 7.5e9, 8e9, 7.5e9)))
+    assert {drift.trial: round(drift.change, 4) for drift in comparison.drifts} == {"01-b": -0.0625, "03-b": -0.0625}
 
 
 def test_each_way_of_the_network_is_a_figure_of_its_own_and_more_time_is_longer() -> None:
     def ways(ms: float) -> tuple[dict[str, Any], ...]:
         return figure("rtt", slices(0.1), "host1"), figure("rtt", slices(ms), "host2")
 
-    found = compared(*(content(network=ways(ms)) for ms in (0.1, 0.1, 0.25)))
-    assert found.sentences() == [
+    comparison = compared(*(content(network=ways(ms)) for ms in (0.1, 0.1, 0.25)))
+    assert comparison.sentences() == [
         "host1 to host2: round trips were 150 % longer before 02-a (0.250 ms) than the median of 3 trials (0.100 ms)"
     ]
 
@@ -109,49 +109,49 @@ def test_each_way_of_the_network_is_a_figure_of_its_own_and_more_time_is_longer(
     ],
 )
 def test_what_is_small_or_unsteady_is_no_drift(before: list[float], after: list[float], unsteady: bool) -> None:
-    found = compared(content(cpu_one=before), content(cpu_one=after))
-    assert found.drifts == []
-    assert found.unsteady == (["CPU"] if unsteady else [])
-    assert found.same == ([] if unsteady else ["CPU"])
-    assert ("too unsteady to tell: CPU; largest drift " in found.headline()) == unsteady
+    comparison = compared(content(cpu_one=before), content(cpu_one=after))
+    assert comparison.drifts == []
+    assert comparison.unsteady == (["CPU"] if unsteady else [])
+    assert comparison.same == ([] if unsteady else ["CPU"])
+    assert ("too unsteady to tell: CPU; largest drift " in comparison.headline()) == unsteady
 
 
 def test_one_odd_trial_among_others_neither_hides_a_drift_nor_makes_others() -> None:
     trials = ((100, 0.01), (60, 2), (100, 0.01), (80, 0.01))
-    found = compared(*(content(cpu_one=slices(rate, spread)) for rate, spread in trials))
-    assert {drift.trial for drift in found.drifts} == {"03-b"}
+    comparison = compared(*(content(cpu_one=slices(rate, spread)) for rate, spread in trials))
+    assert {drift.trial for drift in comparison.drifts} == {"03-b"}
 
 
 def test_many_drifts_are_told_by_the_largest() -> None:
     def ways(share: float) -> tuple[dict[str, Any], ...]:
         return tuple(figure("throughput", slices(1e9 * share**number), f"host{number}") for number in range(20))
 
-    found = compared(content(network=ways(1)), content(network=ways(0.8)))
-    assert len(found.drifts) == 19
-    told = found.sentences()
-    assert len(told) == 9
+    comparison = compared(content(network=ways(1)), content(network=ways(0.8)))
+    assert len(comparison.drifts) == 19
+    sentences = comparison.sentences()
+    assert len(sentences) == 9
     worst = "host1 to host19: sending was 99 % slower before 01-b (14.41 MB/s) than before 00-a (1 GB/s)"
-    assert told[0] == worst
-    assert told[-1] == "11 smaller drifts are in summary.json"
+    assert sentences[0] == worst
+    assert sentences[-1] == "11 smaller drifts are in summary.json"
 
 
 def test_one_canary_has_nothing_to_be_compared_with() -> None:
     assert compare({"a": read(content(cpu_one=slices(1))), "b": read({}), "c": None}) is None
-    found = compared(content(cpu_one=slices(1), memory=slices(1)), content(memory=slices(1)))
-    assert (found.trials, found.same) == (2, ["memory"])
+    comparison = compared(content(cpu_one=slices(1), memory=slices(1)), content(memory=slices(1)))
+    assert (comparison.trials, comparison.same) == (2, ["memory"])
 
 
 def test_damaged_evidence_is_left_out() -> None:
     damaged = {"hosts": {"h": {"figures": [{}, 3, {"name": "x", "slices": [1]}, figure("memory", [0, -1])]}, "i": 3}}
-    said: list[str] = []
-    assert read(damaged, said.append) == Canary(None)
-    assert said == [
+    warnings: list[str] = []
+    assert read(damaged, warnings.append) == Canary(None)
+    assert warnings == [
         "hosts.h.figures[1] is 3: expected `object`, got `int`",
         "hosts.i is 3: expected `object`, got `int`",
     ]
-    found = read(content(memory=[0, 5e9]))
-    assert found is not None
-    assert found.figures == [CanaryFigure("host1", "memory", None, "B/s", 5e9, 5e9, 5e9, 1)]
+    valid = read(content(memory=[0, 5e9]))
+    assert valid is not None
+    assert valid.figures == [CanaryFigure("host1", "memory", None, "B/s", 5e9, 5e9, 5e9, 1)]
 
 
 def test_the_summary_compares_the_canaries_of_all_trials(tmp_path: Path) -> None:
@@ -188,17 +188,17 @@ def test_rounds_have_a_canary_each_and_what_is_merged_none(tmp_path: Path) -> No
         folder = trial(tmp_path, number, "cassandra", trial_rounds=2, trial_round=number)
         write_json(folder / "canary.json", content(memory=slices(8e9)))
     summary = summarise(tmp_path)
-    assert [each.canary is not None for each in summary.trials] == [True, True]
-    assert [each.canary for each in summary.merged] == [None]
+    assert [result.canary is not None for result in summary.trials] == [True, True]
+    assert [result.canary for result in summary.merged] == [None]
     assert summary.canary is not None
     assert summary.canary.headline().endswith("the same within 5 %: memory; largest drift 0.0 %, host1 memory")
 
 
 def test_every_field_is_documented() -> None:
     documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
-    for of in (Canary, CanaryFigure, Comparison, Drift):
-        for each in fields(of):
-            assert f"`{each.name}`" in documented, f"{of.__name__}.{each.name} is not in docs/summary-json.md"
+    for record in (Canary, CanaryFigure, Comparison, Drift):
+        for field in fields(record):
+            assert f"`{field.name}`" in documented, f"{record.__name__}.{field.name} is not in docs/summary-json.md"
 
 
 WITH = Scenario("small", {"recordcount": "30000", "duration": "10", "systems": "cassandra"}, {})
@@ -206,16 +206,16 @@ WITHOUT = Scenario("small", {**WITH.values, "canary": "false"}, {})
 
 
 def test_a_trial_has_a_canary_unless_the_scenario_does_not_want_it(tmp_path: Path) -> None:
-    asked = [plan.variables(plan.trials(each)[0], tmp_path, keep=False)["trial_canary"] for each in (WITH, WITHOUT)]
-    assert asked == [True, False]
+    flags = [plan.variables(plan.trials(chosen)[0], tmp_path, keep=False)["trial_canary"] for chosen in (WITH, WITHOUT)]
+    assert flags == [True, False]
 
 
 def test_its_time_is_in_the_plan_and_in_the_forecast() -> None:
     needs = sizing.Needs("cassandra", 0, DataNeeds(0))
-    times = [sizing.Sizes(each, Hosts(count=1), [needs]).trial_seconds(needs) for each in (WITH, WITHOUT)]
+    times = [sizing.Sizes(scenario, Hosts(count=1), [needs]).trial_seconds(needs) for scenario in (WITH, WITHOUT)]
     assert times[0] - times[1] == plan.CANARY_SECONDS
-    left = [Forecast(plan.trials(each)).remaining(0) for each in (WITH, WITHOUT)]
-    assert left[0] - left[1] > plan.CANARY_SECONDS
+    seconds = [Forecast(plan.trials(scenario)).remaining(0) for scenario in (WITH, WITHOUT)]
+    assert seconds[0] - seconds[1] > plan.CANARY_SECONDS
     forecast = Forecast(plan.trials(WITH))
     forecast.begin(plan.trials(WITH))
     steps = []
@@ -237,7 +237,7 @@ def test_progress_says_that_hosts_are_measured() -> None:
 def test_the_words_of_all_figures() -> None:
     units = {"ms": 0.1, "B/s": 1e9, "1/s": 100}
     for name in canary._WORDS:
-        each = figure(name, slices(1), "host2")
-        found = compared(*(content(network=({**each, "slices": slices(units[each["unit"]] * s)},)) for s in (1, 2)))
-        assert re.search(r"host2: .* (50 % slower|100 % longer) before ", found.sentences()[0])
-        assert asdict(found)["drifts"][0]["figure"] == name
+        base = figure(name, slices(1), "host2")
+        result = compared(*(content(network=({**base, "slices": slices(units[base["unit"]] * s)},)) for s in (1, 2)))
+        assert re.search(r"host2: .* (50 % slower|100 % longer) before ", result.sentences()[0])
+        assert asdict(result)["drifts"][0]["figure"] == name

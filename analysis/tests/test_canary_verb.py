@@ -22,20 +22,20 @@ MOMENT = 0.05
 
 
 def by_name(figures: list[dict[str, Any]]) -> dict[str, Any]:
-    assert all(0 < len(each["slices"]) <= canary.SLICES and min(each["slices"]) > 0 for each in figures)
-    return {each["name"]: (each["unit"], each["of"]) for each in figures}
+    assert all(0 < len(entry["slices"]) <= canary.SLICES and min(entry["slices"]) > 0 for entry in figures)
+    return {entry["name"]: (entry["unit"], entry["of"]) for entry in figures}
 
 
 def test_slices_are_of_equal_length_and_the_first_does_not_count() -> None:
-    taken = iter(range(100))
-    asked = []
+    numbers = iter(range(100))
+    durations = []
 
     def take(seconds: float) -> float:
-        asked.append(seconds)
-        return next(taken)
+        durations.append(seconds)
+        return next(numbers)
 
     assert canary.sliced(take, 0.8) == [1, 2, 3, 4, 5, 6, 7]
-    assert asked == [pytest.approx(0.1)] * 8
+    assert durations == [pytest.approx(0.1)] * 8
 
 
 def test_what_takes_too_long_has_fewer_slices_but_one_at_least() -> None:
@@ -51,7 +51,7 @@ def test_a_rate_is_what_was_done_by_the_time_that_it_took() -> None:
     assert canary.rate(lambda: 5, 0, iter((10.0, 10.5)).__next__) == 5 / 0.5
 
 
-def test_processors_and_memory() -> None:
+def test_processors_and_memory_are_measured_on_all_usable_processors() -> None:
     usable = os.sched_getaffinity(0)
     assert by_name(canary.processors(MOMENT)) == {"cpu_one": ("1/s", None), "cpu_all": ("1/s", None)}
     assert by_name(canary.memory(MOMENT, 2**20)) == {"memory": ("B/s", None)}
@@ -60,13 +60,13 @@ def test_processors_and_memory() -> None:
 
 
 def test_disk_writes_where_the_folder_will_be_and_leaves_nothing(tmp_path: Path) -> None:
-    there = tmp_path / "data"
-    there.mkdir()
-    (there / canary.FILE_NAME).write_text("left by one that was killed")
-    figures = canary.disk(str(there / "not" / "yet"), MOMENT, "disk1", size=canary.PIECE_BYTES)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / canary.FILE_NAME).write_text("left by one that was killed")
+    figures = canary.disk(str(folder / "not" / "yet"), MOMENT, "disk1", size=canary.PIECE_BYTES)
     expected = {"disk_write": "B/s", "disk_fsync": "1/s", "disk_read": "1/s"}
     assert by_name(figures) == {name: (unit, "disk1") for name, unit in expected.items()}
-    assert list(there.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def test_a_disk_that_cannot_be_written_to_is_a_problem_and_the_file_is_gone(
@@ -77,9 +77,9 @@ def test_a_disk_that_cannot_be_written_to_is_a_problem_and_the_file_is_gone(
 
     monkeypatch.setattr(canary.os, "pwrite", full)
     monkeypatch.setattr(canary, "MOST_BUFFER", 2**20)
-    found = canary.host([str(tmp_path)], MOMENT)
-    assert found["problems"] == [f"the disk of {tmp_path} was not measured: No space left on device"]
-    assert set(by_name(found["figures"])) == {"cpu_one", "cpu_all", "memory"}
+    answer = canary.host([str(tmp_path)], MOMENT)
+    assert answer["problems"] == [f"the disk of {tmp_path} was not measured: No space left on device"]
+    assert set(by_name(answer["figures"])) == {"cpu_one", "cpu_all", "memory"}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -97,27 +97,27 @@ def listener() -> Iterator[dict[str, Any]]:
     assert not canary.end(address, port)
 
 
-def test_network(listener: dict[str, Any]) -> None:
-    found = canary.network({"node1": listener}, 0, 1, seconds=0.2)
-    assert found["problems"] == []
-    assert by_name(found["figures"]) == {"rtt": ("ms", "node1"), "throughput": ("B/s", "node1")}
+def test_the_network_is_measured_as_round_trip_and_throughput(listener: dict[str, Any]) -> None:
+    answer = canary.network({"node1": listener}, 0, 1, seconds=0.2)
+    assert answer["problems"] == []
+    assert by_name(answer["figures"]) == {"rtt": ("ms", "node1"), "throughput": ("B/s", "node1")}
 
 
 def test_a_server_that_does_not_answer_is_a_problem(listener: dict[str, Any]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = {"address": "127.0.0.1", "port": closed.getsockname()[1]}
-    found = canary.network({"node1": nobody, "node2": listener}, 0, 1, seconds=2)
-    assert found["problems"] == [
+    answer = canary.network({"node1": nobody, "node2": listener}, 0, 1, seconds=2)
+    assert answer["problems"] == [
         f"the network to node1 (127.0.0.1:{nobody['port']}) was not measured: Connection refused"
     ]
-    assert {each["of"] for each in found["figures"]} == {"node2"}
+    assert {entry["of"] for entry in answer["figures"]} == {"node2"}
 
 
 def test_a_connection_that_ends_early_does_not_harm_the_listener(listener: dict[str, Any]) -> None:
     address = (listener["address"], listener["port"])
-    for what in (b"", b"123", canary.LENGTH.pack(10) + b"12345"):
+    for content in (b"", b"123", canary.LENGTH.pack(10) + b"12345"):
         with socket.create_connection(address) as connection:
-            connection.sendall(what)
+            connection.sendall(content)
     assert canary.pair(*address, "node1", MOMENT)
 
 
@@ -138,14 +138,14 @@ def test_a_listener_that_nobody_ends_is_ended_by_the_kernel() -> None:
 
 
 def test_a_listener_does_not_hold_the_connection_of_the_agent_that_was_asked_for_it() -> None:
-    asked = sent.program() + sent.request("canary", {"state": "listen", "address": "127.0.0.1"}, bound=False)
+    request = sent.program() + sent.request("canary", {"state": "listen", "address": "127.0.0.1"}, bound=False)
     command = ["sh", "-c", sent.command(sys.executable)]
-    done = subprocess.run(command, input=asked, capture_output=True, check=True, timeout=20)
+    done = subprocess.run(command, input=request, capture_output=True, check=True, timeout=20)
     *_, answer = map(json.loads, filter(None, done.stdout.splitlines()))
-    place = answer["answer"]["listener"]
-    assert canary.pair(place["address"], place["port"], "node1", MOMENT)
-    assert canary.answer("end", **place) == {}
-    assert not canary.end(**place)
+    address = answer["answer"]["listener"]
+    assert canary.pair(address["address"], address["port"], "node1", MOMENT)
+    assert canary.answer("end", **address) == {}
+    assert not canary.end(**address)
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
@@ -156,14 +156,16 @@ def test_what_cannot_be_meant_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clients", "servers", "each"), [(1, 1, 1), (4, 4, 4), (100, 100, 4), (1, 100, 100), (3, 100, 34), (100, 4, 4)]
+    ("clients", "servers", "share"), [(1, 1, 1), (4, 4, 4), (100, 100, 4), (1, 100, 100), (3, 100, 34), (100, 4, 4)]
 )
-def test_the_rotation_reaches_all_servers_and_no_two_clients_meet_at_one(clients: int, servers: int, each: int) -> None:
+def test_the_rotation_reaches_all_servers_and_no_two_clients_meet_at_one(
+    clients: int, servers: int, share: int
+) -> None:
     turns = [canary.rotation(client, clients, servers) for client in range(clients)]
-    assert {len(asked) for asked in turns} == {each}
-    assert all(len(set(asked)) == each for asked in turns)
-    often = Counter(server for asked in turns for server in asked)
+    assert {len(servers_of_client) for servers_of_client in turns} == {share}
+    assert all(len(set(servers_of_client)) == share for servers_of_client in turns)
+    often = Counter(server for servers_of_client in turns for server in servers_of_client)
     assert set(often) == set(range(servers))
     at_once = -(-clients // servers)
-    for turn in range(each):
-        assert max(Counter(asked[turn] for asked in turns).values()) <= at_once
+    for turn in range(share):
+        assert max(Counter(servers_of_client[turn] for servers_of_client in turns).values()) <= at_once

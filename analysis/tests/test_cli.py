@@ -136,9 +136,9 @@ def test_bad_input_ends_with_2_and_starts_nothing(
 ) -> None:
     before = experiments()
     code = main(["run", *arguments])
-    said = capsys.readouterr().err
-    assert code == 2, said
-    assert expected in said
+    message = capsys.readouterr().err
+    assert code == 2, message
+    assert expected in message
     assert experiments() == before
 
 
@@ -152,8 +152,8 @@ def test_the_version_is_asked_for_in_both_ways() -> None:
     for name in ("run.sh", "dohyo"):
         done = script(name, "--version")
         # Another test may be setting up the checkout.
-        said = done.stderr.replace("setup: waiting for another setup of this checkout\n", "")
-        assert (done.returncode, said) == (0, "")
+        message = done.stderr.replace("setup: waiting for another setup of this checkout\n", "")
+        assert (done.returncode, message) == (0, "")
         assert re.fullmatch(r"dohyo [0-9.]+, commit \S.*\n", done.stdout)
 
 
@@ -174,13 +174,13 @@ def test_a_program_that_prints_no_text_is_asked_all_the_same(tmp_path: Path) -> 
 def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixture[str]) -> None:
     reasons = availability.ask(None)
     named = [name for name, system in catalogue.all_systems().items() if not system.by_name]
-    there = [name for name in named if not reasons[name]]
+    runnable = [name for name in named if not reasons[name]]
     assert main(["run", "workloadA", "--plan"]) == 0
     shown = capsys.readouterr().out
-    assert f"{len(there) * 3} trials: {', '.join(there)}, in each of 3 rounds" in shown
+    assert f"{len(runnable) * 3} trials: {', '.join(runnable)}, in each of 3 rounds" in shown
     skipped = [name for name in named if reasons[name]]
-    said = f"skipped on this machine: {', '.join(skipped)} (reasons: {ROOT}/run.sh --list)"
-    assert (said in shown) == bool(skipped)
+    line = f"skipped on this machine: {', '.join(skipped)} (reasons: {ROOT}/run.sh --list)"
+    assert (line in shown) == bool(skipped)
     # These hosts do not exist, so the command line must state their sizes.
     hosts = ("--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB")
     assert main(["run", "workloadA", "--plan", *hosts]) == 0

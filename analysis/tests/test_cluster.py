@@ -28,36 +28,40 @@ def several(experiment: Path) -> Path:
 
 def test_each_client_has_rows_of_its_own_histograms_and_the_cluster_those_of_all(tmp_path: Path) -> None:
     folder = several(tmp_path)
-    of = only(tmp_path)
-    assert (of.status, of.reason) == ("ok", None)
-    assert [client.host for client in of.clients] == ["host1", "host2"]
-    slow, fast = (row(client, "OVERALL").ops_per_second or 0 for client in of.clients)
+    result = only(tmp_path)
+    assert (result.status, result.reason) == ("ok", None)
+    assert [client.host for client in result.clients] == ["host1", "host2"]
+    slow, fast = (row(client, "OVERALL").ops_per_second or 0 for client in result.clients)
     assert slow == pytest.approx(400, rel=0.02)
     assert fast == pytest.approx(800, rel=0.02)
-    assert row(of, "OVERALL").ops_per_second == pytest.approx(slow + fast)
-    for client in of.clients:
+    assert row(result, "OVERALL").ops_per_second == pytest.approx(slow + fast)
+    for client in result.clients:
         merged: dict[str, Latencies] = {}
         for run in ("run-1", "run-2"):
             merge_log(folder / run / client.host / "Intended-READ.hdr", merged, pytest.fail)
-        found = row(client, "Intended-READ")
-        assert (found.p50_ms, found.p99_ms) == tuple(merged["Intended-READ"].percentiles_ms([50, 99]).values())
-        assert found.repeats == 2
-    both = [row(client, "READ").operations or 0 for client in of.clients]
-    assert row(of, "READ").operations == sum(both)
+        reads = row(client, "Intended-READ")
+        assert (reads.p50_ms, reads.p99_ms) == tuple(merged["Intended-READ"].percentiles_ms([50, 99]).values())
+        assert reads.repeats == 2
+    operations = [row(client, "READ").operations or 0 for client in result.clients]
+    assert row(result, "READ").operations == sum(operations)
 
 
 def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
     several(tmp_path)
-    of = only(tmp_path)
-    assert (of.conditions.start_skew_ms, of.conditions.end_skew_ms, of.conditions.clock_error_ms) == (0.8, 1.5, 0.1)
-    second = of.clients[1]
+    result = only(tmp_path)
+    assert (result.conditions.start_skew_ms, result.conditions.end_skew_ms, result.conditions.clock_error_ms) == (
+        0.8,
+        1.5,
+        0.1,
+    )
+    second = result.clients[1]
     assert (second.state, second.start_ms, second.end_ms) == ("ended", 0.2, 1.5)
     assert (second.offset_ms, second.offset_error_ms) == (-0.25, 0.1)
-    records = row(of, "OVERALL").records or 0
-    one, two = of.nodes
-    assert (one.cpu_seconds, two.cpu_seconds) == (3, 6)
-    assert two.cpu_cores == pytest.approx(1.0)  # 6 s of processor time in two runs of 3 s each
-    assert two.cpu_us_per_record == pytest.approx(6e6 / records)
+    records = row(result, "OVERALL").records or 0
+    first_node, second_node = result.nodes
+    assert (first_node.cpu_seconds, second_node.cpu_seconds) == (3, 6)
+    assert second_node.cpu_cores == pytest.approx(1.0)  # 6 s of processor time in two runs of 3 s each
+    assert second_node.cpu_us_per_record == pytest.approx(6e6 / records)
     assert max(map(len, rendered(summarise(tmp_path), 80).splitlines())) <= 80
 
 
@@ -67,8 +71,8 @@ def test_lines_of_clients_and_nodes_are_told_apart_in_every_form(tmp_path: Path)
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     by_scope = {scope: [line for line in lines if line["scope"] == scope] for scope in ("cluster", "client", "node")}
     assert sum(map(len, by_scope.values())) == len(lines)
-    of = summary.trials[0]
-    assert len(by_scope["cluster"]) == len(of.rows)
+    result = summary.trials[0]
+    assert len(by_scope["cluster"]) == len(result.rows)
     assert {line["host"] for line in by_scope["client"]} == {line["host"] for line in by_scope["node"]} == set(TWO)
     assert [line["cpu_seconds"] for line in by_scope["node"]] == ["3.0", "6.0"]
 
@@ -101,23 +105,27 @@ def test_a_run_that_conducting_calls_invalid_has_its_reason(tmp_path: Path) -> N
     folder = several(tmp_path)
     why = "the clients began 25.0 ms apart"
     edit_json(folder / "run-2/clients.json", valid=False, failure=why)
-    of = only(tmp_path)
-    assert (of.status, of.reason) == ("invalid", f"run-2: {why}")
-    assert {each.phase for each in of.rows} == {each.phase for client in of.clients for each in client.rows} == {"load"}
+    result = only(tmp_path)
+    assert (result.status, result.reason) == ("invalid", f"run-2: {why}")
+    assert (
+        {line.phase for line in result.rows}
+        == {line.phase for client in result.clients for line in client.rows}
+        == {"load"}
+    )
     write_json(folder / "state.json", {"status": "failed", "reason": "in run 2 of 2: task 'x' failed on host1"})
-    of = only(tmp_path)
-    assert (of.status, of.reason) == ("invalid", f"run-2: {why}")
+    result = only(tmp_path)
+    assert (result.status, result.reason) == ("invalid", f"run-2: {why}")
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_a_client_without_results_is_named(tmp_path: Path, known: bool) -> None:
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_client_without_results_is_named(tmp_path: Path, is_known: bool) -> None:
     folder = several(tmp_path)
     shutil.rmtree(folder / "run-2/host2")
-    if not known:
+    if not is_known:
         for path in folder.rglob("clients.json"):
             path.unlink()
-    of = only(tmp_path)
-    assert (of.status, of.reason) == ("invalid", "run-2 on host2: the client left no files")
+    result = only(tmp_path)
+    assert (result.status, result.reason) == ("invalid", "run-2 on host2: the client left no files")
 
 
 def outage(experiment: Path) -> Path:
@@ -132,13 +140,13 @@ def outage(experiment: Path) -> Path:
 def test_a_host_that_never_came_back_is_named_and_its_logs_still_tell_what_happened(tmp_path: Path) -> None:
     outage(tmp_path)
     summary = summarise(tmp_path)
-    of = summary.trials[0]
-    assert of.status == "invalid"
-    assert of.reason == f"run-1: {LOST}"
-    assert of.clients[2].state == "vanished"
-    assert not any(each.phase == "run" for each in of.rows)
-    crash, lost = (event for event in of.events if event.host)
-    dip, errors = (event for event in of.events if not event.host)
+    result = summary.trials[0]
+    assert result.status == "invalid"
+    assert result.reason == f"run-1: {LOST}"
+    assert result.clients[2].state == "vanished"
+    assert not any(line.phase == "run" for line in result.rows)
+    crash, lost = (event for event in result.events if event.host)
+    dip, errors = (event for event in result.events if not event.host)
     assert (crash.at, crash.what, lost.at) == (7.4, CRASH["what"], 13.9)
     assert "throughput below half of the mean" in dip.what
     assert (dip.run, dip.host) == (1, None)
@@ -160,12 +168,12 @@ def test_a_host_that_never_came_back_is_named_and_its_logs_still_tell_what_happe
 
 def test_a_host_that_was_powered_off_as_conducting_saw_it(tmp_path: Path) -> None:
     cluster(tmp_path, "vanished", {})
-    of = only(tmp_path)
+    result = only(tmp_path)
     lost = "host4 vanished 8.1 s after the start: no answer for 10 s (powered off, hung, or cut off)"
-    assert (of.status, of.reason) == ("invalid", f"run-1: {lost}")
-    assert [client.state for client in of.clients] == ["stopped", "stopped", "stopped", "vanished"]
-    assert [node.state for node in of.nodes] == ["ran", "ran", "ran", "vanished"]
-    assert [str(event) for event in of.events] == [f"run 1, second 8: {lost}"]
+    assert (result.status, result.reason) == ("invalid", f"run-1: {lost}")
+    assert [client.state for client in result.clients] == ["stopped", "stopped", "stopped", "vanished"]
+    assert [node.state for node in result.nodes] == ["ran", "ran", "ran", "vanished"]
+    assert [str(event) for event in result.events] == [f"run 1, second 8: {lost}"]
     nodes = rendered(summarise(tmp_path)).partition("Nodes")[2].partition("all")[0]
     assert "host1" in nodes
     assert "host2" not in nodes  # no server runs on host4
@@ -182,9 +190,9 @@ def _merged(run: Path) -> dict[str, Latencies]:
 def test_a_dip_alone_is_said_of_a_good_trial(tmp_path: Path) -> None:
     cluster(tmp_path, "dip", {})
     summary = summarise(tmp_path)
-    of = summary.trials[0]
-    assert (of.status, row(of, "OVERALL").errors) == ("ok", 0)
-    (dip,) = of.events
+    result = summary.trials[0]
+    assert (result.status, row(result, "OVERALL").errors) == ("ok", 0)
+    (dip,) = result.events
     assert (dip.at, dip.until) == (6, 10)
     assert f"\x1b[33mcassandra: run 1, seconds 6–10: {dip.what}" in rendered(summary, 200, color="standard")
 

@@ -28,9 +28,9 @@ from support.described import described
     ],
 )
 def test_what_cannot_run_is_refused_with_a_way_out(system: str, variables: dict[str, Any], expected: str) -> None:
-    found = described(system, **{f"{system}_{name}": value for name, value in variables.items()}).unavailable
-    assert expected in found
-    assert bool(expected) == bool(found)
+    reason = described(system, **{f"{system}_{name}": value for name, value in variables.items()}).unavailable
+    assert expected in reason
+    assert bool(expected) == bool(reason)
 
 
 def options(collector: str, jdk: int, cores: int = 4, huge_pages: bool = True) -> list[str]:

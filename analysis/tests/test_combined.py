@@ -19,9 +19,11 @@ from dohyo.tables.files import write
 from support.evidence import clients_json, edit_json, lasted, only, rendered, trial, write_json
 
 
-def row(of: Trial, phase: str, operation: str = "OVERALL", discarded: bool = False) -> Row:
-    (found,) = (row for row in of.rows if (row.phase, row.operation, row.discarded) == (phase, operation, discarded))
-    return found
+def row(result: Trial, phase: str, operation: str = "OVERALL", discarded: bool = False) -> Row:
+    (match,) = (
+        row for row in result.rows if (row.phase, row.operation, row.discarded) == (phase, operation, discarded)
+    )
+    return match
 
 
 def slower(folder: Path, phase: str, seconds: float) -> None:
@@ -36,12 +38,12 @@ def slower(folder: Path, phase: str, seconds: float) -> None:
 def test_each_phase_has_rows_of_its_own_in_the_order_of_the_trial(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"))
     slower(folder, "read-1", 2.0)
-    of = only(tmp_path)
-    assert (of.status, of.reason) == ("ok", None)
-    assert list(dict.fromkeys(each.phase for each in of.rows)) == ["update", "read", "load"]
-    assert row(of, "update").ops_per_second == pytest.approx(2000)
-    assert row(of, "read").ops_per_second == pytest.approx(math.sqrt(3000 * 2000))
-    assert row(of, "read").repeats == 2
+    result = only(tmp_path)
+    assert (result.status, result.reason) == ("ok", None)
+    assert list(dict.fromkeys(line.phase for line in result.rows)) == ["update", "read", "load"]
+    assert row(result, "update").ops_per_second == pytest.approx(2000)
+    assert row(result, "read").ops_per_second == pytest.approx(math.sqrt(3000 * 2000))
+    assert row(result, "read").repeats == 2
     lines = list(csv.DictReader(io.StringIO(summarise(tmp_path).csv())))
     assert {line["phase"] for line in lines} == {"update", "read", "load"}
 
@@ -61,9 +63,9 @@ def test_what_differs_from_phase_to_phase_is_said_of_each(tmp_path: Path) -> Non
         folder = trial(tmp_path, number, system, phases=("update", "read"), repeats=1, trial_phases=phases)
         edit_json(folder / "read-1/node1/client.json", batchsize=100, threads=4)
     summary = summarise(tmp_path)
-    of = summary.trials[0]
-    assert (of.conditions.batchsize, of.conditions.threads, of.conditions.inflight) == (None, None, 1)
-    assert of.by_phase == {"update": {"batchsize": 1, "threads": 2}, "read": {"batchsize": 100, "threads": 4}}
+    result = summary.trials[0]
+    assert (result.conditions.batchsize, result.conditions.threads, result.conditions.inflight) == (None, None, 1)
+    assert result.by_phase == {"update": {"batchsize": 1, "threads": 2}, "read": {"batchsize": 100, "threads": 4}}
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert {(line["phase"], line["batchsize"]) for line in lines} >= {("update", "1"), ("read", "100")}
     assert summary.unequal == {}
@@ -82,21 +84,21 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"), repeats=3, trial_discard=1)
     slower(folder, "update-1", 6.0)
     slower(folder, "update-2", 2.0)
-    of = only(tmp_path)
-    assert row(of, "update").repeats == 2
-    assert row(of, "update").ops_per_second == pytest.approx(math.sqrt(3000 * 2000))
-    assert row(of, "update").operations == 12_000
-    aside = row(of, "update", discarded=True)
+    result = only(tmp_path)
+    assert row(result, "update").repeats == 2
+    assert row(result, "update").ops_per_second == pytest.approx(math.sqrt(3000 * 2000))
+    assert row(result, "update").operations == 12_000
+    aside = row(result, "update", discarded=True)
     assert (aside.repeats, aside.operations) == (1, 6000)
     assert aside.ops_per_second == pytest.approx(1000)
-    assert of.clients[0].rows == of.rows
+    assert result.clients[0].rows == result.rows
     text = rendered(summarise(tmp_path))
     assert "[update, discarded] OVERALL" in text
     assert "[update, discarded] UPDATE" not in text  # only summary.json contains discarded runs
     assert "means of 2 repeats" in text
     assert "The first repeats are discarded and do not count." in " ".join(text.split())
     content = json.loads(summarise(tmp_path).json())
-    assert [each["discarded"] for each in content["trials"][0]["rows"] if each["operation"] == "OVERALL"] == [
+    assert [line["discarded"] for line in content["trials"][0]["rows"] if line["operation"] == "OVERALL"] == [
         False, False, True, True, False,
     ]  # fmt: skip
     lines = list(csv.DictReader(io.StringIO(summarise(tmp_path).csv())))
@@ -159,8 +161,8 @@ def test_conditions_are_compared_within_a_point(tmp_path: Path) -> None:
     assert summary.unequal == {
         "durability": {"03-cassandra-batchsize=100-cassandra_gc=G1": "memory", "04-hbase-batchsize=100": "disk"}
     }
-    said = "unequal: durability (cassandra batchsize=100 cassandra_gc=G1 memory, hbase batchsize=100 disk)"
-    assert said in " ".join(rendered(summary).split())
+    unequal = "unequal: durability (cassandra batchsize=100 cassandra_gc=G1 memory, hbase batchsize=100 disk)"
+    assert unequal in " ".join(rendered(summary).split())
 
 
 def test_what_is_said_of_a_system_at_all_its_points_is_said_once(tmp_path: Path) -> None:
@@ -187,7 +189,7 @@ def test_rounds_are_merged(tmp_path: Path) -> None:
     for run in ("run-1", "run-2"):
         slower(tmp_path / "raw/03-cassandra", run, 2.0)
     summary = summarise(tmp_path)
-    assert [(each.name, each.round) for each in summary.trials] == [
+    assert [(result.name, result.round) for result in summary.trials] == [
         ("01-cassandra", 1), ("02-hbase", 1), ("03-cassandra", 2), ("04-hbase", 2)
     ]  # fmt: skip
     cassandra, hbase = summary.merged
@@ -229,11 +231,11 @@ def test_a_round_that_failed_is_named_and_the_others_count(tmp_path: Path) -> No
 
 def test_points_and_rounds_together(tmp_path: Path) -> None:
     for number, turn in enumerate((1, 2), start=0):
-        for place, batch in enumerate(("1", "100"), start=1):
+        for position, batch in enumerate(("1", "100"), start=1):
             point = {"batchsize": batch}
-            trial(tmp_path, 2 * number + place, "hbase", trial_point=point, trial_round=turn, trial_rounds=2)
+            trial(tmp_path, 2 * number + position, "hbase", trial_point=point, trial_round=turn, trial_rounds=2)
     summary = summarise(tmp_path)
-    assert [each.name for each in summary.merged] == ["hbase batchsize=1", "hbase batchsize=100"]
+    assert [result.name for result in summary.merged] == ["hbase batchsize=1", "hbase batchsize=100"]
     assert summary.unequal == {}
     write_json(tmp_path / "raw/02-hbase-batchsize=100/run-1/clients.json", clients_json(("node1",), events=[
         {"at": 2.0, "host": "node1", "what": "it ended"}]))  # fmt: skip

@@ -55,9 +55,9 @@ def measured(
     target: dict[str, int] | None = None,
 ) -> Path:
     """Writes an experiment with one round for each rate. Each run lasts 10 s at exactly that rate."""
-    for at, system, folder in in_rounds(experiment, len(next(iter(rates.values()))), rates):
-        latency = p99_us[system][at - 1] if p99_us else 500
-        reads(folder / "run-1/node1", [rates[system][at - 1]] * 10, latency)
+    for turn, system, folder in in_rounds(experiment, len(next(iter(rates.values()))), rates):
+        latency = p99_us[system][turn - 1] if p99_us else 500
+        reads(folder / "run-1/node1", [rates[system][turn - 1]] * 10, latency)
         edit_json(folder / "run-1/node1/client.json", target=(target or {}).get(system, 0))
     write_json(experiment / "experiment.json", {"id": experiment.name, "scenario": "workloadA"})
     return experiment
@@ -102,11 +102,11 @@ def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
     ends = [1048.81 / factor, 1048.81 * factor]
     assert [row.ops_per_second_low, row.ops_per_second_high] == pytest.approx(ends, abs=0.1)
     assert " 83% " in rendered(summary)
-    said = " ".join(rendered(summary).split())
+    text = " ".join(rendered(summary).split())
     assert (
         "Rates are geometric means of 2 repeats ± the upper part of their 95 % interval over 2 rounds; p99 ± is that of"
         " the p99; counts are sums."
-    ) in said
+    ) in text
 
 
 def test_the_p99_of_each_round_is_compared_and_less_is_better(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ SLOW: dict[str, Sequence[int]] = {"cassandra": (2000, 2040, 1960), "hbase": (300
 
 
 @pytest.mark.parametrize(
-    ("hbase", "target", "words", "short"),
+    ("hbase", "target", "heading", "short"),
     [
         (1000, {"cassandra": 1000, "hbase": 1000}, "at equal rate 1,000 op/s", "at 1,000 op/s"),
         (995, {"cassandra": 1000, "hbase": 1000}, "at equal rate 1,000 op/s", "at 1,000 op/s"),
@@ -136,24 +136,24 @@ SLOW: dict[str, Sequence[int]] = {"cassandra": (2000, 2040, 1960), "hbase": (300
     ],
 )
 def test_latencies_are_ranked_at_an_equal_rate_alone(
-    tmp_path: Path, hbase: int, target: dict[str, int], words: str, short: str
+    tmp_path: Path, hbase: int, target: dict[str, int], heading: str, short: str
 ) -> None:
     # A system misses the target if one of its rounds misses it.
     rates: dict[str, Sequence[int]] = {"cassandra": (1000,) * 3, "hbase": (1000, 1000, hbase)}
     summary = summarise(measured(tmp_path, rates, SLOW, target))
-    ranked = "equal" in words
+    ranked = "equal" in heading
     assert [pair.figure for pair in summary.comparisons] == (
         ["p99_ms"] if ranked else [] if target else ["records_per_second"]
     )
     assert ("READ p99" in table.markdown(summary)) == ranked
     results = table.results_grid(summary)
     assert [head for head in results.heads if "p99 ms" in head] == [f"p99 ms {short}"]
-    assert f"Latencies in ms {words}, of operations" in table.legend(summary)
+    assert f"Latencies in ms {heading}, of operations" in table.legend(summary)
     head = on_screen(summary).split("\n\n")[1].splitlines()[2]
-    assert words in head or short in head
+    assert heading in head or short in head
     (panel,) = latency.chart(Material(summary)).panels
-    assert panel.title == f"READ, {words}"
-    compare = [each.text for each in judged(summary).reasons if each.text.startswith("A target rate was set")]
+    assert panel.title == f"READ, {heading}"
+    compare = [reason.text for reason in judged(summary).reasons if reason.text.startswith("A target rate was set")]
     assert len(compare) == bool(target)
     assert all(("compare latencies" in text) == ranked for text in compare)
 
@@ -161,20 +161,20 @@ def test_latencies_are_ranked_at_an_equal_rate_alone(
 def test_a_p99_has_an_interval_over_rounds_that_is_never_within_a_bucket(tmp_path: Path) -> None:
     p99_us: dict[str, Sequence[int]] = {"cassandra": (2000, 2100, 1900), "hbase": (3000,) * 3}
     summary = summarise(measured(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, p99_us))
-    found = {trial.system: row for trial in summary.merged for row in trial.rows if row.operation == "READ"}
+    by_system = {trial.system: row for trial in summary.merged for row in trial.rows if row.operation == "READ"}
     # Computed by hand: the geometric mean is 1.9987 ms, the deviation of the logarithms 0.0501, t 4.303; the factor is
     # 1.1325. The p99 of the merged rounds, 2.1 ms, is within the interval.
-    scattered = found["cassandra"]
+    scattered = by_system["cassandra"]
     assert scattered.p99_ms == pytest.approx(2.1, rel=1e-3)
     assert [scattered.p99_ms_low, scattered.p99_ms_high] == pytest.approx([1.9987 / 1.1325, 1.9987 * 1.1325], rel=2e-3)
-    alike = found["hbase"]
+    alike = by_system["hbase"]
     assert alike.p99_ms
     assert alike.p99_ms_low
     assert alike.p99_ms_high
     assert alike.p99_ms / alike.p99_ms_low == pytest.approx(alike.p99_ms_high / alike.p99_ms) == pytest.approx(1.001)
     results = table.results_grid(summary)
-    at = results.heads.index("p99 \N{PLUS-MINUS SIGN}")
-    assert [line[at] for line in results.lines] == ["19%", "0.1%"]
+    column = results.heads.index("p99 \N{PLUS-MINUS SIGN}")
+    assert [line[column] for line in results.lines] == ["19%", "0.1%"]
     assert "p99_ms_low,p99_ms_high" in summary.csv().splitlines()[0]
     in_json = [row for row in json.loads(summary.json())["merged"][0]["rows"] if row["operation"] == "READ"]
     assert [row["p99_ms_high"] for row in in_json] == [scattered.p99_ms_high]
@@ -198,12 +198,12 @@ def test_single_runs_have_a_ratio_without_an_interval_everywhere(tmp_path: Path)
     assert "no intervals, because a single run provides none; no ratio counts as a tie or a difference" in text
     shown = on_screen(summary)
     assert re.search(r"of the first +(.*\n)? *no interval", shown)
-    for said in (text, shown):
-        assert "±" not in said
-        assert "[" not in said.replace("[OVERALL]", "")
+    for output in (text, shown):
+        assert "±" not in output
+        assert "[" not in output.replace("[OVERALL]", "")
     assert max(map(len, rendered(summary).splitlines())) <= 120
     of_json, of_csv = json.loads(summary.json()), list(csv.DictReader(io.StringIO(summary.csv())))
-    assert {each: of_json["comparisons"][0][each] for each in ("low", "high", "tie")} == dict.fromkeys(
+    assert {key: of_json["comparisons"][0][key] for key in ("low", "high", "tie")} == dict.fromkeys(
         ("low", "high", "tie")
     )
     assert {line["ops_per_second_low"] for line in of_csv} == {""}
@@ -216,8 +216,8 @@ def test_systems_with_different_batches_are_compared_by_their_records(tmp_path: 
         reads(client, counts)
         carried = records * sum(counts)
         edit_json(client / "client.json", records=carried, operations_by_type={"READ": {"statuses": {"OK": carried}}})
-        said = client / "result.txt"
-        said.write_text(said.read_text().replace(f"Return=OK, {sum(counts)}", f"Return=OK, {carried}"))
+        file = client / "result.txt"
+        file.write_text(file.read_text().replace(f"Return=OK, {sum(counts)}", f"Return=OK, {carried}"))
     (pair,) = summarise(tmp_path).comparisons
     assert (pair.of, pair.figure) == ("02-hbase", "records_per_second")
     assert pair.ratio == pytest.approx(2, rel=0.05)
@@ -246,7 +246,7 @@ def test_systems_are_compared_within_a_point_and_one_system_with_nobody(tmp_path
         ("04-hbase-batchsize=100", "03-cassandra-batchsize=100"),
     ]
     assert any("hbase batchsize=100 1.5" in line for line in block(summary))
-    assert [len(each) for each in at_points(summary.trials)] == [2, 2]
+    assert [len(trials) for trials in at_points(summary.trials)] == [2, 2]
     assert at_points([]) == []
     alone = tmp_path / "alone"
     trial(alone, 1, "cassandra")
@@ -261,7 +261,7 @@ def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> 
             number += 1
             about = {"trial_system": system, "trial_round": position + 1, "trial_rounds": 3}
             rate = rates[position]
-            searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of=about)
+            searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts=about)
     summary = summarise(tmp_path)
     (pair,) = (pair for pair in summary.comparisons if pair.phase == "probe")
     assert (pair.of, pair.to, pair.figure, pair.sampled, pair.samples) == (
@@ -277,7 +277,7 @@ def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> 
 
 def test_a_single_search_of_each_has_no_interval(tmp_path: Path) -> None:
     for number, (system, rate) in enumerate({"cassandra": 1000, "hbase": 1500}.items(), start=1):
-        searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of={"trial_system": system})
+        searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts={"trial_system": system})
     (pair,) = (pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe")
     assert (pair.ratio, pair.low, pair.tie) == (1.5, None, None)
     assert comparison_table.over([pair]).startswith("no intervals, because a single search provides none;")
@@ -314,14 +314,14 @@ def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
         ((1000, 1010, 990), (900, 910, 890), 0.05, ["within", "regression"], 3),
     ],
 )
-def test_before_and_after(
+def test_changes_have_a_verdict_and_an_exit_code(
     tmp_path: Path, rates: tuple[int, ...], p99_us: tuple[int, ...], margin: float, verdicts: list[str], code: int
 ) -> None:
     before = measured(tmp_path / "a", {"cassandra": (1000, 1005, 995)}, {"cassandra": (500, 501, 499)})
     after = measured(tmp_path / "b", {"cassandra": rates}, {"cassandra": p99_us})
-    found = compared(before, after, margin)
-    assert [change.verdict for change in found.changes] == verdicts
-    assert (found.exit_code, found.problems, found.single, found.differences) == (code, [], [], [])
+    changes = compared(before, after, margin)
+    assert [change.verdict for change in changes.changes] == verdicts
+    assert (changes.exit_code, changes.problems, changes.single, changes.differences) == (code, [], [], [])
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_before_and_after(
         ("p99_ms", 0.5, 1.2, "inconclusive"),
     ],
 )
-def test_outcomes(figure: Figure, low: float, high: float, expected: str) -> None:
+def test_the_interval_and_the_margin_decide_the_verdict(figure: Figure, low: float, high: float, expected: str) -> None:
     assert regression.verdict(Pair("run", "READ", figure, "a", "b", 1.0, low, high, False), 0.05) == expected
 
 
@@ -375,12 +375,12 @@ def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, 
     rng = random.Random(18)  # noqa: S311  a simulation
     verdicts: list[str] = []
     for _ in range(400):
-        of = {name: drawn(rng, between, kind) for name in (regression.BEFORE, regression.AFTER)}
+        samples = {name: drawn(rng, between, kind) for name in (regression.BEFORE, regression.AFTER)}
         if kind == "rounds":
             # Do not call `judge`: it also computes the number of rounds that would decide, which takes long.
-            verdicts.append(regression.verdict(pairs(RATES, of)[regression.AFTER, regression.BEFORE], margin))
+            verdicts.append(regression.verdict(pairs(RATES, samples)[regression.AFTER, regression.BEFORE], margin))
         else:
-            verdicts.append(regression.judge(RATES, of, margin)[1])
+            verdicts.append(regression.judge(RATES, samples, margin)[1])
     assert verdicts.count("regression") <= 0.05 * len(verdicts)
     if kind != "rounds":
         assert set(verdicts) == {"inconclusive"}
@@ -392,33 +392,33 @@ def test_the_systems_of_a_point_are_judged_together(tmp_path: Path) -> None:
         "mysql-innodb": ((2000, 2090, 1960), (2010, 1950, 2100)),
     }
     before, after = (
-        measured(tmp_path / name, {system: of[side] for system, of in rates.items()})
+        measured(tmp_path / name, {system: pairs_of_rates[side] for system, pairs_of_rates in rates.items()})
         for side, name in enumerate(("before", "after"))
     )
-    found = {each.system: each for each in compared(before, after).changes if each.pair.figure != "p99_ms"}
-    logarithms = [[statistics.logarithms([*map(float, of)]) for of in reversed(both)] for both in rates.values()]
-    family = [(one, other) for one, other in logarithms if one and other]
+    throughput = {item.system: item for item in compared(before, after).changes if item.pair.figure != "p99_ms"}
+    logarithms = [[statistics.logarithms([*map(float, rate)]) for rate in reversed(sides)] for sides in rates.values()]
+    family = [(first, second) for first, second in logarithms if first and second]
     for system, expected in zip(rates, statistics.changes(family), strict=True):
-        assert (found[system].pair.low, found[system].pair.high) == pytest.approx(
+        assert (throughput[system].pair.low, throughput[system].pair.high) == pytest.approx(
             (expected.low, expected.high), rel=1e-3
         )
     before, after = (
         measured(tmp_path / name, {"cassandra": rates["cassandra"][side]}) for side, name in enumerate(("a", "b"))
     )
     alone = compared(before, after)
-    (change,) = (each for each in alone.changes if each.pair.figure != "p99_ms")
-    assert change.pair.low != pytest.approx(found["cassandra"].pair.low, rel=1e-3)
+    (change,) = (candidate for candidate in alone.changes if candidate.pair.figure != "p99_ms")
+    assert change.pair.low != pytest.approx(throughput["cassandra"].pair.low, rel=1e-3)
 
 
 def test_a_latency_at_another_rate_says_so(tmp_path: Path) -> None:
     before = measured(tmp_path / "a", {"cassandra": (1000, 1000, 1000)})
-    same, other = (
+    same, slower = (
         compared(before, measured(tmp_path / name, {"cassandra": (rate,) * 3}))
         for name, rate in (("b", 995), ("c", 800))
     )
     assert [change.at_rates for change in same.changes] == [None, None]
-    assert [change.at_rates for change in other.changes] == [None, (1000, 800)]
-    assert "within the margin (at 1,000 op/s before, 800 after)" in changes_shown(other)
+    assert [change.at_rates for change in slower.changes] == [None, (1000, 800)]
+    assert "within the margin (at 1,000 op/s before, 800 after)" in changes_shown(slower)
 
 
 @pytest.mark.slow
@@ -428,24 +428,24 @@ def test_so_many_rounds_decide_in_most_cases(truth: float) -> None:
     row, scatter = Row("run", "OVERALL", 3), 0.07
 
     def verdict(count: int) -> str:
-        of = {
+        samples = {
             name: sampled(row, "rounds", [mean * rng.lognormvariate(0, scatter) for _ in range(count)], [], [])
             for name, mean in ((regression.BEFORE, 1000), (regression.AFTER, 1000 * truth))
         }
-        return regression.judge(RATES, of, 0.05)[1]
+        return regression.judge(RATES, samples, 0.05)[1]
 
     # The standard deviation of these samples is exactly the scatter, 0.07.
-    known = statistics.logarithms([1000 * math.exp(each) for each in (-0.07, 0, 0.07)])
-    assert known is not None
+    logarithms = statistics.logarithms([1000 * math.exp(deviation) for deviation in (-0.07, 0, 0.07)])
+    assert logarithms is not None
     distance = min(abs(math.log(truth / bound)) for bound in (0.95, 1.05))
-    rounds = statistics.deciding(known, known, distance)
+    rounds = statistics.deciding(logarithms, logarithms, distance)
     if truth == 0.97:
         assert rounds is None
         return
     assert rounds is not None
-    found = [verdict(rounds) for _ in range(200)]
+    verdicts = [verdict(rounds) for _ in range(200)]
     right = {1.0: "within", 0.88: "regression", 1.2: "improvement"}[truth]
-    assert found.count(right) >= 0.75 * len(found)
+    assert verdicts.count(right) >= 0.75 * len(verdicts)
 
 
 def test_more_rounds_are_never_asked_for_where_rounds_do_not_scatter() -> None:
@@ -467,11 +467,11 @@ def test_what_is_within_a_round_decides_nothing(
             for run in range(1, runs + 1):
                 reads(folder / f"run-{run}/node1", series(rate, seed=run))
     # The rate is halved, and the seconds of a run scatter only a little.
-    found = compared(tmp_path / "a", tmp_path / "b")
+    changes = compared(tmp_path / "a", tmp_path / "b")
     if repeats[0] != repeats[1]:
-        found = dataclasses.replace(found, forced=True)
-    assert {(change.verdict, change.reason) for change in found.changes} == {("inconclusive", reason)}
-    assert found.exit_code == 5
+        changes = dataclasses.replace(changes, forced=True)
+    assert {(change.verdict, change.reason) for change in changes.changes} == {("inconclusive", reason)}
+    assert changes.exit_code == 5
 
 
 MIX = {"readproportion": "0.5", "updateproportion": "0.5", "requestdistribution": "zipfian"}
@@ -497,15 +497,15 @@ MIX = {"readproportion": "0.5", "updateproportion": "0.5", "requestdistribution"
 )
 def test_another_workload_cannot_be_compared(tmp_path: Path, changed: dict[str, str], expected: list[str]) -> None:
     before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
-    for experiment, own in ((before, {}), (after, changed)):
+    for experiment, own_properties in ((before, {}), (after, changed)):
         for folder in (experiment / "raw").iterdir():
-            edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", **MIX, **own})
-    found = compared(before, after)
-    assert [each.condition for each in found.differences if each.must_be_equal] == expected
-    assert all(each.phase is None for each in found.differences)
-    assert (found.exit_code, bool(found.changes)) == ((4, False) if expected else (0, True))
+            edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", **MIX, **own_properties})
+    changes = compared(before, after)
+    assert [line.condition for line in changes.differences if line.must_be_equal] == expected
+    assert all(line.phase is None for line in changes.differences)
+    assert (changes.exit_code, bool(changes.changes)) == ((4, False) if expected else (0, True))
     forced = regression.compare(summarise(before), summarise(after), force=True)
-    assert (forced.exit_code, len(forced.changes), forced.differences) == (0, 2, found.differences)
+    assert (forced.exit_code, len(forced.changes), forced.differences) == (0, 2, changes.differences)
 
 
 @pytest.mark.parametrize(
@@ -530,12 +530,12 @@ def test_another_way_of_measuring_cannot_be_compared(
     edit_json(after / "raw/02-cassandra/trial.json", **settings)
     client = after / "raw/02-cassandra/run-1/node1"
     lasted(client, settings.get("trial_duration", 3), threads=settings.get("trial_threads", 2))
-    found = compared(before, after)
-    one, other = expected[2], f"{expected[2]} and {expected[3]}"
-    assert (*expected[:2], one, other, True) in [
-        (each.phase, each.condition, each.before, each.after, each.must_be_equal) for each in found.differences
+    changes = compared(before, after)
+    single, several = expected[2], f"{expected[2]} and {expected[3]}"
+    assert (*expected[:2], single, several, True) in [
+        (line.phase, line.condition, line.before, line.after, line.must_be_equal) for line in changes.differences
     ]
-    assert found.exit_code == 4
+    assert changes.exit_code == 4
 
 
 def test_servers_may_be_set_up_otherwise(tmp_path: Path) -> None:
@@ -543,22 +543,22 @@ def test_servers_may_be_set_up_otherwise(tmp_path: Path) -> None:
     for folder in (after / "raw").iterdir():
         edit_json(folder / "conditions.json", version="5.0.7", heap="2g")
         edit_json(folder / "trial.json", cassandra_heap="2g", cassandra_settings={"memtable": "trie"})
-    found = compared(before, after)
-    assert [(each.condition, each.before, each.after, each.must_be_equal) for each in found.differences] == [
+    changes = compared(before, after)
+    assert [(line.condition, line.before, line.after, line.must_be_equal) for line in changes.differences] == [
         ("version", "5.0.6", "5.0.7", False), ("heap", "1g", "2g", False), ("cassandra_heap", "unknown", "2g", False),
         ("cassandra_settings", "unknown", '{"memtable": "trie"}', False),
     ]  # fmt: skip
-    assert found.exit_code == 0
+    assert changes.exit_code == 0
 
 
 def test_conditions_of_every_round_count(tmp_path: Path) -> None:
     before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
     edit_json(after / "raw/03-cassandra/conditions.json", replication=3)
-    found = compared(before, after)
-    assert [(each.condition, each.before, each.after) for each in found.differences] == [
+    changes = compared(before, after)
+    assert [(line.condition, line.before, line.after) for line in changes.differences] == [
         ("replication", "1", "1 and 3")
     ]
-    assert found.exit_code == 4
+    assert changes.exit_code == 4
 
 
 def test_conditions_that_differ_are_named_and_those_that_must_not_are_told_apart(tmp_path: Path) -> None:
@@ -572,13 +572,13 @@ def test_conditions_that_differ_are_named_and_those_that_must_not_are_told_apart
         edit_json(folder / "run-1/node1/client.json", retries=0, connections=41, loop="threads")
     refused = compared(before, after)
     assert (refused.exit_code, refused.changes) == (4, [])
-    found = regression.compare(summarise(before), summarise(after), force=True)
-    assert (found.exit_code, found.differences) == (0, refused.differences)
-    assert [(each.condition, each.before, each.after, each.must_be_equal) for each in found.differences] == [
+    forced = regression.compare(summarise(before), summarise(after), force=True)
+    assert (forced.exit_code, forced.differences) == (0, refused.differences)
+    assert [(line.condition, line.before, line.after, line.must_be_equal) for line in forced.differences] == [
         ("version", "5.0.6", "5.0.7", False), ("durability", "memory", "disk", True), ("threads", "2", "4", True),
         ("retries", "0", "1", True), ("loop", "threads", "events", True),
     ]  # fmt: skip
-    text = changes_shown(found, 100, "standard")
+    text = changes_shown(forced, 100, "standard")
     assert "\x1b[1;31mcassandra: durability: memory before, disk after" in text
     assert "\x1b[33mcassandra: version: 5.0.6 before, 5.0.7 after" in text
     assert "cassandra  rec/s" in text
@@ -588,10 +588,10 @@ def test_what_is_invalid_in_one_of_them_is_a_problem(tmp_path: Path) -> None:
     before, after = (measured(tmp_path / name, {"cassandra": (1000, 990), "hbase": (900, 910)}) for name in "ab")
     folder = after / "raw/02-hbase"
     edit_json(folder / "run-1/node1/client.json", valid=False, reason="stalled for 20 s")
-    found = compared(before, after)
-    assert found.problems == ["hbase in b: invalid: round 1: run-1 on node1: stalled for 20 s"]
-    assert found.exit_code == 1
-    assert {change.system for change in found.changes} == {"cassandra", "hbase"}  # the other round of hbase is valid
+    changes = compared(before, after)
+    assert changes.problems == ["hbase in b: invalid: round 1: run-1 on node1: stalled for 20 s"]
+    assert changes.exit_code == 1
+    assert {change.system for change in changes.changes} == {"cassandra", "hbase"}  # the other round of hbase is valid
 
 
 def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:
@@ -603,45 +603,45 @@ def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:
             folder.mkdir()
             write_json(folder / "trial.json", {"trial_system": "aerospike", "trial_round": number, "trial_rounds": 2})
             write_json(folder / "state.json", {"status": "skipped", "reason": "no server"})
-    found = compared(before, after)
-    assert (found.exit_code, found.problems) == (1, ["hbase is only in a"])
-    assert found.single == ["aerospike was skipped in both: no server"]
+    changes = compared(before, after)
+    assert (changes.exit_code, changes.problems) == (1, ["hbase is only in a"])
+    assert changes.single == ["aerospike was skipped in both: no server"]
 
 
 def test_the_maxima_of_searches_before_and_after(tmp_path: Path) -> None:
     def searches(name: str, *rates: float, **settings: Any) -> Path:
         for number, rate in enumerate(rates, start=1):
             about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": len(rates)}
-            searched(tmp_path / name, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of=about, **settings)
+            searched(tmp_path / name, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts=about, **settings)
         return tmp_path / name
 
     before, after = searches("a", 1000, 1010, 990), searches("b", 800, 810, 790)
-    found = compared(before, after)
-    (change,) = (each for each in found.changes if each.pair.phase == "probe")
+    changes = compared(before, after)
+    (change,) = (candidate for candidate in changes.changes if candidate.pair.phase == "probe")
     assert [change.before, change.after] == pytest.approx([1000, 800], abs=0.05)  # geometric means
     assert change.verdict == "regression"
-    assert (change.pair.sampled, change.pair.samples, found.exit_code) == ("rounds", 3, 3)
-    assert (found.differences, found.problems) == ([], [])
+    assert (change.pair.sampled, change.pair.samples, changes.exit_code) == ("rounds", 3, 3)
+    assert (changes.differences, changes.problems) == ([], [])
 
-    others = compared(before, searches("c", 1000, 1010, 990, slo="p99<20ms")).differences
-    assert [(each.phase, each.condition, each.before, each.after, each.must_be_equal) for each in others] == [
+    differences = compared(before, searches("c", 1000, 1010, 990, slo="p99<20ms")).differences
+    assert [(line.phase, line.condition, line.before, line.after, line.must_be_equal) for line in differences] == [
         ("probe", "slo", "p99<10ms", "p99<20ms", True)
     ]
 
     # If one round has no rate, the maximum is unknown.
     lasted(after / "raw/03-cassandra/probe-1/node1", 10, target=5000)
-    found = compared(before, after)
-    assert not [each for each in found.changes if each.pair.phase == "probe"]
-    assert found.problems == ["cassandra in b: the search for p99<10ms is not finished"]
-    assert found.exit_code == 1
+    changes = compared(before, after)
+    assert not [candidate for candidate in changes.changes if candidate.pair.phase == "probe"]
+    assert changes.problems == ["cassandra in b: the search for p99<10ms is not finished"]
+    assert changes.exit_code == 1
 
 
 def test_runs_without_an_interval_cannot_be_judged(tmp_path: Path) -> None:
     for name in "ab":
         trial(tmp_path / name, 1, "cassandra", repeats=1)
-    found = compared(tmp_path / "a", tmp_path / "b")
-    assert [(change.verdict, change.reason) for change in found.changes] == [("inconclusive", "one run each")]
-    assert found.exit_code == 5
+    changes = compared(tmp_path / "a", tmp_path / "b")
+    assert [(change.verdict, change.reason) for change in changes.changes] == [("inconclusive", "one run each")]
+    assert changes.exit_code == 5
 
 
 @pytest.mark.parametrize(
@@ -651,7 +651,9 @@ def test_runs_without_an_interval_cannot_be_judged(tmp_path: Path) -> None:
         (None, ("cassandra",), "unknown experiment"),
     ],
 )
-def test_bad_input(tmp_path: Path, about: dict[str, Any] | None, systems: tuple[str, ...], expected: str) -> None:
+def test_experiments_that_cannot_be_compared_are_bad_input(
+    tmp_path: Path, about: dict[str, Any] | None, systems: tuple[str, ...], expected: str
+) -> None:
     before = measured(tmp_path / "a", {"cassandra": (1000, 990)})
     after = measured(tmp_path / "b", dict.fromkeys(systems, (1000, 990)))
     if about is None:
@@ -697,18 +699,18 @@ def test_the_options_of_the_command_are_those_of_the_comparison() -> None:
         assert tuple(option.type.choices) == get_args(formats)
 
 
-def test_a_pair_in_words() -> None:
+def test_a_pair_is_shown_as_figure_ratio_and_interval() -> None:
     def pair(ratio: float, low: float | None, high: float | None, tie: bool | None) -> Pair:
         return Pair("update", "OVERALL", "ops_per_second", "a", "b", ratio, low, high, tie)
 
-    words = [
-        (comparison_table.figure(each), comparison_table.ratio(each), comparison_table.interval(each))
-        for each in (
+    shown = [
+        (comparison_table.figure(item), comparison_table.ratio(item), comparison_table.interval(item))
+        for item in (
             pair(1.336, 1.284, 1.409, False), pair(14.06, 9.994, 123.4, False), pair(1.02, 0.9, 1.1, True),
             pair(3.5, None, None, None), pair(2, 0.0001, 1e300, True),
         )
     ]  # fmt: skip
-    assert words == [
+    assert shown == [
         ("[update] op/s", "1.34×", "[1.28, 1.41]"),
         ("[update] op/s", "14.1×", "[9.99, 123]"),
         ("[update] op/s", "tie", "[0.90, 1.10]"),

@@ -42,23 +42,23 @@ def test_one_entry_adds_a_condition_everywhere(tmp_path: Path) -> None:
     last = '    gc: str | None = _of("collector of the server, if it is a JVM", label="collector")\n'
     more = '    colour: str | None = _of("of the rack", equal="systems", label="rack")\n'
     folders = [tmp_path / name for name in colours]
-    found = altered_package.run(tmp_path, "summary/conditions.py", last, more, PROGRAM, *folders)
-    assert found["merged"] == ["red", "blue1 and blue2"]
-    assert found["unequal"] == {"cassandra": "red", "hbase": "blue1 and blue2"}
-    assert found["kept"] == ["red", "blue1", "red", "blue2"]
-    assert found["compared"] == [["hbase", "blue1 and blue2", "green1 and green2", True]]
-    assert "| `colour` | string | | systems | of the rack |" in found["reference"]
-    for name, what in (("summary.md", "rack"), ("summary.csv", "colour"), ("summary.json", "colour")):
-        assert what in (tmp_path / "before" / name).read_text("utf-8"), name
+    answer = altered_package.run(tmp_path, "summary/conditions.py", last, more, PROGRAM, *folders)
+    assert answer["merged"] == ["red", "blue1 and blue2"]
+    assert answer["unequal"] == {"cassandra": "red", "hbase": "blue1 and blue2"}
+    assert answer["kept"] == ["red", "blue1", "red", "blue2"]
+    assert answer["compared"] == [["hbase", "blue1 and blue2", "green1 and green2", True]]
+    assert "| `colour` | string | | systems | of the rack |" in answer["reference"]
+    for name, label in (("summary.md", "rack"), ("summary.csv", "colour"), ("summary.json", "colour")):
+        assert label in (tmp_path / "before" / name).read_text("utf-8"), name
 
 
 def test_a_condition_that_differs_by_phase_is_shown() -> None:
-    shown = {name for each in CONDITIONS.values() if each.label for name in each.group}
-    assert {name for name, each in CONDITIONS.items() if each.by_phase} <= shown
+    shown = {name for condition in CONDITIONS.values() if condition.label for name in condition.group}
+    assert {name for name, condition in CONDITIONS.items() if condition.by_phase} <= shown
 
 
 def test_no_condition_is_shown_twice() -> None:
-    shown = [name for each in CONDITIONS.values() if each.label for name in each.group]
+    shown = [name for condition in CONDITIONS.values() if condition.label for name in condition.group]
     assert len(shown) == len(set(shown))
     assert set(shown) <= CONDITIONS.keys()
 

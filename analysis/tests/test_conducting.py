@@ -21,8 +21,8 @@ def test_all_begin_at_one_instant_of_their_own_clocks() -> None:
     stage = Stage()
     stage.ready()
     agreed = stage.conductor.agreed
-    assert stage.told["host1"] == ["begin", "launch", "start"]
-    assert stage.told["host3"] == ["begin", "start"]  # database hosts also measure their servers
+    assert stage.requests["host1"] == ["begin", "launch", "start"]
+    assert stage.requests["host3"] == ["begin", "start"]  # database hosts also measure their servers
     assert agreed > stage.now
     for host, start in stage.starts.items():
         assert start["at"] == pytest.approx(agreed + AHEAD[host], abs=1e-3)
@@ -38,7 +38,7 @@ def test_nobody_begins_before_all_are_ready() -> None:
     assert stage.conductor.agreed is None
     stage.step(80)
     assert "the client on host2 is not ready after 120 s" in stage.conductor.failure
-    assert stage.told["host1"][-1] == "stop"
+    assert stage.requests["host1"][-1] == "stop"
 
 
 def test_skews_are_those_of_the_real_starts_and_ends() -> None:
@@ -66,13 +66,13 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     assert "client_skew_limit_ms is 1" in stage.report(limit=1)["failure"]
 
 
-def test_one_failure_ends_it_for_all() -> None:
+def test_the_failure_of_one_client_stops_all() -> None:
     stage = Stage()
     stage.ready()
     stage.step(5)
-    stage.end("host2", code=4, words="client-host2 ended with exit code 4: ERROR: no")
+    stage.end("host2", code=4, output="client-host2 ended with exit code 4: ERROR: no")
     stage.step()
-    assert stage.told["host1"][-1] == "stop"
+    assert stage.requests["host1"][-1] == "stop"
     stage.end("host1", code=143)
     stage.step()
     stage.step()
@@ -88,7 +88,7 @@ def test_a_host_that_does_not_answer_has_vanished_and_nobody_waits_for_it() -> N
     stage.step(5)
     stage.dead.add("host2")
     began = stage.now
-    while "stop" not in stage.told["host1"]:
+    while "stop" not in stage.requests["host1"]:
         stage.step(0.5)
     assert stage.now - began < SILENCE_SECONDS + 2
     stage.end("host1", code=143)
@@ -137,7 +137,7 @@ def test_servers_that_go_do_not_end_the_run_but_it_does_not_count(how: str) -> N
     else:
         stage.say("host3", "server", name="cassandra", at=stage.now + AHEAD["host3"], words="cassandra ended: no")
     stage.step(5)
-    assert stage.told["host1"][-1] == "start"
+    assert stage.requests["host1"][-1] == "start"
     stage.end("host1")
     stage.end("host2")
     stage.step()
@@ -182,9 +182,9 @@ FAULTS = [
 ]
 
 
-def done(stage: Stage, host: str, number: int | None, kind: str, at: float, error: str | None = None) -> None:
+def done(stage: Stage, host: str, number: int | None, kind: str, time: float, error: str | None = None) -> None:
     """Reports that a fault was executed at a second of the window. The report has the time of the host's clock."""
-    began = stage.conductor.measure + at + AHEAD[host]
+    began = stage.conductor.measure + time + AHEAD[host]
     of_host = {"began": began, "done": began + 0.1, "what": f"{kind} of cassandra", "error": error}
     stage.say(host, "fault", done={"n": number, "kind": kind, **of_host})
 
@@ -200,27 +200,27 @@ def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
     stage.step(2)
     done(stage, "host3", 1, "start", 4.0)
     stage.step(6)
-    assert "readback" not in stage.told["host1"]
+    assert "readback" not in stage.requests["host1"]
     done(stage, "host3", None, "resume", 10.2)
-    for host, at in (("host1", 10.0), ("host3", 12.5)):
-        stage.say(host, "fault", done={"whole": measure + at + AHEAD[host]})
+    for host, second in (("host1", 10.0), ("host3", 12.5)):
+        stage.say(host, "fault", done={"whole": measure + second + AHEAD[host]})
         stage.step()
     stage.step()
-    assert stage.told["host1"][-1] == stage.told["host2"][-1] == "readback"
-    assert "readback" not in stage.told["host3"]  # host3 has no client
+    assert stage.requests["host1"][-1] == stage.requests["host2"][-1] == "readback"
+    assert "readback" not in stage.requests["host3"]  # host3 has no client
     outcome = stage.valid_end()
     assert outcome["nodes"]["host3"]["state"] == "ran"
     assert [event["what"] for event in outcome["events"]] == [
         "fault: kill of cassandra", "killed", "fault: start of cassandra", "fault: resume of cassandra",
     ]  # fmt: skip
-    found = faults(stage.conductor, "as asked")
-    assert (found["asked"], found["window_ended"] - found["window_began"]) == ("as asked", 10)
-    kill, start = found["events"]
+    report = faults(stage.conductor, "as asked")
+    assert (report["asked"], report["window_ended"] - report["window_began"]) == ("as asked", 10)
+    kill, start = report["events"]
     assert (kill["kind"], kill["planned"], kill["began"], kill["done"]) == ("kill", 2.0, 2.0, 2.1)
     assert kill["hosts"]["host3"]["began"] == pytest.approx(measure + 2 + AHEAD["host3"])
     assert start["began"] == 4.0
-    assert [(each["kind"], each["target"], each["began"]) for each in found["undone"]] == [("resume", "host3", 10.2)]
-    assert found["whole"] == 12.5
+    assert [(item["kind"], item["target"], item["began"]) for item in report["undone"]] == [("resume", "host3", 10.2)]
+    assert report["whole"] == 12.5
 
 
 def test_a_server_that_ends_by_itself_in_a_run_with_faults_is_named_and_a_result() -> None:
@@ -251,35 +251,35 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     stage.ready()
     measure = stage.conductor.measure
     stage.until(measure + 2)
-    assert stage.told["host3"] == ["begin", "start", "power"]
+    assert stage.requests["host3"] == ["begin", "start", "power"]
     stage.conductor.lost("host3", "Connection reset", stage.now)
     stage.conductor.switched("host3", False, measure + 2, measure + 2.5, None)
     stage.dead.add("host3")
     stage.until(measure + 4)
-    assert stage.told["host3"][-1] == "power"
+    assert stage.requests["host3"][-1] == "power"
     # The connection to the old agent may break as late as now. This must not start a second agent.
     stage.conductor.lost("host3", "Connection reset", stage.now)
     stage.step(2)
-    assert stage.told["host3"][-1] == "power"
+    assert stage.requests["host3"][-1] == "power"
     stage.conductor.switched("host3", True, measure + 4, measure + 4.5, None)
     stage.step(0.5)
     # The first attempt to connect fails, and is repeated. The boot changed the host's clock.
     stage.conductor.lost("host3", "Connection refused", stage.now)
     stage.dead.remove("host3")
-    stage.told["host3"].clear()
+    stage.requests["host3"].clear()
     AHEAD["host3"] += 40
     try:
         stage.step(1.0)
         for _ in range(READINGS + 2):
             stage.step()
-        assert stage.told["host3"] == ["connect", "begin", "start"]
+        assert stage.requests["host3"] == ["connect", "begin", "start"]
         assert stage.starts["host3"]["window"][0] == pytest.approx(measure + AHEAD["host3"], abs=1e-3)
         # After the boot, the new agent finds none of the servers that ran before.
         stage.say("host3", "server", name="cassandra", words="vanished", at=stage.now + AHEAD["host3"])
         done(stage, "host3", 1, "start", 7.0)
         done(stage, "host3", 1, "start", 7.0)
-        for host, at in (("host1", 10.0), ("host3", 12.5)):
-            stage.say(host, "fault", done={"whole": measure + at + AHEAD[host]})
+        for host, second in (("host1", 10.0), ("host3", 12.5)):
+            stage.say(host, "fault", done={"whole": measure + second + AHEAD[host]})
     finally:
         AHEAD["host3"] -= 40
     stage.step()
@@ -288,12 +288,12 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     assert [event["what"] for event in outcome["events"]] == [
         "fault: power off", "fault: power on", "fault: start of cassandra",
     ]  # fmt: skip
-    found = faults(stage.conductor, "as asked")
-    power, start = found["events"]
+    report = faults(stage.conductor, "as asked")
+    power, start = report["events"]
     assert (power["planned"], power["began"], power["done"]) == (2.0, 2.0, 2.5)
     # The fault `start` began when the host was switched on, and ended when its servers were ready.
     assert (start["began"], start["done"]) == (pytest.approx(4.0, abs=2e-3), pytest.approx(7.1, abs=2e-3))
-    assert (found["undone"], found["whole"]) == ([], 12.5)
+    assert (report["undone"], report["whole"]) == ([], 12.5)
 
 
 def test_the_end_of_the_window_switches_a_host_on() -> None:
@@ -302,10 +302,10 @@ def test_the_end_of_the_window_switches_a_host_on() -> None:
     measure = stage.conductor.measure
     stage.until(measure + 9)
     stage.conductor.switched("host3", False, measure + 2, measure + 2.5, None)
-    assert stage.told["host3"].count("power") == 1
+    assert stage.requests["host3"].count("power") == 1
     stage.step(1)
     stage.step()
-    assert stage.told["host3"].count("power") == 2
+    assert stage.requests["host3"].count("power") == 2
 
 
 def test_a_host_that_cannot_be_switched_off_stays_and_the_fault_says_why() -> None:
@@ -315,10 +315,10 @@ def test_a_host_that_cannot_be_switched_off_stays_and_the_fault_says_why() -> No
     stage.until(measure + 3)
     stage.conductor.switched("host3", False, measure + 2, measure + 3, "dohyo_power_off ended with exit code 1: no")
     stage.step(2)
-    assert stage.told["host3"].count("power") == 1
+    assert stage.requests["host3"].count("power") == 1
     done(stage, "host3", 1, "start", 4.0, error="all processes run already")
     stage.say("host3", "server", name="cassandra", words="killed", at=stage.now + AHEAD["host3"])
-    errors = [each["hosts"]["host3"]["error"] for each in faults(stage.conductor, "as asked")["events"]]
+    errors = [event["hosts"]["host3"]["error"] for event in faults(stage.conductor, "as asked")["events"]]
     assert errors == ["dohyo_power_off ended with exit code 1: no", "all processes run already"]
     assert stage.report()["nodes"]["host3"]["state"] == "ended"
 
@@ -339,10 +339,10 @@ def test_a_host_that_stays_off_costs_the_run_its_numbers_and_nobody_waits_for_ev
     else:
         stage.conductor.switched("host3", True, measure + 4, measure + 4.5, "dohyo_power_on ended with exit code 7: no")
         why = "power on failed: dohyo_power_on ended with exit code 7: no"
-    assert "readback" not in stage.told["host1"]
+    assert "readback" not in stage.requests["host1"]
     stage.say("host1", "fault", done={"whole": stage.now})
     stage.step(4)
-    assert stage.told["host1"][-1] == "readback"
+    assert stage.requests["host1"][-1] == "readback"
     for host in ("host1", "host2"):
         stage.end(host)
     stage.step(1)
@@ -357,5 +357,5 @@ def test_servers_that_are_not_ready_again_do_not_keep_the_clients_for_ever() -> 
     stage.ready()
     stage.say("host1", "fault", done={"whole": None})
     stage.step(12 + 430)
-    assert stage.told["host1"][-1] == "readback"
+    assert stage.requests["host1"][-1] == "readback"
     assert faults(stage.conductor, "as asked")["whole"] is None

@@ -107,7 +107,7 @@ def planned(
     name: str, hosts: Hosts = FOUR_HOSTS, changes: dict[str, str] | None = None, *, full: bool = True
 ) -> list[TrialSetup]:  # fmt: skip
     scenario = loading.load(WORKLOADS / name, changes, full=full)
-    trials = (plan.variables(each, Path(), keep=False) for each in plan.trials(scenario, 1))
+    trials = (plan.variables(planned_trial, Path(), keep=False) for planned_trial in plan.trials(scenario, 1))
     return differences.before(trials, {}, hosts, {})
 
 
@@ -117,30 +117,32 @@ def file_with(folder: Path, *setup: Any) -> published.Published:
     return published.load(path)
 
 
-def lines(found: SetupDifferences) -> dict[str, tuple[str, str | None]]:
-    stated = [each for each in found.found if each.published != "not published"]
-    return {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in stated}
+def lines(result: SetupDifferences) -> dict[str, tuple[str, str | None]]:
+    stated = [line for line in result.found if line.published != "not published"]
+    return {f"{line.what} {line.at}".strip(): (line.published, line.here) for line in stated}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
     """A published value that no system has must be listed, unless we do not measure that part of the publication."""
-    of, ours = published.load(path), planned(path.stem)
-    assert of.setup
-    absurd = [dataclasses.replace(each, values=[f"-XX:NoSuchValue={number}"]) for number, each in enumerate(of.setup)]
-    found = differences.compare(dataclasses.replace(of, setup=absurd), ours).found
-    not_measured = {each.what for each in found if (each.published, each.here) == ("measured", "not measured")}
+    source, setups = published.load(path), planned(path.stem)
+    assert source.setup
+    absurd = [
+        dataclasses.replace(item, values=[f"-XX:NoSuchValue={number}"]) for number, item in enumerate(source.setup)
+    ]
+    listed = differences.compare(dataclasses.replace(source, setup=absurd), setups).found
+    not_measured = {line.what for line in listed if (line.published, line.here) == ("measured", "not measured")}
     for setting in absurd:
         places = {f"{name} {value}" for name, values in setting.point.items() for value in values}
-        assert places & not_measured or setting.values[0] in {each.published for each in found}, setting
+        assert places & not_measured or setting.values[0] in {line.published for line in listed}, setting
 
 
 @pytest.mark.parametrize("name", DELIBERATE)
 def test_full_is_what_was_published(name: str) -> None:
     """`--full` equals the publication except for `DELIBERATE` and the hosts, which depend on the user."""
-    found = differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)).found
-    ours = [each for each in found if each.group != "hardware" and each.published != "not published"]
-    assert {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in ours} == DELIBERATE[name]
+    listed = differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)).found
+    deliberate = [line for line in listed if line.group != "hardware" and line.published != "not published"]
+    assert {f"{line.what} {line.at}".strip(): (line.published, line.here) for line in deliberate} == DELIBERATE[name]
 
 
 def stated(name: str) -> dict[str, str]:
@@ -148,14 +150,14 @@ def stated(name: str) -> dict[str, str]:
     return further(differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)))
 
 
-def further(found: SetupDifferences) -> dict[str, str]:
-    (only,) = (each for each in found.found if each.published == "not published")
-    assert found.found[-1] == only
-    return dict(each.split(" = ") for each in (only.here or "").split("; "))
+def further(result: SetupDifferences) -> dict[str, str]:
+    (only,) = (line for line in result.found if line.published == "not published")
+    assert result.found[-1] == only
+    return dict(setting.split(" = ") for setting in (only.here or "").split("; "))
 
 
 @pytest.mark.parametrize(
-    ("name", "ours"),
+    ("name", "expected"),
     [
         ("hbase-cache", {"replication": "3", "hbase_regions": "4", "warmuptime": "0 s", "stored key": "text",
                          "requestdistribution": "zipfian"}),
@@ -169,9 +171,9 @@ def further(found: SetupDifferences) -> dict[str, str]:
                          "inflight": "50"}),
     ],
 )  # fmt: skip
-def test_what_was_not_published_is_shown_as_ours_once(name: str, ours: dict[str, str]) -> None:
-    found = stated(name)
-    assert {what: found.get(what) for what in ours} == ours
+def test_what_was_not_published_is_shown_as_ours_once(name: str, expected: dict[str, str]) -> None:
+    values = stated(name)
+    assert {key: values.get(key) for key in expected} == expected
 
 
 def test_threads_of_a_collector_count() -> None:
@@ -180,18 +182,18 @@ def test_threads_of_a_collector_count() -> None:
     assert "GCThreads" not in stated("gc-matrix")["cassandra_java_options"]
 
 
-def other(key: str, value: str) -> str:
+def change_value(key: str, value: str) -> str:
     """Returns another valid value of a property or variable."""
     variable = catalogue.all_options().get(key)
-    known = properties.find(key)
-    choices = variable.choices if variable else known.type.choices if known else ()
-    if others := [str(each) for each in choices if str(each) != value]:
-        return others[0]
+    known_property = properties.find(key)
+    choices = variable.choices if variable else known_property.type.choices if known_property else ()
+    if other_choices := [str(choice) for choice in choices if str(choice) != value]:
+        return other_choices[0]
     if value in ("true", "false"):
         return "false" if value == "true" else "true"
     if value.startswith(("[", "{")):
         return value[:-1] + (", -XX:+Another]" if value[0] == "[" else ", another_setting: 4}")
-    return re.sub("[0-9]+", lambda found: str(int(found[0]) + 1), value, count=1) if key != "scale" else "0.5"
+    return re.sub("[0-9]+", lambda digits: str(int(digits[0]) + 1), value, count=1) if key != "scale" else "0.5"
 
 
 def compared(name: str, changes: dict[str, str]) -> SetupDifferences:
@@ -211,29 +213,33 @@ FULL = [
 def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> None:
     """If a key of --full has another value, the differences or the list of unpublished settings must change."""
     key = key.removeprefix("full.")
-    own = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
-    changed = {key: ",".join(other(own, each) for each in value.split(",")) if "matrix." in key else other(own, value)}
+    short = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
+    changed = {
+        key: ",".join(change_value(short, part) for part in value.split(","))
+        if "matrix." in key
+        else change_value(short, value)
+    }
     if changed == {"duration": "1"}:  # so that records need not be read again
         changed["read.passes"] = "0"
     assert compared(name, changed) != compared(name, {}), changed
 
 
 def test_a_point_that_was_not_published_is_said_to_be_ours(tmp_path: Path) -> None:
-    of = file_with(tmp_path, {"at": {"system": "hbase", "variant": "memstore"}, "settings": {"hbase_heap": "1g"}})
-    found = further(differences.compare(of, planned("heavyweights")))
-    assert found["system"] == "cassandra"
-    assert "8-tables" in found["variant"]
-    assert "cassandra_heap" not in found  # the publication does not include cassandra
+    source = file_with(tmp_path, {"at": {"system": "hbase", "variant": "memstore"}, "settings": {"hbase_heap": "1g"}})
+    unpublished = further(differences.compare(source, planned("heavyweights")))
+    assert unpublished["system"] == "cassandra"
+    assert "8-tables" in unpublished["variant"]
+    assert "cassandra_heap" not in unpublished  # the publication does not include cassandra
 
 
 def test_hbase_s_master_had_a_host_of_its_own() -> None:
-    found = lines(differences.compare(published.load(FOLDER / "hbase-cache.yml"), planned("hbase-cache")))
-    assert found["master on"] == ("a host of its own", "the first region server's host")
+    differing = lines(differences.compare(published.load(FOLDER / "hbase-cache.yml"), planned("hbase-cache")))
+    assert differing["master on"] == ("a host of its own", "the first region server's host")
 
 
 def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
     def stored(name: str, **changes: str) -> set[str | None]:
-        return {here.context["key_type"] for here in planned(name, changes=changes)}
+        return {setup.context["key_type"] for setup in planned(name, changes=changes)}
 
     assert stored("yokozuna") == {"text"}
     assert stored("heavyweights") == {"2 bytes of its CRC32, text"}
@@ -243,35 +249,36 @@ def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
 
 def test_what_cannot_be_asked_for_is_a_difference(tmp_path: Path) -> None:
     """The bindings determine the number of sessions, so no scenario can request another one."""
-    of = file_with(tmp_path, {"workload": {"sessions": "one for each thread"}})
-    ours = {here.system: here for here in planned("workloadA", full=False)}
-    one, many = "one for each client", "one or more for each thread"
+    publication = file_with(tmp_path, {"workload": {"sessions": "one for each thread"}})
+    by_system = {setup.system: setup for setup in planned("workloadA", full=False)}
+    single, many = "one for each client", "one or more for each thread"
     assert {
-        system: lines(differences.compare(of, [here])).get("sessions", ("", ""))[1] for system, here in ours.items()
+        system: lines(differences.compare(publication, [setup])).get("sessions", ("", ""))[1]
+        for system, setup in by_system.items()
     } == {
-        "cassandra": one, "scylla": one, "hbase": one, "aerospike": one, "mysql-innodb": many,
+        "cassandra": single, "scylla": single, "hbase": single, "aerospike": single, "mysql-innodb": many,
     }  # fmt: skip
 
 
 def test_where_the_master_of_attached_servers_is_nobody_knows(tmp_path: Path) -> None:
     trial(tmp_path, 1, "hbase")
-    (of,) = summarise(tmp_path).trials
-    attached = dataclasses.replace(of, conditions=dataclasses.replace(of.conditions, attached="elsewhere"))
-    found = [here.context["master"] for here in differences.after([of, attached], ExperimentFacts())]
-    assert found == ["the first region server's host", None]
+    (result,) = summarise(tmp_path).trials
+    attached = dataclasses.replace(result, conditions=dataclasses.replace(result.conditions, attached="elsewhere"))
+    masters = [setup.context["master"] for setup in differences.after([result, attached], ExperimentFacts())]
+    assert masters == ["the first region server's host", None]
 
 
 def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
     alone = {setting.key: setting.values for setting in published.load(FOLDER / "hbase-read-variants.yml").setup}
     whole = [
-        each for each in published.load(FOLDER / "heavyweights.yml").setup if "hfile" in each.point.get("variant", [])
+        item for item in published.load(FOLDER / "heavyweights.yml").setup if "hfile" in item.point.get("variant", [])
     ]
     for setting in whole:
         if setting.key not in ("compression", "settle.flush"):  # these two keys differ
             assert setting.values == alone.get(setting.key, setting.values), setting
     for name in ("hbase-read-variants", "heavyweights"):
         threads = {
-            here.context["all_threads"] for here in planned(name) if here.point["variant"] in ("memstore", "hfile")
+            setup.context["all_threads"] for setup in planned(name) if setup.point["variant"] in ("memstore", "hfile")
         }
         assert threads == {"400"}  # 100 for each of four tables
 
@@ -283,23 +290,23 @@ YCSB = {**LARGE, "matrix.variant": "ycsb-cassandra,ycsb-hbase", "phases": "inser
 
 
 def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], TrialSetup]:
-    return {(here.system, here.point["variant"]): here for here in planned("heavyweights", changes=changes)}
+    return {(setup.system, setup.point["variant"]): setup for setup in planned("heavyweights", changes=changes)}
 
 
 def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
     """The other commands differ from the publication as `--full` does, and in the parts that they do not measure."""
-    of = published.load(FOLDER / "heavyweights.yml")
+    publication = published.load(FOLDER / "heavyweights.yml")
     for changes in (MORE_THREADS, YCSB):
-        ours = planned("heavyweights", changes=changes)
-        found = [each for each in differences.compare(of, ours).found if each.here != "not measured"]
-        assert {f"{each.what} {each.at}".strip() for each in found if each.published != "not published"} <= {
+        setups = planned("heavyweights", changes=changes)
+        listed = [line for line in differences.compare(publication, setups).found if line.here != "not measured"]
+        assert {f"{line.what} {line.at}".strip() for line in listed if line.published != "not published"} <= {
             *DELIBERATE["heavyweights"], "disks", "disks system=cassandra", "processors of a host", "processor",
         }  # fmt: skip
 
 
 def test_threads_of_heavyweights_are_those_of_every_table() -> None:
     many, ycsb = of_heavyweights(MORE_THREADS), of_heavyweights(YCSB)
-    assert {(system, name): here.context["all_threads"] for (system, name), here in (many | ycsb).items()} == {
+    assert {(system, name): setup.context["all_threads"] for (system, name), setup in (many | ycsb).items()} == {
         ("cassandra", "100-threads"): "400", ("hbase", "100-threads"): "400",
         ("cassandra", "200-threads"): "800", ("hbase", "200-threads"): "800",
         ("cassandra", "ycsb-cassandra"): "400", ("hbase", "ycsb-hbase"): "400",
@@ -310,64 +317,68 @@ def test_threads_of_heavyweights_are_those_of_every_table() -> None:
 
 
 def test_the_row_cache_of_heavyweights_is_that_of_one_variant() -> None:
-    of = published.load(FOLDER / "heavyweights.yml")
-    ours = planned("heavyweights", changes={"matrix.variant": "4-tables,row-cache", "systems": "cassandra"})
-    assert {here.point["variant"]: here.servers["row_cache_size_in_mb"] for here in ours} == {
+    publication = published.load(FOLDER / "heavyweights.yml")
+    setups = planned("heavyweights", changes={"matrix.variant": "4-tables,row-cache", "systems": "cassandra"})
+    assert {setup.point["variant"]: setup.servers["row_cache_size_in_mb"] for setup in setups} == {
         "4-tables": 0, "row-cache": 2048
     }  # fmt: skip
-    assert not [line for line in lines(differences.compare(of, ours)) if "row_cache" in line]
+    assert not [line for line in lines(differences.compare(publication, setups)) if "row_cache" in line]
 
 
 def test_threads_of_a_measured_load_count() -> None:
-    here = planned("yokozuna", changes={"insert.threadcount": "60"})
-    assert {each.context["all_threads"] for each in here} == {"240, 400"}  # the sum of four clients
+    setups = planned("yokozuna", changes={"insert.threadcount": "60"})
+    assert {setup.context["all_threads"] for setup in setups} == {"240, 400"}  # the sum of four clients
 
 
 def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:
-    whole = {(here.system, here.point["variant"]): here for here in planned("heavyweights")}
-    first = [here for (system, name), here in whole.items() if system == "cassandra" and not name.endswith("-g1")]
+    whole = {(setup.system, setup.point["variant"]): setup for setup in planned("heavyweights")}
+    first = [setup for (system, name), setup in whole.items() if system == "cassandra" and not name.endswith("-g1")]
     after = [whole["cassandra", "4-tables-g1"], whole["cassandra", "8-tables-g1"]]
-    after += [here for (system, _), here in of_heavyweights(MORE_THREADS).items() if system == "cassandra"]
+    after += [setup for (system, _), setup in of_heavyweights(MORE_THREADS).items() if system == "cassandra"]
     after += [of_heavyweights(YCSB)["cassandra", "ycsb-cassandra"]]
     assert (len(first), len(after)) == (4, 5)
-    for ours, gc, heap, optimised in ((first, "CMS", "16g", None), (after, "G1", "32g", "spinning")):
-        for here in ours:
-            assert [here.servers[f"cassandra_{key}"] for key in ("gc", "heap")] == [gc, heap]
-            assert here.servers.get("disk_optimization_strategy") == optimised
-            assert here.servers["commitlog_segment_size_in_mb"] == 32
+    for series, gc, heap, optimised in ((first, "CMS", "16g", None), (after, "G1", "32g", "spinning")):
+        for setup in series:
+            assert [setup.servers[f"cassandra_{key}"] for key in ("gc", "heap")] == [gc, heap]
+            assert setup.servers.get("disk_optimization_strategy") == optimised
+            assert setup.servers["commitlog_segment_size_in_mb"] == 32
             flags = Setting(
-                "settings", "cassandra_java_options", [f"-XX:MaxGCPauseMillis={500 if ours is after else 300}"]
+                "settings", "cassandra_java_options", [f"-XX:MaxGCPauseMillis={500 if series is after else 300}"]
             )
-            assert bool(here.values(flags)) == (ours is after)
-    modes = {here.point["variant"]: here.workload["load"]["cassandra.batchmode"] for here in first + after}
+            assert bool(setup.values(flags)) == (series is after)
+    modes = {setup.point["variant"]: setup.workload["load"]["cassandra.batchmode"] for setup in first + after}
     assert {name for name, mode in modes.items() if mode == "logged"} == {"4-tables", "8-tables"}
 
 
 @pytest.mark.parametrize("name", ["heavyweights", "hbase-read-variants", "hbase-cache"])
 def test_no_hbase_has_a_cache_that_was_not_published(name: str) -> None:
     """An inventory's memory budget adds a cache, unless the scenario turns the cache off."""
-    assert {here.servers["hbase_bucket_cache_mb"] for here in planned(name) if here.system == "hbase"} == {0}
+    assert {setup.servers["hbase_bucket_cache_mb"] for setup in planned(name) if setup.system == "hbase"} == {0}
 
 
 def test_hbase_is_the_same_in_heavyweights_and_in_its_read_variants() -> None:
     first, second = (
-        next(here.servers for here in planned(name) if (here.system, here.point["variant"]) == ("hbase", "memstore"))
+        next(
+            setup.servers for setup in planned(name) if (setup.system, setup.point["variant"]) == ("hbase", "memstore")
+        )
         for name in ("heavyweights", "hbase-read-variants")
     )
     assert {**second, "hbase_compression": "gz"} == first
 
 
 def test_a_later_flag_of_the_jvm_replaces_an_earlier_one() -> None:
-    setting = Setting("settings", "hbase_java_options", [f"-XX:CMSInitiatingOccupancyFraction={at}" for at in (70, 75)])
-    (found,) = {frozenset(here.values(setting)) for here in planned("hbase-read-variants")}
-    assert found == {"-XX:CMSInitiatingOccupancyFraction=70"}
+    setting = Setting(
+        "settings", "hbase_java_options", [f"-XX:CMSInitiatingOccupancyFraction={part}" for part in (70, 75)]
+    )
+    (flags,) = {frozenset(setup.values(setting)) for setup in planned("hbase-read-variants")}
+    assert flags == {"-XX:CMSInitiatingOccupancyFraction=70"}
 
 
 def test_a_flag_must_be_in_effect_in_every_trial(tmp_path: Path) -> None:
     setting = {"cassandra_java_options": ["-ea", "-XX:MaxGCPauseMillis=500"]}
-    of = file_with(tmp_path, {"at": {"system": "cassandra"}, "settings": setting})
-    found = lines(differences.compare(of, planned("heavyweights")))
-    assert found == {"cassandra_java_options system=cassandra": ("-XX:MaxGCPauseMillis=500", "not set")}
+    publication = file_with(tmp_path, {"at": {"system": "cassandra"}, "settings": setting})
+    differing = lines(differences.compare(publication, planned("heavyweights")))
+    assert differing == {"cassandra_java_options system=cassandra": ("-XX:MaxGCPauseMillis=500", "not set")}
 
 
 @pytest.mark.parametrize(
@@ -393,7 +404,7 @@ def test_a_key_or_value_that_cannot_be_is_refused(tmp_path: Path, part: Any, exp
 
 
 def test_before_a_run_it_is_what_is_asked_for(tmp_path: Path) -> None:
-    of = file_with(
+    publication = file_with(
         tmp_path,
         {
             "hardware": {"hosts": 4, "memory": "192GB", "processors": 64, "clients": 1},
@@ -408,30 +419,30 @@ def test_before_a_run_it_is_what_is_asked_for(tmp_path: Path) -> None:
         },
         {"at": {"system": "riak"}, "hardware": {"hosts": 9}},
     )
-    found = lines(differences.compare(of, planned("heavyweights")))
-    assert "database hosts" not in found
-    assert "memory of a host" not in found  # the value differs by less than 10 %
-    assert "tablecount" not in found
-    assert found["processors of a host"] == ("64", None)
-    assert found["client hosts"] == ("1", "4")
-    assert found["batchsize"] == ("100", "100, 200")
-    assert found["client"] == ("another", "Dohyo's")
-    assert "threads of all clients together variant=8-tables" not in found  # the number of clients does not matter
-    assert found["trickle_fsync system=cassandra"] == ("true", "not set")
-    assert found["cassandra_java_options system=cassandra"] == ("-XX:+NoSuchFlag", "not set")
-    assert "compression system=hbase" not in found  # the scenario's compression does not apply
-    assert found["system riak"] == ("measured", "not measured")
-    assert "database hosts system=riak" not in found
+    differing = lines(differences.compare(publication, planned("heavyweights")))
+    assert "database hosts" not in differing
+    assert "memory of a host" not in differing  # the value differs by less than 10 %
+    assert "tablecount" not in differing
+    assert differing["processors of a host"] == ("64", None)
+    assert differing["client hosts"] == ("1", "4")
+    assert differing["batchsize"] == ("100", "100, 200")
+    assert differing["client"] == ("another", "Dohyo's")
+    assert "threads of all clients together variant=8-tables" not in differing  # the number of clients does not matter
+    assert differing["trickle_fsync system=cassandra"] == ("true", "not set")
+    assert differing["cassandra_java_options system=cassandra"] == ("-XX:+NoSuchFlag", "not set")
+    assert "compression system=hbase" not in differing  # the scenario's compression does not apply
+    assert differing["system riak"] == ("measured", "not measured")
+    assert "database hosts system=riak" not in differing
 
 
 def test_what_an_inventory_sets_is_as_it_was_published(tmp_path: Path) -> None:
     scenario = loading.load(WORKLOADS / "heavyweights", {"systems": "cassandra"}, full=True)
-    trials = [plan.variables(each, Path(), keep=False) for each in plan.trials(scenario, 1)]
+    trials = [plan.variables(planned_trial, Path(), keep=False) for planned_trial in plan.trials(scenario, 1)]
     settings = {"cassandra_heap": "17g", "concurrent_compactors": 5}
-    values = {("cassandra", point_name(each["trial_point"])): settings for each in trials}
-    of = file_with(tmp_path, {"at": {"system": "cassandra"}, "settings": settings})
-    assert len(lines(differences.compare(of, differences.before(trials, {}, FOUR_HOSTS, {})))) == 2
-    assert lines(differences.compare(of, differences.before(trials, values, FOUR_HOSTS, {}))) == {}
+    values = {("cassandra", point_name(variables["trial_point"])): settings for variables in trials}
+    publication = file_with(tmp_path, {"at": {"system": "cassandra"}, "settings": settings})
+    assert len(lines(differences.compare(publication, differences.before(trials, {}, FOUR_HOSTS, {})))) == 2
+    assert lines(differences.compare(publication, differences.before(trials, values, FOUR_HOSTS, {}))) == {}
 
 
 def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
@@ -443,7 +454,7 @@ def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
         values={"cassandra_heap": "1g", "cassandra_gc": "G1", "concurrent_compactors": 4},
     )  # fmt: skip
     (tmp_path / "published").mkdir()
-    of = file_with(
+    publication = file_with(
         tmp_path / "published",
         {
             "versions": {"server": "5.0.8", "jdk": "1.8.0_111"},
@@ -458,19 +469,19 @@ def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
     )
     summary = summarise(tmp_path)
     (shown,) = summary.differences
-    assert (shown.published, shown.settings) == ("bout", len(of.setup)) == ("bout", 10)
-    found = lines(shown)
-    assert "server" not in found
-    assert "recordcount" not in found
-    assert "concurrent_compactors system=cassandra" not in found
-    assert found["replication"] == ("1, 3", "3")
-    assert found["durability"] == ("memory", "disk")
-    assert found["fieldcount"] == ("1", "10")
-    assert found["cassandra_heap system=cassandra"] == ("16g", "1g")
-    assert found["commitlog_sync system=cassandra"] == ("periodic", "not set")
-    assert found["system hbase"] == ("measured", "not measured")  # this trial has no numbers
+    assert (shown.published, shown.settings) == ("bout", len(publication.setup)) == ("bout", 10)
+    differing = lines(shown)
+    assert "server" not in differing
+    assert "recordcount" not in differing
+    assert "concurrent_compactors system=cassandra" not in differing
+    assert differing["replication"] == ("1, 3", "3")
+    assert differing["durability"] == ("memory", "disk")
+    assert differing["fieldcount"] == ("1", "10")
+    assert differing["cassandra_heap system=cassandra"] == ("16g", "1g")
+    assert differing["commitlog_sync system=cassandra"] == ("periodic", "not set")
+    assert differing["system hbase"] == ("measured", "not measured")  # this trial has no numbers
     # The terminal, Markdown and summary.json show the same differences.
-    title = f"Differences from the published experiment bout: {len(found)}, of 10 published settings"
+    title = f"Differences from the published experiment bout: {len(differing)}, of 10 published settings"
     text = " ".join(rendered(summary).split())
     assert title in text
     assert "cassandra_heap (system=cassandra): published 16g, here 1g" in text
@@ -487,8 +498,8 @@ def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
     assert "other settings: not published, here cassandra_gc = G1; client = Dohyo's; " in text
     documented = (WORKLOADS.parent / "docs" / "summary-json.md").read_text(encoding="utf-8")
     for record in (SetupDifferences, SetupDifference):
-        for each in dataclasses.fields(record):
-            assert f"`{each.name}`" in documented
+        for field in dataclasses.fields(record):
+            assert f"`{field.name}`" in documented
 
 
 def test_of_damaged_evidence_and_of_systems_that_are_gone_the_rest_is_compared(tmp_path: Path) -> None:
@@ -498,14 +509,14 @@ def test_of_damaged_evidence_and_of_systems_that_are_gone_the_rest_is_compared(t
     text = dataclasses.replace(
         whole, configured={}, asked_workload={}, asked_servers={"cassandra_java_options": '["-ea"]'}
     )
-    ours = differences.after([gone, text], ExperimentFacts())
-    assert [here.system for here in ours] == ["cassandra"]
-    of = file_with(tmp_path, {"at": {"system": "cassandra"}, "workload": {"recordcount": 4}})
-    assert "cassandra_java_options" not in further(differences.compare(of, ours))
+    setups = differences.after([gone, text], ExperimentFacts())
+    assert [setup.system for setup in setups] == ["cassandra"]
+    publication = file_with(tmp_path, {"at": {"system": "cassandra"}, "workload": {"recordcount": 4}})
+    assert "cassandra_java_options" not in further(differences.compare(publication, setups))
 
 
 @pytest.mark.parametrize(
-    ("key", "values", "ours", "same"),
+    ("key", "values", "values_here", "same"),
     [
         ("server", ["3.11.5"], {"3.11.5+b12"}, True),
         ("server", ["3.11.5"], {"3.11.50"}, False),
@@ -517,5 +528,7 @@ def test_of_damaged_evidence_and_of_systems_that_are_gone_the_rest_is_compared(t
         ("fieldlength", ["10"], {"10", "100"}, False),
     ],
 )
-def test_what_is_equal(key: str, values: list[str], ours: set[str | None], same: bool) -> None:
-    assert Setting("workload", key, values).equals(ours) == same
+def test_a_published_setting_equals_values_of_the_same_meaning(
+    key: str, values: list[str], values_here: set[str | None], same: bool
+) -> None:
+    assert Setting("workload", key, values).equals(values_here) == same

@@ -22,9 +22,9 @@ def load(name: str = "workloadA", **changes: str) -> scenario.Scenario:
     return loading.load(loading.find(name), changes)
 
 
-def show(found: list[Alone], wanted: list[Wanted]) -> tuple[int, str]:
+def show(measured: list[Alone], targets: list[Wanted]) -> tuple[int, str]:
     output = io.StringIO()
-    return doctor.show(found, {"run": wanted}, "", Console(file=output, width=300)), output.getvalue()
+    return doctor.show(measured, {"run": targets}, "", Console(file=output, width=300)), output.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_the_documented_rule_is_the_one_that_judges() -> None:
 
 def test_a_target_comes_before_what_was_measured_and_that_before_what_was_published(tmp_path: Path) -> None:
     measured = doctor.wanted_of(load(), "run", None, sample().parent)
-    assert {each.source.split()[0]: round(each.ops) for each in measured} == {
+    assert {rate.source.split()[0]: round(rate.ops) for rate in measured} == {
         "cassandra": 16495, "hbase": 11611, "mysql-innodb": 29695,
     }  # fmt: skip
-    assert [round((each.cpu or 0) * 1e6) for each in measured if each.source.startswith("hbase ")] == [26]
+    assert [round((rate.cpu or 0) * 1e6) for rate in measured if rate.source.startswith("hbase ")] == [26]
     (target,) = doctor.wanted_of(load(target="777"), "run", None, sample().parent)
     assert (target.ops, target.source, round((target.cpu or 0) * 1e6)) == (777, "target", 26)
     assert doctor.wanted_of(load("hbase-cache"), "a", None, sample().parent) == [Wanted(79439, "published: hbase")]
@@ -78,7 +78,7 @@ def test_an_experiment_that_did_not_end_gives_way_to_the_one_before(tmp_path: Pa
     shutil.copytree(whole, tmp_path / "20200101-000000-workloadA")
     (tmp_path / "20200102-000000-workloadA").mkdir()
     shutil.copy(whole / "experiment.json", tmp_path / "20200102-000000-workloadA")
-    assert {each.source.split()[-1] for each in doctor.wanted_of(load(), "run", None, tmp_path)} == {
+    assert {target.source.split()[-1] for target in doctor.wanted_of(load(), "run", None, tmp_path)} == {
         "20200101-000000-workloadA"
     }
 
@@ -101,8 +101,8 @@ def test_the_table_names_each_host_and_which_one_is_the_limit() -> None:
     code, text = show(hosts, [Wanted(150_000, "target", 10e-6)])
     assert code == 1
     first, second = (re.split(r"  +", line) for line in text.splitlines()[1:3])
-    one = ["host1", "run", "6 of 8", "300,000", "600,000", "20", "75,000 (target)", "4 ×", "0.75 processors", "enough"]
-    assert first == one
+    row = ["host1", "run", "6 of 8", "300,000", "600,000", "20", "75,000 (target)", "4 ×", "0.75 processors", "enough"]
+    assert first == row
     assert (second[0], second[-1]) == ("host2", "BOUND BY THE CLIENT")
     assert "host2, run (target): 100,000 operations/s without a database are less than 3 × 75,000" in text
     assert "host1, run (target)" not in text

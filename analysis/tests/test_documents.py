@@ -50,7 +50,9 @@ def test_rules_that_the_program_names_are_in_the_documents() -> None:
 
 def test_the_architecture_names_files_that_are_there() -> None:
     named = re.findall(r"`([\w.-]+(?:/[\w.-]*)+|[\w-]+\.sh)`", (ROOT / "docs/architecture.md").read_text("utf-8"))
-    results, files = [[name for name in named if name.startswith("results/") is kept] for kept in (True, False)]
+    results, files = [
+        [name for name in named if name.startswith("results/") is is_result] for is_result in (True, False)
+    ]
     assert results == ["results/ID/raw"]
     assert len(files) > 20
     assert [name for name in files if not (ROOT / name).exists()] == []
@@ -62,7 +64,7 @@ def test_a_page_names_files_that_are_there(page: Path) -> None:
     for name in re.findall(rf"`((?:{folders})/[\w./*-]+)`", page.read_text("utf-8")):
         # aws.yml creates inventories, and the system h2 of docs/adding-a-system.md is in examples/.
         pattern = re.sub(r"\b([A-Z]+|h2)\b", "*", name.rstrip("/"))
-        assert "/aws-" in name or any(list((ROOT / at).glob(pattern)) for at in (".", "ansible")), name
+        assert "/aws-" in name or any(list((ROOT / folder).glob(pattern)) for folder in (".", "ansible")), name
 
 
 # ---- plain English ---------------------------------------------------------------------------------------------------
@@ -99,7 +101,7 @@ def texts(file: Path) -> Iterator[tuple[str, str]]:
             if isinstance(value, str) and " " in value and not {"tests", "e2e", "suite"} & set(file.parts):
                 yield "message", value
         tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-        comments = [each for each in tokens if each.type == tokenize.COMMENT]
+        comments = [token for token in tokens if token.type == tokenize.COMMENT]
         blocks: dict[tuple[int, int], list[str]] = {}
         for number, comment in enumerate(comments):
             row, column = comment.start
@@ -134,9 +136,9 @@ def not_plain(kind: str, text: str) -> Iterator[str]:
     for sentence in re.split(
         r"\n *\n|(?<=\S) {2,}(?=\S)|\n(?= *(?:[-:@<*{\\]|\./)|.*\S {2,}\S)|(?<=[.!?;]) +|(?<=[.!?;])\n", text
     ):
-        words = re.sub(r"\([^()]*\)|\{[^{}]*\}", "", sentence).split()
-        if len(words) > MOST_WORDS:
-            yield f"{len(words)} words: {sentence}"
+        sentence_words = re.sub(r"\([^()]*\)|\{[^{}]*\}", "", sentence).split()
+        if len(sentence_words) > MOST_WORDS:
+            yield f"{len(sentence_words)} words: {sentence}"
         if BEGINNINGS.match(sentence.strip()):
             yield f"begin with the subject: {sentence}"
         if HOUSE_WORDS.search(sentence):
@@ -146,8 +148,8 @@ def not_plain(kind: str, text: str) -> Iterator[str]:
 def test_texts_follow_the_rules_of_plain_english() -> None:
     files = [file for file in tracked(*PROGRAMS) if file.suffix not in (".md", ".txt") and "golden" not in file.parts]
     assert len(files) > 700
-    found = [(file, each) for file in files for text in texts(file) for each in not_plain(*text)]
-    assert [f"{file.relative_to(ROOT)}: {each}" for file, each in found] == []
+    problems = [(file, sentence) for file in files for text in texts(file) for sentence in not_plain(*text)]
+    assert [f"{file.relative_to(ROOT)}: {sentence}" for file, sentence in problems] == []
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_pages_use_the_usual_words(page: Path) -> None:
 def test_messages_and_comments_use_the_usual_words() -> None:
     pages = [page for page in tracked(*PROGRAMS) if page != Path(__file__).resolve()]
     assert len(pages) > 500
-    assert {str(page.relative_to(ROOT)): words for page in pages if (words := stilted(page))} == {}
+    assert {str(page.relative_to(ROOT)): phrases for page in pages if (phrases := stilted(page))} == {}
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
@@ -197,8 +199,8 @@ def settings() -> list[str]:
 
 @pytest.mark.parametrize("span", settings())
 def test_settings_of_a_page_can_be_made(span: str) -> None:
-    words = [word for word in shlex.split(span) if word != "--set"]
-    loading.load(loading.find("workloadA"), loading.overrides(words, {}))
+    assignments = [word for word in shlex.split(span) if word != "--set"]
+    loading.load(loading.find("workloadA"), loading.overrides(assignments, {}))
 
 
 # ---- commands --------------------------------------------------------------------------------------------------------
@@ -220,8 +222,8 @@ def commands() -> Iterator[str]:
         for line in [*lines, *spans]:
             # Commands in parentheses are for another folder.
             typed = re.sub(r"^\((cd [^&]+&& )?(.*)\)$", r"\2", line)
-            if (found := COMMAND.match(typed)) and not re.search(r"…|\[|h2\b", found[0]):
-                yield " ".join(found[0].split())
+            if (match := COMMAND.match(typed)) and not re.search(r"…|\[|h2\b", match[0]):
+                yield " ".join(match[0].split())
 
 
 def test_there_are_commands_in_the_pages() -> None:
@@ -231,33 +233,33 @@ def test_there_are_commands_in_the_pages() -> None:
 @pytest.mark.parametrize("line", dict.fromkeys(commands()))
 def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs the checks that a command performs before it starts anything."""
-    program, *words = (STANDS_FOR.get(word, word) for word in shlex.split(line.replace("=SUM", f"={'0' * 64}")))
-    if not words:
+    program, *argv = (STANDS_FOR.get(word, word) for word in shlex.split(line.replace("=SUM", f"={'0' * 64}")))
+    if not argv:
         return
     monkeypatch.chdir(tmp_path)
     secrets = tmp_path / "secrets.yml"
     secrets.write_text("cassandra: {cassandra.username: bench}\n")
     secrets.chmod(0o600)
-    known = hosts_of(HOSTS)
-    monkeypatch.setattr(cli, "_inventory", lambda name: (HOSTS, known) if name else (None, here()))
-    for place in ("runner.run", "runner.resume", "preview.show_plan", "doctor.examine", "attachment.examine"):
-        monkeypatch.setattr(f"dohyo.running.{place}", lambda *_, **__: 0)
-    for place in (
+    known_hosts = hosts_of(HOSTS)
+    monkeypatch.setattr(cli, "_inventory", lambda name: (HOSTS, known_hosts) if name else (None, here()))
+    for function in ("runner.run", "runner.resume", "preview.show_plan", "doctor.examine", "attachment.examine"):
+        monkeypatch.setattr(f"dohyo.running.{function}", lambda *_, **__: 0)
+    for function in (
         "cli._list",
         "cli.agree",
         "running.attachment.agree",
         "running.experiment.reopen",
         "output.make_last",
     ):
-        monkeypatch.setattr(f"dohyo.{place}", lambda *_, **__: [type("", (), {"scenario": None})])
+        monkeypatch.setattr(f"dohyo.{function}", lambda *_, **__: [type("", (), {"scenario": None})])
     if program.endswith("run.sh"):
-        words = ["run", *words]
-    if words[0] == "run":
-        assert not cli.cli.main(words, prog_name="dohyo", standalone_mode=False)
+        argv = ["run", *argv]
+    if argv[0] == "run":
+        assert not cli.cli.main(argv, prog_name="dohyo", standalone_mode=False)
     else:
         with contextlib.suppress(click.exceptions.Exit):  # --help exits
-            cli.cli.make_context("dohyo", words)
-            cli.cli.commands[words[0]].make_context("dohyo", words[1:])
+            cli.cli.make_context("dohyo", argv)
+            cli.cli.commands[argv[0]].make_context("dohyo", argv[1:])
 
 
 def test_a_hint_can_be_pasted_where_its_reader_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,16 +279,16 @@ def test_no_message_names_a_command_by_itself() -> None:
     """`places.command` writes all commands, so that users can paste them in any folder."""
     names = "|".join(cli.cli.commands)
     by_hand = re.compile(rf"(\./|^|[ `'])(run\.sh|setup\.sh|dohyo ({names}))\b")
-    found = []
+    messages = []
     for file in tracked("analysis/dohyo"):
         if file.suffix != ".py" or file.name == "properties.py":  # properties.py writes a page of the documentation
             continue
         tree = ast.parse(file.read_text("utf-8"))
-        texts = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-        found += [
-            f"{file.name}:{each.lineno}: {each.value}"
-            for each in ast.walk(tree)
-            if isinstance(each, ast.Constant) and isinstance(each.value, str)
-            if id(each) not in texts and by_hand.search(each.value) and each.value not in ("run.sh", "setup.sh")
+        texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        messages += [
+            f"{file.name}:{node.lineno}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if id(node) not in texts and by_hand.search(node.value) and node.value not in ("run.sh", "setup.sh")
         ]
-    assert found == []
+    assert messages == []

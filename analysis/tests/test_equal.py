@@ -17,7 +17,8 @@ from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
-from dohyo.running import experiment, runner
+from dohyo.running import runner
+from dohyo.running.experiment import Experiment
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary import regression
@@ -34,7 +35,7 @@ ASKED = "phases=max,equal\nrounds=3\n"
 SLOWEST: Rates = {"cassandra": [1000, 2000, 2000], "hbase": [800, 3000, 3000]}
 
 
-def asked(folder: Path) -> list[list[tuple[str, str]]]:
+def list_phases(folder: Path) -> list[list[tuple[str, str]]]:
     """Returns the name and the target of each phase of each trial, in order."""
     files = sorted(folder.glob("raw/*/trial.json"))
     return [
@@ -43,12 +44,12 @@ def asked(folder: Path) -> list[list[tuple[str, str]]]:
     ]
 
 
-def resumed(made: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rates) -> Played:
+def resumed(experiment: Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rates) -> Played:
     signals = Signals()
     play = Played(rates, signals)
-    todo = [trial for trial in made.trials if made.state(trial) != "done"]
+    todo = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
     with played(monkeypatch, play):
-        measurement = runner._Measurement(made, todo, runner.Options(), signals, Console(file=io.StringIO()))
+        measurement = runner._Measurement(experiment, todo, runner.Options(), signals, Console(file=io.StringIO()))
         measurement.begin_again()
         measurement.carry_out()
     return play
@@ -70,29 +71,29 @@ ONLY_MAX, BOTH = [("max", "0")], [("max", "0"), ("equal", "560")]
 
 
 def test_the_rate_is_fixed_after_the_first_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, _, _, code = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
+    experiment, _, _, code = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
     assert code == 0
     # The target is 70 % of 800, although both systems are faster in later rounds.
-    assert facts(made)["equal_targets"] == {"": 560}
-    assert asked(made.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
+    assert facts(experiment)["equal_targets"] == {"": 560}
+    assert list_phases(experiment.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
 
 
 def test_a_trial_at_another_rate_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
-    made.update(equal_targets={"": 600})
-    trials = summarise(made.folder).trials
+    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
+    experiment.update(equal_targets={"": 600})
+    trials = summarise(experiment.folder).trials
     assert [trial.status for trial in trials] == ["ok"] * 2 + ["invalid"] * 4
     assert trials[2].reason == "trial.json: equal has the target 560 op/s, but experiment.json 600"
 
 
 @pytest.mark.parametrize("before", ["02", "03", "05"])
 def test_a_resumed_experiment_has_the_same_rate(before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]}, before=before)
-    assert facts(made).get("equal_targets") == (None if before == "02" else {"": 560})
+    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]}, before=before)
+    assert facts(experiment).get("equal_targets") == (None if before == "02" else {"": 560})
     # Rates of later rounds do not change the target.
-    resumed(made, monkeypatch, {"cassandra": [1000], "hbase": [800] if before == "02" else [700]})
-    assert facts(made)["equal_targets"] == {"": 560}
-    assert asked(made.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
+    resumed(experiment, monkeypatch, {"cassandra": [1000], "hbase": [800] if before == "02" else [700]})
+    assert facts(experiment)["equal_targets"] == {"": 560}
+    assert list_phases(experiment.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
 
 
 def test_without_a_valid_rate_it_waits_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,31 +103,31 @@ def test_without_a_valid_rate_it_waits_and_says_so(tmp_path: Path, monkeypatch: 
     (tmp_path / "later").mkdir()
     later, *_ = measured(tmp_path / "later", monkeypatch, ASKED, {"cassandra": [0, 900, 1000], "hbase": [0, 800, 1000]})
     assert facts(later)["equal_targets"] == {"": 560}
-    assert asked(later.folder) == [ONLY_MAX] * 4 + [BOTH] * 2
+    assert list_phases(later.folder) == [ONLY_MAX] * 4 + [BOTH] * 2
 
 
 def test_a_system_that_was_disturbed_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [0, 500, 500]})
-    assert facts(made)["equal_targets"] == {"": 350}
-    assert asked(made.folder)[:4] == [ONLY_MAX] * 4
+    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [0, 500, 500]})
+    assert facts(experiment)["equal_targets"] == {"": 350}
+    assert list_phases(experiment.folder)[:4] == [ONLY_MAX] * 4
 
 
 def test_a_rate_that_is_given_at_a_point_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "phases=max,equal\nrounds=2\nmatrix.equal.target=0,500\n"
-    made, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000], "hbase": [800]})
-    assert facts(made)["equal_targets"] == {"equal.target=0": 560}
-    assert [trial.status for trial in summarise(made.folder).trials] == ["ok"] * 8
+    experiment, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000], "hbase": [800]})
+    assert facts(experiment)["equal_targets"] == {"equal.target=0": 560}
+    assert [trial.status for trial in summarise(experiment.folder).trials] == ["ok"] * 8
 
 
 def test_every_point_has_its_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(
+    experiment, *_ = measured(
         tmp_path,
         monkeypatch,
         "phases=max,equal\nrounds=2\nmatrix.max.batchsize=1,2\n",
         {"cassandra": [1000, 500], "hbase": [800, 400]},
     )
-    assert facts(made)["equal_targets"] == {"max.batchsize=1": 560, "max.batchsize=2": 280}
-    assert [phases[-1] for phases in asked(made.folder)] == [("max", "0")] * 4 + [
+    assert facts(experiment)["equal_targets"] == {"max.batchsize=1": 560, "max.batchsize=2": 280}
+    assert [phases[-1] for phases in list_phases(experiment.folder)] == [("max", "0")] * 4 + [
         *[("equal", "560")] * 2, *[("equal", "280")] * 2
     ]  # fmt: skip
 
@@ -134,28 +135,28 @@ def test_every_point_has_its_own_rate(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_points_that_are_compared_have_one_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # HBase lacks the dimension and has no valid rate in the first round, so it is measured at Cassandra's rate.
     text = "phases=max,equal\nrounds=2\nmatrix.cassandra_gc=G1,ZGC\n"
-    made, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000, 900], "hbase": [0, 800]})
-    assert set(facts(made)["equal_targets"].values()) == {630}
-    assert len(facts(made)["equal_targets"]) == 3
+    experiment, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000, 900], "hbase": [0, 800]})
+    assert set(facts(experiment)["equal_targets"].values()) == {630}
+    assert len(facts(experiment)["equal_targets"]) == 3
 
 
 def test_conditions_are_those_of_both_also_with_one_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
-    for late in made.folder.glob("raw/0[3-6]-*"):
+    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
+    for late in experiment.folder.glob("raw/0[3-6]-*"):
         edit_json(late / "trial.json", trial_reuse="x")
         write_json(late / "kept.json", {"load": f"01-{late.name[3:]}"})
         shutil.rmtree(late / "load")
-    merged = summarise(without_manifests(made.folder)).merged
+    merged = summarise(without_manifests(experiment.folder)).merged
     assert [trial.by_phase["equal"]["target"] for trial in merged] == [560, 560]
 
 
 def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000, 1010, 990], "hbase": [800, 808, 792]})
-    for client in made.folder.glob("raw/*-hbase/equal-1/node1"):
+    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000, 1010, 990], "hbase": [800, 808, 792]})
+    for client in experiment.folder.glob("raw/*-hbase/equal-1/node1"):
         reads(client, [560] * 3, 200)
-    for client in made.folder.glob("raw/*/equal-1/node1"):
+    for client in experiment.folder.glob("raw/*/equal-1/node1"):
         edit_json(client / "client.json", target=560)
-    summary = summarise(without_manifests(made.folder))
+    summary = summarise(without_manifests(experiment.folder))
     assert [(pair.phase, pair.operation, pair.of) for pair in summary.comparisons] == [
         ("max", "OVERALL", "cassandra"),
         ("equal", "READ", "hbase"),
@@ -167,8 +168,8 @@ def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypa
 def test_the_screen_has_the_failures_of_a_phase_in_its_own_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
-    summary = summarise(made.folder)
+    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
+    summary = summarise(experiment.folder)
     assert "not found" not in " ".join(on_screen(summary).split())
     for merged in summary.merged:
         merged.rows[:] = [
@@ -180,24 +181,24 @@ def test_the_screen_has_the_failures_of_a_phase_in_its_own_lines(
 
 
 def test_who_falls_behind_is_named_and_nothing_is_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800, 800, 500]})
-    summary = summarise(made.folder)
+    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800, 800, 500]})
+    summary = summarise(experiment.folder)
     assert [pair.phase for pair in summary.comparisons] == ["max"]
     assert "Some systems missed the equal rate (hbase 500 of 560 op/s): latencies are not ranked." in reasons(summary)
     assert "at own max / own rate" in on_screen(summary)
 
 
 def test_precision_looks_at_max_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(
+    experiment, *_ = measured(
         tmp_path, monkeypatch, "phases=max,equal\nrounds=3\nprecision=5%\n", {"cassandra": STEADY, "hbase": STEADY}
     )
     # The precision ignores the phase equal, which has one round fewer than max and would need more.
-    assert facts(made)["rounds_ended"] == "precision"
-    made, *_ = measured(
+    assert facts(experiment)["rounds_ended"] == "precision"
+    experiment, *_ = measured(
         tmp_path / "here", monkeypatch, "phases=max,equal\nrounds=3\nprecision=5%\nrounds.max=4\n",
         {"cassandra": [1000, 1900, 1000], "hbase": STEADY},
     )  # fmt: skip
-    precision = summarise(made.folder).precision
+    precision = summarise(experiment.folder).precision
     assert precision is not None
     (short,) = precision.short
     assert (short.trial, short.phase, short.rounds) == ("cassandra", "max", 4)
@@ -206,10 +207,10 @@ def test_precision_looks_at_max_alone(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_rate_that_is_given_is_measured_in_the_first_round_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, "phases=max,equal\nequal.target=300\n", SLOWEST)
-    assert asked(made.folder) == [[("max", "0"), ("equal", "300")]] * 2
-    assert "equal_targets" not in facts(made)
-    assert "at equal rate 300 op/s" in table.legend(summarise(made.folder))
+    experiment, *_ = measured(tmp_path, monkeypatch, "phases=max,equal\nequal.target=300\n", SLOWEST)
+    assert list_phases(experiment.folder) == [[("max", "0"), ("equal", "300")]] * 2
+    assert "equal_targets" not in facts(experiment)
+    assert "at equal rate 300 op/s" in table.legend(summarise(experiment.folder))
 
 
 def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
@@ -219,8 +220,8 @@ def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
         summaries = []
         for number, rate in enumerate((before, after)):
             (folder := tmp_path / f"{before}-{after}-{number}").mkdir()
-            made, *_ = measured(folder, monkeypatch, ASKED, {"cassandra": [rate], "hbase": [rate]})
-            summaries.append(summarise(made.folder))
+            experiment, *_ = measured(folder, monkeypatch, ASKED, {"cassandra": [rate], "hbase": [rate]})
+            summaries.append(summarise(experiment.folder))
         return regression.compare(summaries[0], summaries[1])
 
     same = compared(1000, 1000)
@@ -228,12 +229,14 @@ def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
     figures = {change.pair.figure for change in same.changes if change.pair.phase == "equal"}
     assert figures == {"ops_per_second", "p99_ms"}
     assert not same.differences
-    other = compared(1000, 1020)
-    assert other.comparable
-    assert {change.verdict for change in other.changes if change.pair.phase == "equal"} == {"within"}
-    assert (700, 714) in {change.at_rates for change in other.changes if change.pair.phase == "equal"}
-    told = [(each.phase, each.condition, each.before, each.after, each.must_be_equal) for each in other.differences]
-    assert told == [("equal", "target", "700", "714", False)] * 2
+    slower = compared(1000, 1020)
+    assert slower.comparable
+    assert {change.verdict for change in slower.changes if change.pair.phase == "equal"} == {"within"}
+    assert (700, 714) in {change.at_rates for change in slower.changes if change.pair.phase == "equal"}
+    differences = [
+        (line.phase, line.condition, line.before, line.after, line.must_be_equal) for line in slower.differences
+    ]
+    assert differences == [("equal", "target", "700", "714", False)] * 2
 
 
 @pytest.mark.parametrize(
@@ -266,12 +269,12 @@ def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
     assert plan.course(chosen) == (
         "1 × (max, equal: 1 s warm-up + 3 s each), equal from round 2 on, at 70% of the slowest system's max in round 1"
     )
-    given = loaded(tmp_path, "phases=max,equal\nequal.target=5000\n")
-    assert plan.course(given).endswith("equal at 5,000 op/s")
+    fixed = loaded(tmp_path, "phases=max,equal\nequal.target=5000\n")
+    assert plan.course(fixed).endswith("equal at 5,000 op/s")
     sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), [])
     needs = Needs("cassandra", 10**9, DataNeeds(1.0, spread=False))
     assert sizes.trial_seconds(needs, 2) == sizes.trial_seconds(needs, 1) + 4
-    assert [plan.phases_in(each, 1) for each in (chosen, given)] == [["max"], ["max", "equal"]]
+    assert [plan.phases_in(scenario, 1) for scenario in (chosen, fixed)] == [["max"], ["max", "equal"]]
 
 
 # ---- The phase own: a share of each system's maximum ----
@@ -283,11 +286,11 @@ def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert plan.course(loaded(tmp_path, OWN)).endswith("own at 50% of each system's own max")
-    made, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
     for system, rate in (("cassandra", 500), ("hbase", 400)):
-        [folder] = made.folder.glob(f"raw/*-{system}")
+        [folder] = experiment.folder.glob(f"raw/*-{system}")
         phases = json.loads((folder / "trial.json").read_text())["trial_phases"]
-        assert [(each["name"], each.get("share")) for each in phases] == [("max", None), ("own", 0.5)]
+        assert [(phase["name"], phase.get("share")) for phase in phases] == [("max", None), ("own", 0.5)]
         # Simulate a running trial.
         edit_json(folder / "state.json", status="running", manifest=None)
         asked_for = CliRunner().invoke(cli, ["own-target", str(folder)], standalone_mode=False, catch_exceptions=False)
@@ -300,12 +303,12 @@ def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
 def test_each_line_of_the_screen_has_one_phase_also_with_a_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    for client in made.folder.glob("raw/*/own-1/node1"):
+    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    for client in experiment.folder.glob("raw/*/own-1/node1"):
         target = json.loads((client / "client.json").read_text())["target"]
         reads(client, [400] * 6, 200)
         edit_json(client / "client.json", target=target)
-    summary = summarise(without_manifests(made.folder))
+    summary = summarise(without_manifests(experiment.folder))
     lines = [line.split() for line in on_screen(summary).splitlines() if line[2:11] in ("cassandra", "hbase    ")]
     assert [line[:3] for line in lines][:2] == [["1", "cassandra", "1,000"], ["2", "hbase", "800"]]
     assert [line[0] for line in lines][2:] == [UNKNOWN, UNKNOWN]
@@ -313,22 +316,22 @@ def test_each_line_of_the_screen_has_one_phase_also_with_a_share(
 
 
 def test_systems_are_not_ranked_by_a_share_of_their_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    summary = summarise(made.folder)
+    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    summary = summarise(experiment.folder)
     assert [(pair.phase, pair.operation) for pair in summary.comparisons] == [("max", "OVERALL")]
     assert verdict(summary).brief.startswith("Preliminary: cassandra was 1.25×")
 
 
 def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    summary = summarise(made.folder)
+    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    summary = summarise(experiment.folder)
     assert not any("own rate (" in text for text in reasons(summary))
     _, hbase = summary.trials
-    for at, row in enumerate(hbase.rows):
+    for index, row in enumerate(hbase.rows):
         if (row.phase, row.operation) == ("own", "OVERALL"):
-            hbase.rows[at] = replace(row, ops_per_second=300)
-    said = "Some systems missed the share of their own rate (hbase 300 of 400 op/s): they were busier than requested."
-    assert said in reasons(summary)
+            hbase.rows[index] = replace(row, ops_per_second=300)
+    reason = "Some systems missed the share of their own rate (hbase 300 of 400 op/s): they were busier than requested."
+    assert reason in reasons(summary)
     # A system need not reach the rate after a fault, but it must reach the rate before the first fault.
     for before, expected in ((380.0, False), (350.0, True), (None, False)):
         hbase.faults[:] = [FaultedRun("own", 1, "kill(any)@1s", before, [], {}, None, 3)]
@@ -339,8 +342,8 @@ def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # In the first round, both systems run at 500 op/s. In the second round, one of them runs at 1,000 op/s.
-    made, *_ = measured(tmp_path, monkeypatch, OWN + "rounds=2\n", {"cassandra": [1000, 2000], "hbase": [1000]})
-    summary = summarise(made.folder)
+    experiment, *_ = measured(tmp_path, monkeypatch, OWN + "rounds=2\n", {"cassandra": [1000, 2000], "hbase": [1000]})
+    summary = summarise(experiment.folder)
     assert {pair.phase for pair in summary.comparisons} == {"max"}
     assert [trial.by_phase["own"]["target"] for trial in summary.compared] == [750, 500]
     shown = rendered(summary, 200)
@@ -362,8 +365,8 @@ def test_a_system_that_became_faster_has_not_more_errors_under_faults(
         return summary
 
     changes = regression.compare(faulted("before", 1000), faulted("after", 2000), force=True).faults
-    assert {(each.system, each.verdict) for each in changes} == {("cassandra", "within"), ("hbase", "within")}
-    assert {each.system for each in changes if each.figure == "errors"} == {"hbase"}
+    assert {(change.system, change.verdict) for change in changes} == {("cassandra", "within"), ("hbase", "within")}
+    assert {change.system for change in changes if change.figure == "errors"} == {"hbase"}
 
 
 def test_repeats_at_rates_of_their_own_have_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,8 +382,8 @@ def test_repeats_at_rates_of_their_own_have_a_target(tmp_path: Path, monkeypatch
 
     once = Played.__call__
     monkeypatch.setattr(Played, "__call__", again)
-    made, *_ = measured(tmp_path, monkeypatch, OWN + "repeats=2\n", {"cassandra": [1000], "hbase": [800]})
-    summary = summarise(made.folder)
+    experiment, *_ = measured(tmp_path, monkeypatch, OWN + "repeats=2\n", {"cassandra": [1000], "hbase": [800]})
+    summary = summarise(experiment.folder)
     assert [trial.by_phase["own"]["target"] for trial in summary.compared] == [550, 500]
     assert "at its own rate in own" in rendered(summary, 200)
 
@@ -388,31 +391,31 @@ def test_repeats_at_rates_of_their_own_have_a_target(tmp_path: Path, monkeypatch
 def test_servers_and_loads_are_the_same_in_all_rounds(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED + "equal.threadcount=64\nreuse=data\n")
     first, *_, last = plan.trials(chosen)
-    early, late = (plan.variables(each, tmp_path, keep=False, targets={"": 560}) for each in (first, last))
+    early, late = (plan.variables(trial, tmp_path, keep=False, targets={"": 560}) for trial in (first, last))
     assert (early["trial_threads"], late["trial_threads"]) == (64, 64)
-    assert [len(each["trial_phases"]) for each in (early, late)] == [1, 2]
-    other = [trial for trial in plan.trials(chosen) if trial.system == "cassandra"]
-    assert len({plan.load_of(trial, tmp_path) for trial in other}) == 1
+    assert [len(variables["trial_phases"]) for variables in (early, late)] == [1, 2]
+    same_load = [trial for trial in plan.trials(chosen) if trial.system == "cassandra"]
+    assert len({plan.load_of(trial, tmp_path) for trial in same_load}) == 1
 
 
 def test_a_file_s_phases_take_their_share_along(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("recordcount=10\nduration=3\nphases=max,equal\nequal.share=50%\nrounds=2\nmax.other.cpu=10%\n")
-    left = loading.load(file, {"phases": "read"})
-    assert (left["equal.share"], left["max.other.cpu"]) == ("70%", "10%")
+    scenario = loading.load(file, {"phases": "read"})
+    assert (scenario["equal.share"], scenario["max.other.cpu"]) == ("70%", "10%")
 
 
 def test_a_broken_rate_counts_as_none(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED)
-    made = experiment.Experiment(tmp_path, chosen)
-    said: Any
-    assert made.equal_targets == {}
-    for said in ({"": -5}, {"": "x"}, {"": None}, [], 5):
-        write_json(tmp_path / "experiment.json", {"equal_targets": said})
-        assert made.equal_targets == {}
+    experiment = Experiment(tmp_path, chosen)
+    targets: Any
+    assert experiment.equal_targets == {}
+    for targets in ({"": -5}, {"": "x"}, {"": None}, [], 5):
+        write_json(tmp_path / "experiment.json", {"equal_targets": targets})
+        assert experiment.equal_targets == {}
 
 
-def test_sizing_shows_it(tmp_path: Path) -> None:
+def test_sizing_shows_the_equal_phase(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED.replace("rounds=3", "rounds=2"))
     needs = [Needs(name, 10**9, DataNeeds(1.0, spread=False)) for name in ("cassandra", "hbase")]
     console = Console(file=io.StringIO(), width=500)

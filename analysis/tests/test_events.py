@@ -19,11 +19,11 @@ from support.evidence import interval
         ([9, 9, 9, 0, 0, 0, 9, 9], []),  # counts are so low that dips may occur by chance
     ],
 )
-def test_dips(throughput: list[int], expected: list[tuple[int, int]]) -> None:
-    found = dips(throughput)
-    assert [(dip.first, dip.first + dip.seconds) for dip in found] == expected
-    assert all(max(throughput[dip.first : dip.first + dip.seconds]) < dip.mean / 2 for dip in found)
-    assert all(min(throughput[dip.first : dip.first + dip.seconds]) == dip.lowest for dip in found)
+def test_dips_are_found_with_their_mean_and_lowest_rate(throughput: list[int], expected: list[tuple[int, int]]) -> None:
+    found_dips = dips(throughput)
+    assert [(dip.first, dip.first + dip.seconds) for dip in found_dips] == expected
+    assert all(max(throughput[dip.first : dip.first + dip.seconds]) < dip.mean / 2 for dip in found_dips)
+    assert all(min(throughput[dip.first : dip.first + dip.seconds]) == dip.lowest for dip in found_dips)
 
 
 def test_a_held_up_client_is_divided_over_the_seconds_that_its_interval_covers() -> None:

@@ -18,7 +18,7 @@ ACCOUNT = {
     "sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True,
 }  # fmt: skip
 HOSTS = {
-    host: {"figures": [{"name": name, "slices": [1000 + at for at in range(7)], "unit": "1/s"}
+    host: {"figures": [{"name": name, "slices": [1000 + second for second in range(7)], "unit": "1/s"}
                        for name in ("cpu_one", "cpu_all")]}
     for host in ("node1", "node2")
 }  # fmt: skip
@@ -27,44 +27,44 @@ HOSTS = {
 def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summary:
     """Writes three rounds of two systems at different rates. Calls `change` with each system, round and folder."""
     rates = {"cassandra": 1500, "hbase": 1000}
-    for at, system, folder in in_rounds(experiment, 3, rates, trial_properties=PROPERTIES):
-        reads(folder / "run-1/node1", [rates[system] + at] * 20)
+    for turn, system, folder in in_rounds(experiment, 3, rates, trial_properties=PROPERTIES):
+        reads(folder / "run-1/node1", [rates[system] + turn] * 20)
         edit_json(folder / "run-1/node1/client.json", target=0)
-        change(system, at, folder)
+        change(system, turn, folder)
     return summarise(experiment)
 
 
-def servers(of: str = "hbase", only: int | None = None, **conditions: Any) -> Callable[[str, int, Path], object]:
+def servers(name: str = "hbase", only: int | None = None, **conditions: Any) -> Callable[[str, int, Path], object]:
     """Returns a function for `rounds` that changes a system's conditions in one round or in all rounds."""
-    return lambda system, at, folder: (
-        edit_json(folder / "conditions.json", **conditions) if system == of and only in (None, at) else None
+    return lambda system, turn, folder: (
+        edit_json(folder / "conditions.json", **conditions) if system == name and only in (None, turn) else None
     )
 
 
 def clients(only: int, properties: dict[str, str] | None = None, **report: Any) -> Callable[[str, int, Path], object]:
     """Returns a function for `rounds` that changes the report and the properties of hbase's client in one round."""
 
-    def change(system: str, at: int, folder: Path) -> None:
-        if system == "hbase" and at == only:
+    def change(system: str, turn: int, folder: Path) -> None:
+        if system == "hbase" and turn == only:
             edit_json(folder / "run-1/node1/client.json", **report)
-            asked = {"trial_threads": report["threads"]} if "threads" in report else {}
-            edit_json(folder / "trial.json", trial_properties={**PROPERTIES, **(properties or {})}, **asked)
+            threads = {"trial_threads": report["threads"]} if "threads" in report else {}
+            edit_json(folder / "trial.json", trial_properties={**PROPERTIES, **(properties or {})}, **threads)
 
     return change
 
 
 def accounts(*of_rounds: dict[str, Any] | None) -> Callable[[str, int, Path], object]:
     """Returns a function for `rounds` that sets the accounting of hbase in each round."""
-    return lambda system, at, folder: (
-        edit_json(folder / "run-1/node1/client.json", accounting=of_rounds[at - 1]) if system == "hbase" else None
+    return lambda system, turn, folder: (
+        edit_json(folder / "run-1/node1/client.json", accounting=of_rounds[turn - 1]) if system == "hbase" else None
     )
 
 
-def canaries(of: Callable[[str, int], tuple[str, ...]]) -> Callable[[str, int, Path], object]:
-    """Returns a function for `rounds` that writes a canary before each trial for which `of` names hosts."""
+def canaries(hosts_at: Callable[[str, int], tuple[str, ...]]) -> Callable[[str, int, Path], object]:
+    """Returns a function for `rounds` that writes a canary before each trial for which `hosts_at` names hosts."""
 
-    def change(system: str, at: int, folder: Path) -> None:
-        if hosts := of(system, at):
+    def change(system: str, turn: int, folder: Path) -> None:
+        if hosts := hosts_at(system, turn):
             write_json(folder / "canary.json", {"at": "2026-11-26T07:11:30Z", "hosts": {h: HOSTS[h] for h in hosts}})
 
     return change
@@ -73,9 +73,9 @@ def canaries(of: Callable[[str, int], tuple[str, ...]]) -> Callable[[str, int, P
 EVENTUAL = {"consistency": "eventual"}
 
 
-def stale(system: str, at: int, folder: Path) -> None:
+def stale(system: str, turn: int, folder: Path) -> None:
     edit_json(folder / "conditions.json", **EVENTUAL)
-    accounts(*[{**ACCOUNT, "stale_reads": 19_000}] * 3)(system, at, folder)
+    accounts(*[{**ACCOUNT, "stale_reads": 19_000}] * 3)(system, turn, folder)
 
 
 def asked_in_vain(_: str, __: int, folder: Path) -> None:
@@ -83,7 +83,7 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "mark", "said"),
+    ("change", "mark", "lines"),
     [
         (lambda *_: None, "solid", []),
         (servers(only=3, version="3.11"), "caution",
@@ -123,28 +123,30 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
         (canaries(lambda *_: ("node1", "node2")), "solid", []),
         (canaries(lambda system, _: ("node1",) if system == "cassandra" else ()), "caution",
          ["Hosts may have differed before 02-hbase, 04-hbase, 06-hbase: no canary."]),
-        (canaries(lambda system, at: ("node1", "node2") if (system, at) != ("hbase", 2) else ("node1",)), "caution",
+        (canaries(lambda system, turn: ("node1", "node2") if (system, turn) != ("hbase", 2) else ("node1",)), "caution",
          ["Hosts may have differed before 04-hbase (node2): no canary."]),
     ],
 )  # fmt: skip
-def test_it_is_a_reason(tmp_path: Path, change: Callable[[str, int, Path], object], mark: str, said: list[str]) -> None:
+def test_evidence_decides_the_reasons_and_the_mark(
+    tmp_path: Path, change: Callable[[str, int, Path], object], mark: str, lines: list[str]
+) -> None:
     trust = judged(rounds(tmp_path, change))
-    assert ([reason.text for reason in trust.reasons], trust.mark) == (said, mark)
+    assert ([reason.text for reason in trust.reasons], trust.mark) == (lines, mark)
 
 
 def test_a_condition_that_differs_from_round_to_round_is_never_that_of_all(tmp_path: Path) -> None:
     summary = rounds(tmp_path, clients(3, {"inflight": "32"}, threads=64, inflight=32))
-    (of,) = (each for each in summary.merged if each.system == "hbase")
-    assert (of.conditions.threads, of.conditions.inflight, of.conditions.batchsize) == (None, None, 1)
+    (result,) = (result for result in summary.merged if result.system == "hbase")
+    assert (result.conditions.threads, result.conditions.inflight, result.conditions.batchsize) == (None, None, 1)
     assert "the same for all: replication 1" in rendered(summary, 200)
     assert "in flight  1                       –" in rendered(summary, 200)
 
 
 def test_a_phase_that_differs_from_round_to_round_is_named(tmp_path: Path) -> None:
-    for at, threads in ((1, 2), (2, 8)):
+    for turn, threads in ((1, 2), (2, 8)):
         phases = [{"name": "a"}, {"name": "b", "threads": threads}]
-        settings: dict[str, Any] = {"trial_phases": phases, "trial_round": at, "trial_rounds": 2}
-        folder = trial(tmp_path, at, "cassandra", 1, phases=("a", "b"), **settings)
+        settings: dict[str, Any] = {"trial_phases": phases, "trial_round": turn, "trial_rounds": 2}
+        folder = trial(tmp_path, turn, "cassandra", 1, phases=("a", "b"), **settings)
         edit_json(folder / "b-1/node1/client.json", threads=threads)
     reasons = [reason.text for reason in judged(summarise(tmp_path)).reasons]
     assert "Rounds had different conditions: cassandra threads of b 2 and 8." in reasons

@@ -23,32 +23,32 @@ def create(folder: Path) -> experiment.Experiment:
 
 
 def test_a_new_experiment_says_what_it_is(tmp_path: Path) -> None:
-    made = create(tmp_path / "new" / "here")
-    about = json.loads((made.folder / "experiment.json").read_text())
+    the_experiment = create(tmp_path / "new" / "here")
+    about = json.loads((the_experiment.folder / "experiment.json").read_text())
     assert about["plan"] == ["01-hbase", "02-cassandra"]
     assert about["records"] == 1000
     assert about["status"] == "running"
-    assert [made.state(trial) for trial in made.trials] == ["pending", "pending"]
+    assert [the_experiment.state(trial) for trial in the_experiment.trials] == ["pending", "pending"]
 
 
-def test_it_is_found_again_as_it_was(tmp_path: Path) -> None:
-    made = create(tmp_path / "here")
+def test_a_reopened_experiment_equals_the_created_one(tmp_path: Path) -> None:
+    the_experiment = create(tmp_path / "here")
     again, inventory = experiment.reopen(str(tmp_path / "here"))
-    assert again == made
+    assert again == the_experiment
     assert inventory is None
 
 
 def test_a_trial_that_never_began_is_repeated_in_a_folder_without_evidence(tmp_path: Path) -> None:
-    made = create(tmp_path / "it")
-    began, waited = made.trials
-    (made.trial_folder(began) / "ansible.log").touch()
+    the_experiment = create(tmp_path / "it")
+    began, waited = the_experiment.trials
+    (the_experiment.trial_folder(began) / "ansible.log").touch()
     for trial in (began, waited):
-        made.mark(trial, "interrupted", "by SIGINT")
-        made.seal(trial)
-        made.set_aside(trial)
-    assert [file.name for file in made.trial_folder(began).iterdir()] == []
-    assert [file.name for file in made.trial_folder(waited).iterdir()] == ["state.json"]
-    assert (made.folder / "attempts/01-hbase.1/manifest").exists()
+        the_experiment.mark(trial, "interrupted", "by SIGINT")
+        the_experiment.seal(trial)
+        the_experiment.set_aside(trial)
+    assert [file.name for file in the_experiment.trial_folder(began).iterdir()] == []
+    assert [file.name for file in the_experiment.trial_folder(waited).iterdir()] == ["state.json"]
+    assert (the_experiment.folder / "attempts/01-hbase.1/manifest").exists()
 
 
 def test_a_full_folder_is_not_touched(tmp_path: Path) -> None:
@@ -74,23 +74,25 @@ def test_unknown_experiments_have_a_nearest(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_states_keep_their_reason_and_times(tmp_path: Path) -> None:
-    made = create(tmp_path / "here")
-    trial = made.trials[0]
-    made.mark(trial, "running")
-    made.mark(trial, "failed", "the disk is full")
-    state = json.loads((made.trial_folder(trial) / "state.json").read_text())
+    the_experiment = create(tmp_path / "here")
+    trial = the_experiment.trials[0]
+    the_experiment.mark(trial, "running")
+    the_experiment.mark(trial, "failed", "the disk is full")
+    state = json.loads((the_experiment.trial_folder(trial) / "state.json").read_text())
     assert (state["status"], state["reason"]) == ("failed", "the disk is full")
     assert state["started"] <= state["finished"]
 
 
 def test_earlier_attempts_are_kept(tmp_path: Path) -> None:
-    made = create(tmp_path / "here")
-    trial = made.trials[0]
+    the_experiment = create(tmp_path / "here")
+    trial = the_experiment.trials[0]
     for number in (1, 2):
-        (made.trial_folder(trial) / "ansible.log").write_text(f"attempt {number}")
-        made.set_aside(trial)
-        assert not any(made.trial_folder(trial).iterdir())
-        assert (made.folder / "attempts" / f"01-hbase.{number}" / "ansible.log").read_text() == f"attempt {number}"
+        (the_experiment.trial_folder(trial) / "ansible.log").write_text(f"attempt {number}")
+        the_experiment.set_aside(trial)
+        assert not any(the_experiment.trial_folder(trial).iterdir())
+        assert (
+            the_experiment.folder / "attempts" / f"01-hbase.{number}" / "ansible.log"
+        ).read_text() == f"attempt {number}"
 
 
 def test_no_room_is_said_before_anything_starts(tmp_path: Path) -> None:
@@ -108,12 +110,12 @@ def test_two_experiments_do_not_run_at_once(tmp_path: Path, monkeypatch: pytest.
     )
     with subprocess.Popen(
         [sys.executable, "-c", hold, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        with pytest.raises(BadInputError, match=f"is running .process {other.pid}."), experiment.only_one():
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(BadInputError, match=f"is running .process {holder.pid}."), experiment.only_one():
             pass
-        other.communicate("")
+        holder.communicate("")
     with experiment.only_one():
         pass
 
@@ -138,8 +140,8 @@ def test_a_trial_says_what_it_is_a_part_of(tmp_path: Path) -> None:
     variables = plan.variables(plan.trials(large)[0], tmp_path, keep=False)
     assert variables["trial_properties"]["recordcount"] == "5000000000"
     assert (variables["trial_scale"], variables["trial_full"]) == ("0.01", {"recordcount": "500000000000"})
-    made = experiment.create(large, experiment.new_folder(large, tmp_path / "here"), {"inventory": None})
-    about = json.loads((made.folder / "experiment.json").read_text())
+    the_experiment = experiment.create(large, experiment.new_folder(large, tmp_path / "here"), {"inventory": None})
+    about = json.loads((the_experiment.folder / "experiment.json").read_text())
     assert (about["records"], about["scale"], about["full_records"]) == (5_000_000_000, 0.01, 500_000_000_000)
     assert about["data_bytes"] == 5 * 10**12
-    assert experiment.reopen(str(made.folder))[0].scenario.number("recordcount") == 5_000_000_000
+    assert experiment.reopen(str(the_experiment.folder))[0].scenario.number("recordcount") == 5_000_000_000

@@ -39,54 +39,54 @@ from support.golden_cases import CASES, Case, compare, faults, foreign, hosts
 
 def experiments(case: Case, folder: Path) -> list[Path]:
     """Creates a golden case, and returns the folders of its experiments."""
-    made = folder / case.__name__
-    made.mkdir()
-    case(made)
-    return [made / name for name in ("before", "after")] if case is compare else [made]
+    parent = folder / case.__name__
+    parent.mkdir()
+    case(parent)
+    return [parent / name for name in ("before", "after")] if case is compare else [parent]
 
 
-def written(folder: Path, *of: Path) -> sqlite3.Connection:
+def written(folder: Path, *sources: Path) -> sqlite3.Connection:
     """Writes a database of experiments, and returns a plain connection that lacks Dohyo's functions."""
-    database.write(of, folder / "facts.db")
+    database.write(sources, folder / "facts.db")
     connection = sqlite3.connect(folder / "facts.db")
-    connection.row_factory = lambda cursor, row: dict(zip((each[0] for each in cursor.description), row, strict=True))
+    connection.row_factory = lambda cursor, row: dict(zip((head[0] for head in cursor.description), row, strict=True))
     return connection
 
 
-def without_nulls(of: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in of.items() if value is not None}
+def without_nulls(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def a_row(found: dict[str, Any]) -> dict[str, Any]:
-    lists = {name: json.loads(found[name]) for name, each in METRICS.items() if each.kind == "list of numbers"}
-    return {name: found[name] for name in METRICS} | lists
+def a_row(row: dict[str, Any]) -> dict[str, Any]:
+    lists = {name: json.loads(row[name]) for name, metric in METRICS.items() if metric.kind == "list of numbers"}
+    return {name: row[name] for name in METRICS} | lists
 
 
 def conditions(facts: sqlite3.Connection, of_trial: int) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     of_all: dict[str, Any] = {}
     by_phase: dict[str, dict[str, Any]] = {}
-    for each in facts.execute("select * from condition where trial = ?", (of_trial,)):
-        into = of_all if each["phase"] is None else by_phase.setdefault(each["phase"], {})
-        into[each["name"]] = each["value"]
+    for row in facts.execute("select * from condition where trial = ?", (of_trial,)):
+        into = of_all if row["phase"] is None else by_phase.setdefault(row["phase"], {})
+        into[row["name"]] = row["value"]
     return of_all, by_phase
 
 
 def uses(facts: sqlite3.Connection, of_trial: int) -> list[Any]:
-    found = []
-    for each in facts.execute("select * from host where trial = ?", (of_trial,)):
-        key = (of_trial, each["phase"], each["host"])
+    hosts_used = []
+    for row in facts.execute("select * from host where trial = ?", (of_trial,)):
+        key = (of_trial, row["phase"], row["host"])
         figures: dict[str | None, dict[str, Any]] = {None: {}}
         for line in facts.execute("select * from host_figure where (trial, phase, host) = (?, ?, ?)", key):
             use = {name: line[name] for name in ("mean", "maximum")}
             figures.setdefault(line["device"], {})[line["figure"]] = use
-        del each["trial"]
-        found.append(each | {"figures": figures.pop(None), "devices": figures})
-    return found
+        del row["trial"]
+        hosts_used.append(row | {"figures": figures.pop(None), "devices": figures})
+    return hosts_used
 
 
-def in_order(of: Any) -> list[str]:
+def in_order(values: Any) -> list[str]:
     """Returns the objects as JSON in a fixed order."""
-    return sorted(json.dumps(each, sort_keys=True) for each in of)
+    return sorted(json.dumps(value, sort_keys=True) for value in values)
 
 
 ALL = [case for case in CASES if case is not foreign]
@@ -98,10 +98,10 @@ Databases = list[tuple[Path, sqlite3.Connection]]
 @pytest.fixture(scope="module", params=ALL, ids=lambda case: case.__name__)
 def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
     """Yields the experiments of a case, each with its own database."""
-    made = experiments(request.param, tmp_path_factory.mktemp("case"))
-    found = [(each, written(tmp_path_factory.mktemp("facts"), each)) for each in made]
-    yield found
-    for _, facts in found:
+    folders = experiments(request.param, tmp_path_factory.mktemp("case"))
+    opened = [(folder, written(tmp_path_factory.mktemp("facts"), folder)) for folder in folders]
+    yield opened
+    for _, facts in opened:
         facts.close()
 
 
@@ -114,28 +114,28 @@ def test_figures_are_those_of_the_summary(databases: Databases) -> None:
         content = json.loads(summary.json())
         trials = facts.execute("select * from trial order by of_rounds, id").fetchall()
         assert len(trials) == len(content["trials"]) + len(content["merged"])
-        assert sum(each["of_rounds"] for each in trials) == len(content["merged"])
-        for each, found in zip([*content["trials"], *content["merged"]], trials, strict=True):
+        assert sum(row["of_rounds"] for row in trials) == len(content["merged"])
+        for stated_trial, row in zip([*content["trials"], *content["merged"]], trials, strict=True):
             for name in ("name", "system", "title", "status", "reason", "round", "system_failed"):
-                assert found[name] == each[name]
-            assert json.loads(found["point"]) == each["point"]
-            lines = facts.execute("select * from row where trial = ? order by rowid", (found["id"],))
-            assert [a_row(line) for line in lines] == each["rows"]
-            by_phase = {phase: without_nulls(of) for phase, of in each["by_phase"].items()}
-            assert conditions(facts, found["id"]) == (
-                without_nulls(each["conditions"]),
-                {phase: of for phase, of in by_phase.items() if of},
+                assert row[name] == stated_trial[name]
+            assert json.loads(row["point"]) == stated_trial["point"]
+            lines = facts.execute("select * from row where trial = ? order by rowid", (row["id"],))
+            assert [a_row(line) for line in lines] == stated_trial["rows"]
+            by_phase = {phase: without_nulls(values) for phase, values in stated_trial["by_phase"].items()}
+            assert conditions(facts, row["id"]) == (
+                without_nulls(stated_trial["conditions"]),
+                {phase: values for phase, values in by_phase.items() if values},
             )
-            for use in each["hosts"]:  # a device without figures has no row
+            for use in stated_trial["hosts"]:  # a device without figures has no row
                 use["devices"] = {device: figures for device, figures in use["devices"].items() if figures}
-            assert in_order(uses(facts, found["id"])) == in_order(each["hosts"])
-            check_servers(facts, found["id"], each)
-            check_search(facts, found["id"], each["search"])
-            check_faults(facts, found["id"], each["faults"])
-            accounts = facts.execute("select * from accounting where trial = ?", (found["id"],)).fetchall()
-            stated = each["accounting"]
-            assert accounts == ([{"trial": found["id"], **stated}] if stated else [])
-            check_load(facts, found["id"], each["load"])
+            assert in_order(uses(facts, row["id"])) == in_order(stated_trial["hosts"])
+            check_servers(facts, row["id"], stated_trial)
+            check_search(facts, row["id"], stated_trial["search"])
+            check_faults(facts, row["id"], stated_trial["faults"])
+            accounts = facts.execute("select * from accounting where trial = ?", (row["id"],)).fetchall()
+            stated = stated_trial["accounting"]
+            assert accounts == ([{"trial": row["id"], **stated}] if stated else [])
+            check_load(facts, row["id"], stated_trial["load"])
         check_files(facts, summary)
         check_seconds(facts, charts)
         check_checks(facts, content)
@@ -143,25 +143,28 @@ def test_figures_are_those_of_the_summary(databases: Databases) -> None:
 
 def check_servers(facts: sqlite3.Connection, of_trial: int, content: dict[str, Any]) -> None:
     figures: dict[Any, Any] = {}
-    for each in facts.execute("select * from server_figure where trial = ?", (of_trial,)):
-        figures.setdefault((each["host"], each["phase"]), {})[each["figure"]] = each["value"]
+    for row in facts.execute("select * from server_figure where trial = ?", (of_trial,)):
+        figures.setdefault((row["host"], row["phase"]), {})[row["figure"]] = row["value"]
     stated = {
-        (server["host"], phase): known
+        (server["host"], phase): stated_values
         for server in content["servers"]
-        for phase, of in [(None, server["figures"]), *((each["phase"], each["figures"]) for each in server["phases"])]
-        if (known := without_nulls(of))
+        for phase, values in [
+            (None, server["figures"]),
+            *((item["phase"], item["figures"]) for item in server["phases"]),
+        ]
+        if (stated_values := without_nulls(values))
     }
     assert figures == stated
 
 
 def check_search(facts: sqlite3.Connection, of_trial: int, stated: dict[str, Any] | None) -> None:
     """Checks a search, and its probes' counts and percentiles of each operation type."""
-    found = facts.execute("select * from search where trial = ?", (of_trial,)).fetchall()
+    searches = facts.execute("select * from search where trial = ?", (of_trial,)).fetchall()
     if stated is None:
-        assert found == []
+        assert searches == []
         return
     probes = stated.pop("probes")
-    assert found == [{"trial": of_trial, **stated}]
+    assert searches == [{"trial": of_trial, **stated}]
     query = "select * from probe join run using (trial, number) where phase = 'probe' and trial = ? order by number"
     runs = facts.execute(query, (of_trial,)).fetchall()
     assert len(runs) == len(probes) > 0
@@ -171,7 +174,7 @@ def check_search(facts: sqlite3.Connection, of_trial: int, stated: dict[str, Any
         assert not run["discarded"]
         assert run["operations"] / run["measured_seconds"] == rows[0]["ops_per_second"]
         query = "select operation, operations, p99_ms from operation where client is null and run = ?"
-        assert {tuple(each.values()) for each in facts.execute(query, (run["id"],))} == {
+        assert {tuple(row.values()) for row in facts.execute(query, (run["id"],))} == {
             (row["operation"], row["operations"], row["p99_ms"]) for row in rows[1:]
         }
         query = "select sum(succeeded + not_found) as n from second where operation = 'OVERALL' and run = ?"
@@ -186,17 +189,17 @@ def check_faults(facts: sqlite3.Connection, of_trial: int, stated: list[dict[str
         " restore_seconds, worst_p99_ms, worst_p99_second as worst_p99_at from fault_cost"
         " join run on run.id = run where trial = ? order by fault_cost.rowid"
     )
-    found = [each | {"hosts": json.loads(each["hosts"])} for each in facts.execute(query, (of_trial,))]
+    rows = [row | {"hosts": json.loads(row["hosts"])} for row in facts.execute(query, (of_trial,))]
     for run in stated:
         for cost in run["faults"]:
             del cost["healing"]
     same = ("phase", "run", "before_ops_per_second")
-    assert found == [{name: run[name] for name in same} | cost for run in stated for cost in run["faults"]]
+    assert rows == [{name: run[name] for name in same} | cost for run in stated for cost in run["faults"]]
 
 
 def check_load(facts: sqlite3.Connection, of_trial: int, load: dict[str, Any] | None) -> None:
     lines = facts.execute("select rows, tenths, slowdown from load where trial = ?", (of_trial,)).fetchall()
-    assert [each | {"tenths": json.loads(each["tenths"])} for each in lines] == ([load] if load else [])
+    assert [line | {"tenths": json.loads(line["tenths"])} for line in lines] == ([load] if load else [])
 
 
 def check_files(facts: sqlite3.Connection, summary: Summary) -> None:
@@ -221,12 +224,12 @@ def check_files(facts: sqlite3.Connection, summary: Summary) -> None:
     }
     for text, query in tables.values():
         lines = [
-            [point_name(json.loads(value)) if name == "point" else value for name, value in each.items()]
-            for each in facts.execute(query)
+            [point_name(json.loads(value)) if name == "point" else value for name, value in row.items()]
+            for row in facts.execute(query)
         ]
         stated = list(csv.reader(io.StringIO(text)))[1:]
         rounded = [
-            ["" if each is None else str(round(each, 4)) if isinstance(each, float) else str(each) for each in line]
+            ["" if cell is None else str(round(cell, 4)) if isinstance(cell, float) else str(cell) for cell in line]
             for line in lines
         ]
         assert sorted(map(numbers, rounded)) == sorted(map(numbers, stated))
@@ -245,28 +248,28 @@ def check_seconds(facts: sqlite3.Connection, charts: Material) -> None:
             " order by second",
             (run.trial.name, run.phase, run.number),
         ).fetchall()
-        by_second = {each["second"]: each["succeeded"] + each["not_found"] for each in lines}
+        by_second = {row["second"]: row["succeeded"] + row["not_found"] for row in lines}
         assert [by_second.get(second, 0) for second in range(len(run.throughput))] == run.throughput
         for slot in run.slots:
-            (line,) = [each for each in lines if each["second"] == slot.start]
+            (line,) = [row for row in lines if row["second"] == slot.start]
             assert [line["p50_ms"], line["p99_ms"]] == [
-                value if is_known(at, slot.operations) else None for at, value in slot.percentiles_ms.items()
+                value if is_known(percent, slot.operations) else None for percent, value in slot.percentiles_ms.items()
             ]
             assert line["max_ms"] >= slot.percentiles_ms[99]
 
 
 def check_checks(facts: sqlite3.Connection, content: dict[str, Any]) -> None:
-    def said(name: str, whole: bool) -> list[Any]:
+    def read_checks(name: str, whole: bool) -> list[Any]:
         query = "select verdict, reason from run_check where name = ? and (trial is null) = ?"
-        return [tuple(each.values()) for each in facts.execute(query, (name, whole))]
+        return [tuple(row.values()) for row in facts.execute(query, (name, whole))]
 
-    assert said("status", False) == [(each["status"], each["reason"]) for each in content["trials"]]
+    assert read_checks("status", False) == [(item["status"], item["reason"]) for item in content["trials"]]
     for name, key in {"note": "notes", "deviation": "deviations", "collapse": "collapses", "warm-up": "cold"}.items():
-        assert said(name, False) == [("note", text) for each in content["trials"] for text in each[key]]
-    assert said("evidence", True) == [("warning", text) for text in content["warnings"]]
-    assert said("note", True) == [("note", text) for text in content["notes"]]
-    unequal = [("unequal", name) for name, of in content["unequal"].items() for _ in of]
-    assert said("equal conditions", False) == unequal
+        assert read_checks(name, False) == [("note", text) for item in content["trials"] for text in item[key]]
+    assert read_checks("evidence", True) == [("warning", text) for text in content["warnings"]]
+    assert read_checks("note", True) == [("note", text) for text in content["notes"]]
+    unequal = [("unequal", name) for name, values in content["unequal"].items() for _ in values]
+    assert read_checks("equal conditions", False) == unequal
 
 
 def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
@@ -274,10 +277,12 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
     written(tmp_path, experiment).close()
     with closing(database.connect(tmp_path / "facts.db")) as facts:
         # The histograms of a run's clients add up to the run's, and those of all runs to the row over all rounds.
-        of = "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99) from operation"
+        begin = (
+            "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99) from operation"
+        )
         assert (
-            facts.execute(f"{of} where client is null group by run, operation").fetchall()
-            == facts.execute(f"{of} where client is not null group by run, operation").fetchall()
+            facts.execute(f"{begin} where client is null group by run, operation").fetchall()
+            == facts.execute(f"{begin} where client is not null group by run, operation").fetchall()
         )
         rows = facts.execute(
             "select operation, operations, mean_ms, p99_ms, max_ms, system from row join trial on trial.id = row.trial"
@@ -293,7 +298,7 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
             ).fetchall()
         )
         assert len(rows) == 8
-        columns = ", ".join(f"{name} is percentile_ms(histogram, {at:g})" for name, at in PERCENTILES.items())
+        columns = ", ".join(f"{name} is percentile_ms(histogram, {percent:g})" for name, percent in PERCENTILES.items())
         same = facts.execute(f"select count is operations(histogram), {columns} from operation group by rowid")  # noqa: S608
         assert {value for line in same for value in line} == {1}
         # Every type has fewer than ten operations beyond its p99.9. The maximum needs no minimum number of operations.
@@ -328,19 +333,19 @@ def test_an_encoded_histogram_is_one_of_hdrhistogram(tmp_path: Path) -> None:
 def test_what_faults_did_is_a_span(tmp_path: Path) -> None:
     (experiment,) = experiments(faults, tmp_path)
     with closing(written(tmp_path, experiment)) as facts:
-        found = facts.execute(
+        rows = facts.execute(
             "select trial.name, host, what, round(begin - warmup_seconds, 9) as at,"
             " round(end - warmup_seconds, 9) as until from span join run on run.id = span.run"
             " join trial on trial.id = run.trial where kind = 'fault'"
         ).fetchall()
         stated = [
-            (each.name, host, str(fault), fault.at, fault.until)
-            for each in summarise(experiment).trials
-            for run in each.faults
+            (result.name, host, str(fault), fault.at, fault.until)
+            for result in summarise(experiment).trials
+            for run in result.faults
             for fault in run.faults
             for host in fault.hosts
         ]
-        assert [tuple(each.values()) for each in found] == stated
+        assert [tuple(row.values()) for row in rows] == stated
         assert len(stated) == 4
 
 
@@ -350,17 +355,17 @@ def test_what_others_published_is_beside_it(tmp_path: Path) -> None:
     source = sorted((ROOT / "workloads/published").glob("*.yml"))[0]
     (tmp_path / "x/published" / source.name).write_text(source.read_text())
     with closing(written(tmp_path, tmp_path / "x")) as facts:
-        (of,) = summarise(tmp_path / "x").published
+        (publication,) = summarise(tmp_path / "x").published
         lines = facts.execute("select * from published").fetchall()
-        assert {each["name"] for each in lines} == {of.name}
-        assert [each["value"] for each in lines if each["figure"] == "ops_per_second"] == [
-            each.ops_per_second for each in of.figures if each.ops_per_second is not None
+        assert {line["name"] for line in lines} == {publication.name}
+        assert [line["value"] for line in lines if line["figure"] == "ops_per_second"] == [
+            figure.ops_per_second for figure in publication.figures if figure.ops_per_second is not None
         ]
 
 
 def test_several_experiments_are_one_database(tmp_path: Path) -> None:
-    both = experiments(compare, tmp_path)
-    with closing(written(tmp_path, *both)) as facts:
+    pair_of_folders = experiments(compare, tmp_path)
+    with closing(written(tmp_path, *pair_of_folders)) as facts:
         count = (
             "select count(*) as n, name from experiment join (select distinct experiment from trial) on experiment = id"
         )
@@ -372,7 +377,7 @@ def test_several_experiments_are_one_database(tmp_path: Path) -> None:
             "select experiment as name, records_per_second from counted_row"
             " where system = 'cassandra' and operation = 'OVERALL' and phase = 'run'"
         ).fetchall()
-        assert [each["name"] for each in rates] == ["before", "after"]
+        assert [row["name"] for row in rates] == ["before", "after"]
         assert rates[0]["records_per_second"] > rates[1]["records_per_second"]
 
 
@@ -400,24 +405,24 @@ def test_the_views_have_what_counts_once(databases: Databases) -> None:
     for experiment, facts in databases:
         summary = summarise(experiment)
         stated = [
-            (each.system, row.phase, row.operation, row.ops_per_second)
-            for each in summary.compared
-            for row in each.rows
-            if each.status == "ok" and not each.is_aside(row)
+            (result.system, row.phase, row.operation, row.ops_per_second)
+            for result in summary.compared
+            for row in result.rows
+            if result.status == "ok" and not result.is_aside(row)
         ]
         rows = facts.execute("select system, phase, operation, ops_per_second from counted_row").fetchall()
-        assert sorted(tuple(each.values()) for each in rows) == sorted(stated)
+        assert sorted(tuple(row.values()) for row in rows) == sorted(stated)
         repeats = {
-            (each.name, row.phase): row.repeats
-            for each in summary.trials
-            for row in each.rows
-            if each.status == "ok" and not each.is_aside(row)
+            (result.name, row.phase): row.repeats
+            for result in summary.trials
+            for row in result.rows
+            if result.status == "ok" and not result.is_aside(row)
         }
         query = (
             "select trial.name, phase, count(*) as runs from counted_run join trial on trial.id = trial"
             " group by trial.id, phase"
         )
-        assert {(each["name"], each["phase"]): each["runs"] for each in facts.execute(query)} == repeats
+        assert {(row["name"], row["phase"]): row["runs"] for row in facts.execute(query)} == repeats
         assert experiment.name in ("failures", "loads") or repeats
 
 
@@ -438,9 +443,9 @@ def test_every_column_is_described_once() -> None:
         empty.executescript(schema.statements())
         for (table,) in empty.execute("select name from sqlite_master where type = 'table'").fetchall():
             (part,) = re.findall(rf"^### {table}\n.*?(?=^### |\Z)", schema.reference(), re.MULTILINE | re.DOTALL)
-            columns = [each[1] for each in empty.execute(f"pragma table_info('{table}')")]
+            columns = [column[1] for column in empty.execute(f"pragma table_info('{table}')")]
             described = re.findall(r"^\| `(\w+)`", part, re.MULTILINE)
-            assert described == [each for each in columns if table != "row" or each not in METRICS]
+            assert described == [name for name in columns if table != "row" or name not in METRICS]
             if table == "host_second":
                 assert columns[-len(FIGURES) :] == list(SERIES[-len(FIGURES) :]) == list(FIGURES)
 
@@ -452,16 +457,16 @@ QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 def of_several(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
     folder = tmp_path_factory.mktemp("several")
     paused(folder / "paused", 20)
-    all_ = (*experiments(hosts, folder), *experiments(compare, folder), folder / "paused")
-    with closing(written(folder, *all_)) as facts:
+    folders = (*experiments(hosts, folder), *experiments(compare, folder), folder / "paused")
+    with closing(written(folder, *folders)) as facts:
         yield facts
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query[:30])
 def test_queries_of_the_page_can_be_pasted(query: str, of_several: sqlite3.Connection) -> None:
-    found = of_several.execute(query).fetchall()
-    assert found
-    assert list(found[0])[:4] == ["experiment", "system", "point", "phase"]
+    rows = of_several.execute(query).fetchall()
+    assert rows
+    assert list(rows[0])[:4] == ["experiment", "system", "point", "phase"]
 
 
 def test_the_page_has_five_queries_and_its_shell_line_runs(tmp_path: Path) -> None:
@@ -490,7 +495,7 @@ def paused(experiment: Path, *pauses_ms: float) -> float:
     end = agreed + timedelta(seconds=1.5)
     lines = [
         "[2026-11-21T20:53:22.000+0000][0.007s] Using G1",
-        *(f"[{end:%FT%T.%f}"[:-3] + f"+0000] GC({at}) Pause Young {ms:.3f}ms" for at, ms in enumerate(pauses_ms)),
+        *(f"[{end:%FT%T.%f}"[:-3] + f"+0000] GC({n}) Pause Young {ms:.3f}ms" for n, ms in enumerate(pauses_ms)),
     ]
     keep(folder / "server", "node1", gc__log="\n".join(lines) + "\n")
     return 3
@@ -502,9 +507,9 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
         seconds = paused(tmp_path / name, *pauses)
         with closing(written(tmp_path, tmp_path / name)) as facts:
             check_files(facts, summarise(tmp_path / name))
-            found = facts.execute(QUERIES[0]).fetchall()
-            work = {each["work"]: (each["seconds"], each["ops_per_second"]) for each in found}
-            assert {each["logged"] for each in found} == {"GC pause"}
+            rows = facts.execute(QUERIES[0]).fetchall()
+            work = {row["work"]: (row["seconds"], row["ops_per_second"]) for row in rows}
+            assert {row["logged"] for row in rows} == {"GC pause"}
             assert work == (
                 {"GC pause": (1, 2100), "none of them": (2, 1000)} if pauses else {"none of them": (3, 1367)}
             )
@@ -513,18 +518,18 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
             # A second with two kinds of work appears as one row.
             facts.execute("insert into span (trial, run, kind, begin, end) select trial, id, 'flush', 0, 9 from run")
             facts.execute("insert into logged_work select id, 'node1', 'flush' from run where name = 'run-1'")
-            found = facts.execute(QUERIES[0]).fetchall()
-            assert {each["logged"] for each in found} == {"GC pause, flush"}
-            assert sum(each["seconds"] for each in found) == seconds
-            assert {each["work"] for each in found} == ({"GC pause, flush", "flush"} if pauses else {"flush"})
+            rows = facts.execute(QUERIES[0]).fetchall()
+            assert {row["logged"] for row in rows} == {"GC pause, flush"}
+            assert sum(row["seconds"] for row in rows) == seconds
+            assert {row["work"] for row in rows} == ({"GC pause, flush", "flush"} if pauses else {"flush"})
     # The log mentions no compaction during the run, so there was none.
     folder = trial(tmp_path / "log", 1, "hbase", 1)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1795320660.0))  # 2026-11-22T04:11:00Z
     keep(explained(folder / "server", "hbase", LOG), "node1", log=DATA / "servers/hbase/log")
     with closing(written(tmp_path, tmp_path / "log")) as facts:
-        stated = {each.kind for server in summarise(tmp_path / "log").trials[0].servers for each in server.background}
-        found = facts.execute(QUERIES[0]).fetchall()
-        assert {(each["logged"], each["work"]) for each in found} == {(", ".join(sorted(stated)), "none of them")}
+        stated = {span.kind for server in summarise(tmp_path / "log").trials[0].servers for span in server.background}
+        rows = facts.execute(QUERIES[0]).fetchall()
+        assert {(row["logged"], row["work"]) for row in rows} == {(", ".join(sorted(stated)), "none of them")}
         assert stated == {"compaction", "flush"}
     # Without logs, the query returns no rows.
     trial(tmp_path / "silent", 1, "cassandra", 1)
@@ -535,9 +540,9 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
 def test_fifths_of_a_window_have_the_rate_of_the_row(tmp_path: Path) -> None:
     (experiment,) = experiments(faults, tmp_path)
     with closing(written(tmp_path, experiment)) as facts:
-        found = facts.execute(QUERIES[3]).fetchall()
-        assert len(found) == 2 * 5
-        assert {each["highest_p99_of_a_second_ms"] for each in found} == {None}  # too few operations for a p99
+        rows = facts.execute(QUERIES[3]).fetchall()
+        assert len(rows) == 2 * 5
+        assert {row["highest_p99_of_a_second_ms"] for row in rows} == {None}  # too few operations for a p99
         query = "select avg(succeeded + not_found) as rate from counted_run join second using (run)"
         of_seconds = facts.execute(f"{query} where operation = 'OVERALL' and system = 'cassandra'").fetchone()["rate"]
         query = "select ops_per_second from counted_row where operation = 'OVERALL' and system = 'cassandra'"
@@ -556,8 +561,8 @@ def test_what_changed_is_compared_at_each_point(tmp_path: Path) -> None:
             edit_json(folder / "conditions.json", **{"version": None, "heap": None, **stated})
             lasted(folder / "run-1/node1", 3.0 if name == "a" else 4.0)
     with closing(written(tmp_path, tmp_path / "a", tmp_path / "b")) as facts:
-        found = facts.execute(QUERIES[4]).fetchall()
-    assert [(each["experiment"], json.loads(each["point"])["batchsize"], each["changed"]) for each in found] == [
+        rows = facts.execute(QUERIES[4]).fetchall()
+    assert [(row["experiment"], json.loads(row["point"])["batchsize"], row["changed"]) for row in rows] == [
         ("a", "1", "heap=1g"),
         ("a", "2", "version=6"),
         ("b", "1", "heap=not known"),
@@ -568,8 +573,8 @@ def test_what_changed_is_compared_at_each_point(tmp_path: Path) -> None:
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
-def dohyo(*words: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["db", *map(str, words)], standalone_mode=False)
+def dohyo(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["db", *map(str, arguments)], standalone_mode=False)
 
 
 def test_the_command_writes_the_database_beside_the_evidence(tmp_path: Path) -> None:
@@ -577,15 +582,15 @@ def test_the_command_writes_the_database_beside_the_evidence(tmp_path: Path) -> 
     for _ in range(2):
         done = dohyo(tmp_path / "x")
         assert (done.exception, done.return_value, done.output) == (None, 0, f"{tmp_path}/x/facts.db\n")
-    assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
+    assert sorted(file.name for file in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
     # A database beside the evidence causes no warning.
     assert summarise(tmp_path / "x").warnings == []
 
 
 def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
     trial(tmp_path / "x", 1, "cassandra", 1)
-    with closing(sqlite3.connect(tmp_path / "mine.db")) as mine:
-        mine.execute("create table notes (text)")
+    with closing(sqlite3.connect(tmp_path / "mine.db")) as notes:
+        notes.execute("create table notes (text)")
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "empty").touch()
     for name in ("mine.db", "notes.txt", "empty"):
@@ -618,16 +623,16 @@ def test_a_database_that_was_not_closed_is_not_replaced(ending: str, tmp_path: P
 def test_tables_of_the_user_are_not_replaced(tmp_path: Path) -> None:
     trial(tmp_path / "x", 1, "cassandra", 1)
     assert dohyo(tmp_path / "x").return_value == 0
-    with closing(sqlite3.connect(tmp_path / "x/facts.db")) as mine:
-        mine.executescript("create table sqlitenotes (text); create view slow as select * from row; analyze")
+    with closing(sqlite3.connect(tmp_path / "x/facts.db")) as connection:
+        connection.executescript("create table sqlitenotes (text); create view slow as select * from row; analyze")
     done = dohyo(tmp_path / "x")
     assert isinstance(done.exception, BadInputError)
     assert "has tables or views that dohyo did not write: slow, sqlitenotes;" in str(done.exception)
     # The check of the database leaves no files of SQLite beside it.
-    with closing(sqlite3.connect(tmp_path / "x/facts.db")) as mine:
-        mine.executescript("drop table sqlitenotes; drop view slow; pragma journal_mode = wal")
+    with closing(sqlite3.connect(tmp_path / "x/facts.db")) as connection:
+        connection.executescript("drop table sqlitenotes; drop view slow; pragma journal_mode = wal")
     assert dohyo(tmp_path / "x").return_value == 0
-    assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
+    assert sorted(file.name for file in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
     # A damaged database contains no data of the user, so it is replaced.
     whole = (tmp_path / "x/facts.db").read_bytes()
     (tmp_path / "x/facts.db").write_bytes(whole[:100] + b"\xff" * 5000)
@@ -644,7 +649,7 @@ def test_an_experiment_that_is_named_twice_is_there_once(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("argv", "why"),
     [
         (("no-such",), "is neither an ID"),
         (("x", "y"), "several experiments: name the database with --out FILE"),
@@ -660,7 +665,7 @@ def test_an_experiment_that_is_named_twice_is_there_once(tmp_path: Path, monkeyp
     ],
 )
 def test_bad_input_is_refused(
-    words: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    argv: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("x", "y", "later"):
@@ -673,7 +678,7 @@ def test_bad_input_is_refused(
     (tmp_path / "alone/experiment.json").write_text("{}")
     (tmp_path / "logs").mkdir()
     foreign(tmp_path / "logs")
-    assert main(["db", *words]) == 2
+    assert main(["db", *argv]) == 2
     assert why in capfd.readouterr().err
     assert list(tmp_path.rglob("*facts.db*")) == []
 
@@ -692,7 +697,7 @@ def test_a_full_disk_leaves_the_database_before(tmp_path: Path, monkeypatch: pyt
     assert isinstance(done.exception, OSError)
     assert "database or disk is full" in str(done.exception)
     assert (tmp_path / "x/facts.db").read_bytes() == before
-    assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
+    assert sorted(file.name for file in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
 
 
 def test_a_log_with_the_name_of_all_operations_is_broken_evidence(tmp_path: Path) -> None:
@@ -704,9 +709,9 @@ def test_a_log_with_the_name_of_all_operations_is_broken_evidence(tmp_path: Path
     with closing(written(tmp_path, tmp_path / "x")) as facts:
         assert facts.execute("select status from trial").fetchall() == [{"status": "invalid"}]
         reasons = facts.execute("select reason from run_check where verdict = 'warning'").fetchall()
-    said = "\n".join(each["reason"] for each in reasons)
-    assert re.search(r"OVERALL\.hdr:\d+: OVERALL is not an operation type; it stands for all of them", said)
-    assert re.search(r"result\.txt:\d+: \[HdrOVERALL\]: OVERALL is not an operation type", said)
+    text = "\n".join(row["reason"] for row in reasons)
+    assert re.search(r"OVERALL\.hdr:\d+: OVERALL is not an operation type; it stands for all of them", text)
+    assert re.search(r"result\.txt:\d+: \[HdrOVERALL\]: OVERALL is not an operation type", text)
 
 
 def test_what_the_tables_cannot_take_is_an_error_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -748,9 +753,7 @@ def test_hostile_texts_are_values_like_others(text: str, tmp_path: Path) -> None
         stated = text.encode("utf-8", "replace").decode()
         assert facts.execute("select value from condition where name = 'version'").fetchall() == [{"value": stated}]
         assert json.loads(facts.execute("select point from trial").fetchone()["point"]) == {stated: stated}
-        assert {each["reason"] for each in facts.execute("select reason from run_check where name = 'note'")} >= {
-            stated
-        }
+        assert {row["reason"] for row in facts.execute("select reason from run_check where name = 'note'")} >= {stated}
         assert facts.execute("pragma integrity_check").fetchone() == {"integrity_check": "ok"}
 
 

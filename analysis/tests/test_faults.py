@@ -84,7 +84,7 @@ def test_targets_are_hosts_by_number_name_or_role() -> None:
 
 def test_a_partition_is_between_groups_or_one_and_all_others() -> None:
     def groups(text: str) -> list[Any]:
-        return [each["groups"] for each in on_hosts(text, HOSTS, "cassandra")]
+        return [fault["groups"] for fault in on_hosts(text, HOSTS, "cassandra")]
 
     assert plain("partition( node2 | node1+c )@1, heal()@2s") == "partition(node2|node1+c)@1s, heal@2s"
     assert groups("partition(node2|node1+c)@1s, heal@2s") == [[["b"], ["a", "c"]], [["b", "a", "c"]]]
@@ -103,19 +103,19 @@ def test_a_slow_server_has_a_rate() -> None:
         "slow(b, 1MB)@1s, normal(b)@2s, slow(b+c, 500kB)@3s"
     )
     assert plain(plain("slow(b, 2GB)@1s")) == "slow(b, 2GB)@1s"
-    asked = on_hosts("slow(b)@1s, normal(b)@2, slow(b+c, 500kB)@3", HOSTS, "cassandra")
-    assert [each["rate"] for each in asked] == [10**6, None, 5 * 10**5]
-    [event] = events_of(asked, "c", dict.fromkeys(HOSTS, ""))
-    assert (event["kind"], event["rate"], asked[2]["hosts"]) == ("slow", 5 * 10**5, ["b", "c"])
+    requests = on_hosts("slow(b)@1s, normal(b)@2, slow(b+c, 500kB)@3", HOSTS, "cassandra")
+    assert [request["rate"] for request in requests] == [10**6, None, 5 * 10**5]
+    [event] = events_of(requests, "c", dict.fromkeys(HOSTS, ""))
+    assert (event["kind"], event["rate"], requests[2]["hosts"]) == ("slow", 5 * 10**5, ["b", "c"])
 
 
 def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
-    found = parse("kill(node2)@1s")
-    check_place(found, "mysql", 2)
+    kill = parse("kill(node2)@1s")
+    check_place(kill, "mysql", 2)
     with pytest.raises(BadInputError, match=r"there is no node2: there is one database host; node1 is the first"):
-        check_place(found, "mysql", 1)
+        check_place(kill, "mysql", 1)
     with pytest.raises(BadInputError, match=r"not possible on attached servers"):
-        check_place(found, "mysql", 2, attached=True)
+        check_place(kill, "mysql", 2, attached=True)
     with pytest.raises(BadInputError, match=r"fill\(any\)@1s: this machine allows only.*name hosts with --inventory"):
         check_place(parse("fill(any)@1s"), "mysql", 1, local=True)
     with pytest.raises(BadInputError, match=r"leader: cassandra has no leader"):
@@ -163,7 +163,7 @@ def test_names_of_hosts_are_known_when_the_trial_begins() -> None:
     check_place(parse("kill(b)@60s, start(node3)@90s"), "mysql", 3)
     with pytest.raises(BadInputError, match=r"start\(node3\)@90s: c has no fault to end \(earlier: kill\(b\)"):
         on_hosts("kill(b)@60s, start(node3)@90s", HOSTS, "mysql")
-    assert [each["hosts"] for each in on_hosts("kill(b)@60s, start(any)@90s", HOSTS, "mysql")] == [["b"], ["b"]]
+    assert [fault["hosts"] for fault in on_hosts("kill(b)@60s, start(any)@90s", HOSTS, "mysql")] == [["b"], ["b"]]
 
 
 def scenario(tmp_path: Path, **values: str) -> Any:
@@ -184,21 +184,21 @@ def test_a_fault_is_within_the_window(tmp_path: Path) -> None:
 
 
 def test_with_faults_a_client_goes_on_and_what_fails_is_a_result(tmp_path: Path) -> None:
-    of = scenario(tmp_path, faults="kill(any)@3s", duration="300s").of("run")
-    assert (of["maxerrorrate"], of["maxnotfoundrate"], of["stalltime"]) == ("1", "1", "300")
-    assert "faults" not in of.client_properties
+    run = scenario(tmp_path, faults="kill(any)@3s", duration="300s").of("run")
+    assert (run["maxerrorrate"], run["maxnotfoundrate"], run["stalltime"]) == ("1", "1", "300")
+    assert "faults" not in run.client_properties
     assert scenario(tmp_path, faults="kill(any)@3s", duration="30s").of("run")["stalltime"] == "60"
     assert scenario(tmp_path, duration="300s").of("run")["stalltime"] == "60"
     variants = {"variant.calm.faults": "none", "variant.ill.faults": "kill(any)@3s,start(any)@5s"}
     several = scenario(tmp_path, duration="30s", **{"matrix.variant": "calm,ill", **variants})
-    assert [at["faults"] for _, at in several.points] == ["none", "kill(any)@3s, start(any)@5s"]
+    assert [point["faults"] for _, point in several.points] == ["none", "kill(any)@3s, start(any)@5s"]
 
 
 def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
-    asked = scenario(tmp_path, faults="kill(any)@3s", duration="30s")
-    contradictions.check_faults_at(asked, 1, (), local=True)
+    faulted = scenario(tmp_path, faults="kill(any)@3s", duration="30s")
+    contradictions.check_faults_at(faulted, 1, (), local=True)
     with pytest.raises(BadInputError, match=r"not possible on attached servers"):
-        contradictions.check_faults_at(asked, 1, ("cassandra",), local=True)
+        contradictions.check_faults_at(faulted, 1, ("cassandra",), local=True)
 
 
 def test_the_program_knows_all_kinds() -> None:
@@ -234,14 +234,14 @@ def home(tmp_path: Path) -> Iterator[Path]:
     service(tmp_path, "stop-all", "5")
 
 
-def service(home: Path, *words: Any) -> str:
-    done = subprocess.run([home / "bin/agent", *map(str, words)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 or words[0] == "status", done.stderr
+def service(home: Path, *arguments: Any) -> str:
+    done = subprocess.run([home / "bin/agent", *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or arguments[0] == "status", done.stderr
     return done.stdout
 
 
 def serve(home: Path, *events: tuple[str, float]) -> Path:
-    listed = [{"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate(events)]
+    listed = [{"n": n, "kind": kind, "at": second} for n, (kind, second) in enumerate(events)]
     plan = {"role": "db", "spared": ["db-keys"], "unit": "", "patience": 20, "events": listed}
     subprocess.run([home / "bin/agent", "faults", "serve", "here"], input=json.dumps(plan), text=True, check=True)
     return home / "run/fault-here"
@@ -270,7 +270,7 @@ def wait_for(holds: Callable[[], Any]) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    return any("whole" in each for each in done(folder))
+    return any("whole" in entry for entry in done(folder))
 
 
 def beats(home: Path) -> tuple[int, int]:
@@ -316,7 +316,7 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     folder = home / "run/fault-here"
     folder.mkdir()
     events = [("pause", -2), ("power", -1), ("start", -0.5), ("pause", 1), ("resume", 1.2)]  # the window begins at 0
-    listed = [{"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate(events)]
+    listed = [{"n": n, "kind": kind, "at": second} for n, (kind, second) in enumerate(events)]
     plan = {"role": "db", "servers": ["db"], "unit": "", "patience": 20, "events": listed}
     (folder / "plan").write_text(json.dumps(plan))
     (folder / "done.jsonl").touch()
@@ -331,7 +331,7 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     (folder / "window").unlink()  # the agent also removes this file
     begin(folder, 2)
     wait_for(lambda: is_whole(folder))
-    assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
+    assert [(entry["n"], entry["kind"], entry["error"]) for entry in done(folder)[:-1]] == [
         (2, "start", None), (3, "pause", None), (4, "resume", None),
     ]  # fmt: skip
     assert booted.wait(10) == 0
@@ -342,7 +342,7 @@ def test_what_the_scenario_does_not_undo_the_end_of_the_window_does(home: Path) 
     folder = serve(home, ("stop", 0.1), ("start", 0.2), ("pause", 0.8), ("kill", 1.0))
     begin(folder, 1.5)
     wait_for(lambda: is_whole(folder))
-    assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
+    assert [(entry["n"], entry["kind"], entry["error"]) for entry in done(folder)[:-1]] == [
         (0, "stop", None), (1, "start", None), (2, "pause", None), (3, "kill", None),
         (None, "resume", None), (None, "start", None),
     ]  # fmt: skip
@@ -358,7 +358,7 @@ def test_a_paused_server_stands_still_with_its_children_until_it_is_resumed(home
     assert stands_still(home)
     wait_for(lambda: is_whole(folder))
     wait_for(lambda: works(home))
-    assert [each["error"] for each in done(folder)[:-1]] == [None, None]
+    assert [entry["error"] for entry in done(folder)[:-1]] == [None, None]
 
 
 @pytest.mark.parametrize("end", ["agent", "stop"])
@@ -369,10 +369,10 @@ def test_nothing_stays_paused_when_a_run_breaks_off(home: Path, end: str) -> Non
         wait_for(lambda: len(done(folder)) == 1)
         assert stands_still(home)
         if end == "stop":
-            said = subprocess.run(
+            output = subprocess.run(
                 [home / "bin/agent", "faults", "undo"], capture_output=True, text=True, check=True
             ).stdout
-            assert "undone: SIGCONT to 1 process" in said
+            assert "undone: SIGCONT to 1 process" in output
             assert not folder.exists()
         agent.send_signal(signal.SIGKILL)
     if end == "agent":
@@ -385,7 +385,7 @@ def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -
     folder = serve(home, ("kill", 0.1), ("pause", 0.3), ("start", 0.5))
     begin(folder, 1)
     wait_for(lambda: is_whole(folder))
-    assert [each["error"] for each in done(folder)[:-1]] == [None, "no process of db runs here", None]
+    assert [entry["error"] for entry in done(folder)[:-1]] == [None, "no process of db runs here", None]
     wait_for(lambda: works(home))
 
 
@@ -432,8 +432,8 @@ with socket.create_server(("10.9.9.1", 7)) as server:
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nft"), reason="needs root and nft")
 def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -> None:
     with apart(home, "net") as run:
-        for words in ("link set lo up", "address add 10.9.9.1/32 dev lo", "address add 10.9.9.2/32 dev lo"):
-            run("ip", *words.split())
+        for arguments in ("link set lo up", "address add 10.9.9.1/32 dev lo", "address add 10.9.9.2/32 dev lo"):
+            run("ip", *arguments.split())
         plan = {"role": "db", "spared": [], "unit": "", "patience": 20, "folders": []}
         assert run(home / "bin/agent", "faults", "check", "partition", stdin=plan) == run("nft", "list", "tables") == ""
         assert run(sys.executable, "-c", ANSWERS) == "yes\n"
@@ -445,8 +445,8 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         assert done(folder)[0]["error"] is None
         assert run(sys.executable, "-c", ANSWERS) == "no\n"
         # The rule expires after a minute if nothing removes it.
-        [left] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
-        assert int(left) < 60
+        [seconds] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
+        assert int(seconds) < 60
         killed(folder)
         assert "undone: accepting packets from 10.9.9.1, 2001:db8::1 again" in run(home / "bin/agent", "faults", "undo")
         assert run(sys.executable, "-c", ANSWERS) == "yes\n"
@@ -468,15 +468,16 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
             return blocks * size >> 20
 
         events = [
-            {"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate([("fill", 0.1), ("free", 2), ("fill", 4)])
+            {"n": n, "kind": kind, "at": when}
+            for n, (kind, when) in enumerate([("fill", 0.1), ("free", 2), ("fill", 4)])
         ]
         run(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": events})
         folder = home / "run/fault-here"
         begin(folder, 50)
-        for left in (lambda: free() < 2, lambda: free() > 48, lambda: free() < 2):
-            wait_for(left)
+        for has_ended in (lambda: free() < 2, lambda: free() > 48, lambda: free() < 2):
+            wait_for(has_ended)
         wait_for(lambda: len(done(folder)) == 3)
-        assert [each["error"] for each in done(folder)] == [None] * 3
+        assert [entry["error"] for entry in done(folder)] == [None] * 3
         killed(folder)
         assert free() > 48
         assert "undone: freed the space on the disks of" in run(home / "bin/agent", "faults", "undo")
@@ -491,24 +492,24 @@ def io_max(unit: str) -> str:
 def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_path: Path) -> None:
     plan = {"role": "slow", "spared": [], "unit": "", "patience": 20, "folders": [str(tmp_path)]}
 
-    def said(*words: Any, stdin: Any = "") -> str:
-        argv = list(map(str, words))
+    def run(*arguments: Any, stdin: Any = "") -> str:
+        argv = list(map(str, arguments))
         return subprocess.run(argv, input=json.dumps(stdin), stdout=subprocess.PIPE, text=True, check=True).stdout
 
     check = (home / "bin/agent", "faults", "check", "slow")
-    assert "needs systemd units; set dohyo_systemd: true" in said(*check, stdin=plan)
-    if why := said(*check, stdin={**plan, "unit": "dohyo-test-fault.service"}):
+    assert "needs systemd units; set dohyo_systemd: true" in run(*check, stdin=plan)
+    if why := run(*check, stdin={**plan, "unit": "dohyo-test-fault.service"}):
         pytest.skip(why)
     unit, file = f"dohyo-test-{os.getpid()}.service", tmp_path / "written"
     writes = f"while :; do dd if=/dev/zero of={file} bs=16k count=1 oflag=append,dsync conv=notrunc; done"
-    said("systemd-run", "--quiet", "--collect", f"--unit={unit}", "sh", "-c", writes)
+    run("systemd-run", "--quiet", "--collect", f"--unit={unit}", "sh", "-c", writes)
     try:
         folder = home / "run/slow"
         folder.mkdir()
         (folder / "command").touch()
         (folder / "unit").write_text(f"{unit} of this test\n")
         event = {"n": 0, "kind": "slow", "at": 0.1, "rate": 32_000}
-        said(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": [event]})
+        run(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": [event]})
         begin(home / "run/fault-here", 50)
         wait_for(lambda: done(home / "run/fault-here"))
         assert done(home / "run/fault-here")[0]["error"] is None
@@ -518,12 +519,12 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         assert time.monotonic() - began > 1
         killed(home / "run/fault-here")
         timer = f"{unit.removesuffix('.service')}-normal.timer"
-        assert timer in said("systemctl", "list-timers", "--no-legend")
-        assert f"undone: removed the read and write limits of {unit}" in said(home / "bin/agent", "faults", "undo")
+        assert timer in run("systemctl", "list-timers", "--no-legend")
+        assert f"undone: removed the read and write limits of {unit}" in run(home / "bin/agent", "faults", "undo")
         assert io_max(unit) == ""
-        assert timer not in said("systemctl", "list-timers", "--no-legend")
+        assert timer not in run("systemctl", "list-timers", "--no-legend")
         size = file.stat().st_size
         wait_for(lambda: file.stat().st_size - size > 20 * 32_000)
         assert not Path(f"/run/systemd/system.control/{unit}.d").exists()
     finally:
-        said("systemctl", "stop", unit)
+        run("systemctl", "stop", unit)

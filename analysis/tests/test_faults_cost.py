@@ -49,25 +49,25 @@ ON = {"node1": FaultOnHost()}
 
 
 def event(kind: str, began: float | None, **more: Any) -> FaultEvent:
-    given = {"planned": began, "hosts": ON, "target": "node1", **more}
-    return FaultEvent(kind=kind, began=began, **given)
+    values = {"planned": began, "hosts": ON, "target": "node1", **more}
+    return FaultEvent(kind=kind, began=began, **values)
 
 
-def killed(at: float, until: float | None = None) -> Faults:
+def killed(second: float, until: float | None = None) -> Faults:
     ended = [] if until is None else [event("start", until)]
-    return Faults(asked=ASKED, events=[event("kill", at), *ended])
+    return Faults(asked=ASKED, events=[event("kill", second), *ended])
 
 
-def cost(series: Sequence[int], at: float = 10, until: float | None = None) -> FaultCost:
-    (found,) = costs(killed(at, until), series, [])
-    return found
+def cost(series: Sequence[int], second: float = 10, until: float | None = None) -> FaultCost:
+    (fault,) = costs(killed(second, until), series, [])
+    return fault
 
 
 @given(st.integers(0, 60), st.integers(6, 60), st.integers(10, 1000))
 def test_a_hole_of_exactly_so_many_seconds_gives_them(hole: int, after: int, rate: int) -> None:
-    found = cost([rate] * 10 + [0] * hole + [rate] * after)
-    assert (found.zero_seconds, found.low_seconds) == (hole, hole)
-    assert (found.recovered, found.recovery_seconds) == (True, float(hole))
+    fault = cost([rate] * 10 + [0] * hole + [rate] * after)
+    assert (fault.zero_seconds, fault.low_seconds) == (hole, hole)
+    assert (fault.recovered, fault.recovery_seconds) == (True, float(hole))
 
 
 def test_the_rate_is_full_from_90_percent_for_five_seconds_on() -> None:
@@ -88,44 +88,44 @@ def test_a_rate_that_falls_late_is_low_until_it_is_full_again() -> None:
 
 
 def test_what_is_never_reached_within_the_window_is_no_number() -> None:
-    found = cost([100] * 10 + [0] * 20, until=15)
-    assert (found.recovered, found.recovery_seconds, found.restored, found.restore_seconds) == (
+    fault = cost([100] * 10 + [0] * 20, until=15)
+    assert (fault.recovered, fault.recovery_seconds, fault.restored, fault.restore_seconds) == (
         False,
         None,
         False,
         None,
     )
-    assert found.zero_seconds == 20
+    assert fault.zero_seconds == 20
 
 
-@pytest.mark.parametrize("at", [28.5, 29.0, 29.99])
-def test_a_fault_in_the_last_seconds_is_not_seen_to_its_end(at: float) -> None:
-    found = cost([100] * 30, at)
-    assert (found.zero_seconds, found.recovered, found.recovery_seconds) == (0, False, None)
+@pytest.mark.parametrize("second", [28.5, 29.0, 29.99])
+def test_a_fault_in_the_last_seconds_is_not_seen_to_its_end(second: float) -> None:
+    fault = cost([100] * 30, second)
+    assert (fault.zero_seconds, fault.recovered, fault.recovery_seconds) == (0, False, None)
 
 
 def test_without_a_rate_before_there_is_nothing_to_compare_with() -> None:
-    for series, at in (([0] * 10 + [100] * 20, 10.0), ([100] * 30, 0.4)):
-        found = cost(series, at, until=15)
-        assert (found.low_seconds, found.recovered, found.restored) == (None, None, None)
+    for series, second in (([0] * 10 + [100] * 20, 10.0), ([100] * 30, 0.4)):
+        fault = cost(series, second, until=15)
+        assert (fault.low_seconds, fault.recovered, fault.restored) == (None, None, None)
     assert cost([0] * 30).zero_seconds == 20
 
 
 def test_times_are_from_the_fault_and_not_from_its_second() -> None:
-    found = cost([100] * 10 + [50] + [0] * 4 + [100] * 15, at=10.5, until=12.25)
-    assert (found.recovery_seconds, found.restore_seconds, found.zero_seconds) == (4.5, 2.75, 4)
+    fault = cost([100] * 10 + [50] + [0] * 4 + [100] * 15, second=10.5, until=12.25)
+    assert (fault.recovery_seconds, fault.restore_seconds, fault.zero_seconds) == (4.5, 2.75, 4)
 
 
 def test_a_fault_that_is_survived_and_a_return_that_disturbs() -> None:
-    found = cost([100] * 20 + [20] * 6 + [100] * 14, at=10, until=20)
-    assert (found.recovery_seconds, found.restore_seconds) == (0, 6)
-    found = cost([100] * 10 + [20] + [100] * 9 + [20] * 6 + [100] * 14, at=10, until=20)
-    assert (found.recovery_seconds, found.restore_seconds) == (1, 6)
+    fault = cost([100] * 20 + [20] * 6 + [100] * 14, second=10, until=20)
+    assert (fault.recovery_seconds, fault.restore_seconds) == (0, 6)
+    fault = cost([100] * 10 + [20] + [100] * 9 + [20] * 6 + [100] * 14, second=10, until=20)
+    assert (fault.recovery_seconds, fault.restore_seconds) == (1, 6)
     # The server returned after two seconds, but a recovery needs five seconds at the full rate.
-    found = cost([100] * 12 + [20] * 6 + [100] * 14, at=10, until=12)
-    assert (found.recovery_seconds, found.restore_seconds) == (8, 6)
-    found = cost([100] * 40, at=10, until=20)
-    assert (found.recovery_seconds, found.restore_seconds) == (0, 0)
+    fault = cost([100] * 12 + [20] * 6 + [100] * 14, second=10, until=12)
+    assert (fault.recovery_seconds, fault.restore_seconds) == (8, 6)
+    fault = cost([100] * 40, second=10, until=20)
+    assert (fault.recovery_seconds, fault.restore_seconds) == (0, 0)
 
 
 def test_two_faults_each_have_their_own_seconds() -> None:
@@ -136,22 +136,22 @@ def test_two_faults_each_have_their_own_seconds() -> None:
     assert (second.zero_seconds, second.recovery_seconds, second.until, second.restore_seconds) == (5, 5, 31, 4)
     # Two faults in the same second have the same costs, and the costs of both are counted until the end.
     together = Faults(events=[event("kill", 10.2), event("kill", 10.7)])
-    assert [found.zero_seconds for found in costs(together, series, [])] == [8, 8]
+    assert [fault.zero_seconds for fault in costs(together, series, [])] == [8, 8]
 
 
 def test_a_fault_ends_when_the_last_of_its_hosts_is_well_again() -> None:
-    both = {"a": FaultOnHost(), "b": FaultOnHost()}
-    faults = [event("pause", 10.0, hosts=both), event("resume", 12.0, hosts={"b": FaultOnHost()})]
-    (found,) = costs(Faults(events=faults), [100] * 40, [])
-    assert (found.hosts, found.until) == (["a", "b"], None)
-    (found,) = costs(Faults(events=faults, undone=[event("resume", 41.0, hosts=both)]), [100] * 40, [])
-    assert (found.until, found.restored) == (41.0, None)
+    two_hosts = {"a": FaultOnHost(), "b": FaultOnHost()}
+    faults = [event("pause", 10.0, hosts=two_hosts), event("resume", 12.0, hosts={"b": FaultOnHost()})]
+    (fault,) = costs(Faults(events=faults), [100] * 40, [])
+    assert (fault.hosts, fault.until) == (["a", "b"], None)
+    (fault,) = costs(Faults(events=faults, undone=[event("resume", 41.0, hosts=two_hosts)]), [100] * 40, [])
+    assert (fault.until, fault.restored) == (41.0, None)
 
 
 def test_the_worst_second_is_one_of_the_fault() -> None:
-    slots = [Slot(at, 1, 10, {50: 1.0, 99: ms}, {}) for at, ms in ((5, 9_000.0), (12, 3_000.0), (13, 40.0))]
-    (found,) = costs(killed(10.0), [100] * 30, slots)
-    assert (found.worst_p99_ms, found.worst_p99_at) == (3_000.0, 12)
+    slots = [Slot(second, 1, 10, {50: 1.0, 99: ms}, {}) for second, ms in ((5, 9_000.0), (12, 3_000.0), (13, 40.0))]
+    (fault,) = costs(killed(10.0), [100] * 30, slots)
+    assert (fault.worst_p99_ms, fault.worst_p99_at) == (3_000.0, 12)
     assert cost([100] * 30).worst_p99_ms is None
 
 
@@ -164,7 +164,7 @@ def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "faults", "why"),
+    ("faults_text", "faults", "why"),
     [
         (ASKED, None, f"faults were requested ({ASKED}), but faults.json is missing"),
         (ASKED, killed(10.0), f"faults.json contains 1 of 2 faults ({ASKED})"),
@@ -185,8 +185,8 @@ def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
          "the faults in faults.json differ from the requested faults (pause(node1)@10s)"),
     ],
 )  # fmt: skip
-def test_what_was_not_done_or_not_undone_is_said(asked: str, faults: Faults | None, why: str) -> None:
-    assert next(problems(asked, faults, 30.0)) == why
+def test_what_was_not_done_or_not_undone_is_said(faults_text: str, faults: Faults | None, why: str) -> None:
+    assert next(problems(faults_text, faults, 30.0)) == why
 
 
 def test_faults_that_were_done_and_undone_are_fine() -> None:
@@ -205,19 +205,19 @@ def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
     reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth of the reads finds no record
     edit_json(folder / "run-1/node1/client.json", accounting=lost)
     summary = summarise(tmp_path)
-    (of,) = summary.trials
-    assert (of.status, of.reason) == ("ok", None)
-    assert of.collapses == []
-    assert of.trends == {}
-    (run,) = of.faults
+    (result,) = summary.trials
+    assert (result.status, result.reason) == ("ok", None)
+    assert result.collapses == []
+    assert result.trends == {}
+    (run,) = result.faults
     assert (run.asked, run.before_ops_per_second, run.ready_seconds) == (ASKED, 100, 31)
     assert run.errors == {"NOT_FOUND": 960}
-    (found,) = run.faults
-    assert (found.zero_seconds, found.recovery_seconds, found.restore_seconds) == (4, 4, 0)
-    said = [reason.text for reason in judged(summary).reasons if "faults" in reason.text.lower()]
-    assert said[0].startswith("Not as acknowledged, under faults: cassandra 7 stale of 5,000 reads, 5 lost of 3,000")
-    assert "Rates and latencies include" in said[1]
-    (line,) = [each.value for each in readable([of]) if each.label == "faults"]
+    (fault,) = run.faults
+    assert (fault.zero_seconds, fault.recovery_seconds, fault.restore_seconds) == (4, 4, 0)
+    texts = [reason.text for reason in judged(summary).reasons if "faults" in reason.text.lower()]
+    assert texts[0].startswith("Not as acknowledged, under faults: cassandra 7 stale of 5,000 reads, 5 lost of 3,000")
+    assert "Rates and latencies include" in texts[1]
+    (line,) = [condition.value for condition in readable([result]) if condition.label == "faults"]
     assert line == ASKED
 
 
@@ -226,9 +226,9 @@ def test_a_server_that_ended_by_itself_under_faults_is_in_a_note(tmp_path: Path)
     facts = clients_json(("node1",), agreed=1795240000.0, warmup_seconds=1.0)
     facts["nodes"] = {"node2": {"state": "ended", "reason": "cassandra on node2 ended: out of memory"}}
     write_json(folder / "run-1/clients.json", facts)
-    (of,) = summarise(tmp_path).trials
-    assert (of.status, of.reason) == ("ok", None)
-    assert "run-1, under faults: cassandra on node2 ended: out of memory" in of.notes
+    (result,) = summarise(tmp_path).trials
+    assert (result.status, result.reason) == ("ok", None)
+    assert "run-1, under faults: cassandra on node2 ended: out of memory" in result.notes
 
 
 def test_without_faults_the_same_run_is_invalid_and_there_is_no_table(tmp_path: Path) -> None:
@@ -243,8 +243,8 @@ def test_without_faults_the_same_run_is_invalid_and_there_is_no_table(tmp_path: 
 def test_a_fault_that_was_not_done_makes_the_run_invalid(tmp_path: Path) -> None:
     folder = faulted(tmp_path)
     (folder / "run-1/faults.json").unlink()
-    (of,) = summarise(tmp_path).trials
-    assert (of.status, of.reason) == (
+    (result,) = summarise(tmp_path).trials
+    assert (result.status, result.reason) == (
         "invalid",
         f"run-1: faults were requested ({ASKED}), but faults.json is missing",
     )
@@ -263,9 +263,9 @@ def test_a_file_that_nobody_asked_for_makes_no_loss_good(content: str, tmp_path:
     folder = faulted(tmp_path, account={**ACCOUNT, "lost": 5000})
     edit_json(folder / "trial.json", trial_phases=[{"name": "run"}])
     (folder / "run-1/faults.json").write_text(content)
-    (of,) = summarise(tmp_path).trials
-    assert of.status == "invalid"
-    assert "faults.json exists" in (of.reason or "")
+    (result,) = summarise(tmp_path).trials
+    assert result.status == "invalid"
+    assert "faults.json exists" in (result.reason or "")
 
 
 def test_a_window_that_no_run_has_is_not_believed(tmp_path: Path) -> None:
@@ -278,16 +278,16 @@ def test_a_window_that_no_run_has_is_not_believed(tmp_path: Path) -> None:
 def test_a_fault_after_the_window_is_none_though_clients_still_waited_for_answers(tmp_path: Path) -> None:
     folder = faulted(tmp_path, account=ACCOUNT)
     edit_json(folder / "run-1/faults.json", window_ended=1795240009.5)
-    (of,) = summarise(tmp_path).trials
-    assert of.reason == "run-1: kill(node1)@10s was carried out in second 10, after the window of 10 s (and 1 more)"
+    (result,) = summarise(tmp_path).trials
+    assert result.reason == "run-1: kill(node1)@10s was carried out in second 10, after the window of 10 s (and 1 more)"
 
 
 def test_what_several_hosts_return_from_counts_from_the_last_of_them() -> None:
     stop = {"a": FaultOnHost(at=10.0), "b": FaultOnHost(at=10.0)}
     start = {"a": FaultOnHost(at=20.0), "b": FaultOnHost(at=55.0)}
     events = [event("stop", 10.0, target="a+b", hosts=stop), event("start", 20.0, target="a+b", hosts=start)]
-    (found,) = costs(Faults(events=events), [100] * 10 + [0] * 50 + [100] * 30, [])
-    assert (found.until, found.restore_seconds) == (55, 5)
+    (fault,) = costs(Faults(events=events), [100] * 10 + [0] * 50 + [100] * 30, [])
+    assert (fault.until, fault.restore_seconds) == (55, 5)
 
 
 def test_faults_of_the_same_second_are_told_apart_by_name_and_not_by_milliseconds() -> None:
@@ -296,27 +296,27 @@ def test_faults_of_the_same_second_are_told_apart_by_name_and_not_by_millisecond
         Trial("t", "t", "t", "ok", faults=[FaultedRun("run", 1, ASKED, 100.0, order, {}, None, None)])
         for order in ([a, b], [b, a])
     ]
-    for each in same_faults(trials):
-        assert len({str(fault) for _, fault in each.cases}) == 1
+    for group in same_faults(trials):
+        assert len({str(fault) for _, fault in group.cases}) == 1
 
 
 def test_the_worst_second_may_begin_before_the_fault_where_slots_are_longer() -> None:
     slots = [Slot(8, 4, 100, {99: 9000.0}, {}), Slot(12, 4, 100, {99: 1.0}, {})]
-    (found,) = costs(killed(10.5), [100] * 20, slots)
-    assert found.worst_p99_ms == 9000
+    (fault,) = costs(killed(10.5), [100] * 20, slots)
+    assert fault.worst_p99_ms == 9000
 
 
 def test_a_run_with_faults_is_never_ranked_with_one_without() -> None:
-    def of(name: str, **conditions: Any) -> Trial:
+    def create_trial(name: str, **conditions: Any) -> Trial:
         return Trial(name, name, name, "ok", conditions=Conditions(**conditions))
 
-    calm, other, ill = of("a"), of("b"), of("c", faults=ASKED)
-    assert at_points([calm, ill, other]) == [[calm, other], [ill]]
+    calm, same, ill = create_trial("a"), create_trial("b"), create_trial("c", faults=ASKED)
+    assert at_points([calm, ill, same]) == [[calm, same], [ill]]
 
 
 def rounds_of_three(experiment: Path, *series: Sequence[int]) -> Summary:
-    for number, each in enumerate(series, start=1):
-        faulted(experiment, number, each, account=ACCOUNT, trial_round=number, trial_rounds=len(series))
+    for number, rates in enumerate(series, start=1):
+        faulted(experiment, number, rates, account=ACCOUNT, trial_round=number, trial_rounds=len(series))
     return summarise(experiment)
 
 
@@ -342,11 +342,11 @@ def test_what_was_not_read_back_is_not_called_nothing() -> None:
     lost = next(figure for figure in OF_RUNS if figure.head == "lost")
     run = FaultedRun("run", 1, ASKED, 100.0, [], {}, None, None)
     assert lost.compute(run, NO_FAULT) is None
-    for found, said in (
+    for account, text in (
         (AccountingReport(read_back=True, keys=9), 0),
         (AccountingReport(read_back=True, unreadable=9), None),
     ):
-        assert lost.compute(replace(run, accounting=accounting.together([found])), NO_FAULT) == said
+        assert lost.compute(replace(run, accounting=accounting.together([account])), NO_FAULT) == text
 
 
 def verdict(experiment: Path) -> list[str]:
@@ -369,8 +369,8 @@ def test_the_verdict_names_losses_of_runs_that_do_not_count_and_none_of_other_ex
     assert verdict(tmp_path) == [lost]
     write_json(folder / "state.json", {"status": "failed", "reason": "a server ended"})
     assert verdict(tmp_path) == [lost]
-    other = trial(tmp_path, 2, "hbase")
-    write_json(tmp_path / "experiment.json", {"plan": [other.name]})
+    unplanned = trial(tmp_path, 2, "hbase")
+    write_json(tmp_path / "experiment.json", {"plan": [unplanned.name]})
     assert verdict(tmp_path) == []
 
 
@@ -388,7 +388,7 @@ def test_the_documents_have_every_key(tmp_path: Path) -> None:
     page = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
     (written,) = json.loads(summarise(tmp_path).json())["trials"]
     for kind, content in ((FaultedRun, written["faults"][0]), (FaultCost, written["faults"][0]["faults"][0])):
-        assert list(content) == [each.name for each in fields(kind)]
+        assert list(content) == [field.name for field in fields(kind)]
         assert [name for name in content if f"`{name}`" not in page] == []
 
 
@@ -397,27 +397,27 @@ def test_the_documents_have_every_key(tmp_path: Path) -> None:
 
 def ill(seconds: float | None, lost: int = 0) -> Trial:
     """Returns a round whose rate recovered after `seconds`, or did not recover within the window (None)."""
-    found = replace(cost(SERIES), recovered=seconds is not None, recovery_seconds=seconds)
+    fault = replace(cost(SERIES), recovered=seconds is not None, recovery_seconds=seconds)
     account = accounting.together([AccountingReport(lost=lost, read_back=True, keys=9)])
-    run = FaultedRun("run", 1, ASKED, 100.0, [found], {}, account, None)
+    run = FaultedRun("run", 1, ASKED, 100.0, [fault], {}, account, None)
     return Trial("a", "a", "a", "ok", faults=[run])
 
 
 def changed(
     before: Sequence[Trial], after: Sequence[Trial], head: str = "fault to 90 % s"
 ) -> tuple[str | None, str | None]:
-    (found,) = [each for each in fault_changes(before, after, 0.05) if each.figure == head]
-    return found.verdict, found.reason
+    (change,) = [change for change in fault_changes(before, after, 0.05) if change.figure == head]
+    return change.verdict, change.reason
 
 
 def test_counts_under_faults_are_not_compared_at_other_rates_of_own() -> None:
     short, long = [ill(4)] * 4, [ill(9)] * 4
-    found = [
-        {each.figure: each.verdict for each in fault_changes(short, long, 0.05, other_rates)}
+    verdicts = [
+        {change.figure: change.verdict for change in fault_changes(short, long, 0.05, other_rates)}
         for other_rates in ((), ("run",))
     ]
-    assert set(found[0]) - set(found[1]) >= {"errors"}
-    assert found[1]["fault to 90 % s"] == "regression"
+    assert set(verdicts[0]) - set(verdicts[1]) >= {"errors"}
+    assert verdicts[1]["fault to 90 % s"] == "regression"
 
 
 def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_of_them() -> None:
@@ -471,9 +471,9 @@ def test_a_loss_is_a_regression_unless_as_much_was_lost_before(
 def test_a_fault_that_only_one_has_is_inconclusive() -> None:
     without = replace(ill(4), faults=[])
     for before, after, when in ((ill(4), without, "after"), (without, ill(4), "before")):
-        found = [each for each in fault_changes([before] * 4, [after] * 4, 0.05) if each.verdict]
-        assert {each.figure for each in found} >= {"no success s", "fault to 90 % s", "lost", "stale"}
-        assert {(each.verdict, each.reason) for each in found} == {("inconclusive", f"not known {when}")}
+        changes = [change for change in fault_changes([before] * 4, [after] * 4, 0.05) if change.verdict]
+        assert {change.figure for change in changes} >= {"no success s", "fault to 90 % s", "lost", "stale"}
+        assert {(change.verdict, change.reason) for change in changes} == {("inconclusive", f"not known {when}")}
 
 
 def healing(count: int, end: float | None, *, without: bool = False) -> Trial:
@@ -497,16 +497,16 @@ def test_what_servers_did_to_heal_is_compared_by_its_times_and_not_by_how_much_i
     assert changed(long, short, "recovery: last s") == ("improvement", None)
     assert changed(short, long, "recovery: first s") == ("within", None)
     assert changed(short, long, "recovery: times") == (None, None)
-    found = {each.figure: each for each in fault_changes(short, long, 0.05)}
-    assert found["recovery: amount"].words == ("2", "9")
-    assert found["recovery: last s"].words[1] == "not finished [10.0, not finished]"
+    by_figure = {change.figure: change for change in fault_changes(short, long, 0.05)}
+    assert by_figure["recovery: amount"].words == ("2", "9")
+    assert by_figure["recovery: last s"].words[1] == "not finished [10.0, not finished]"
     # The amount of healing depends on how much was written, so it cannot be compared at different rates.
-    assert not [each for each in fault_changes(short, long, 0.05, ("run",)) if each.figure.startswith("recovery")]
+    assert not [change for change in fault_changes(short, long, 0.05, ("run",)) if change.figure.startswith("recovery")]
     # Without logs, the times are unknown. A server that had nothing to recover from has no times.
     assert changed(short, [ill(4)] * 4, "recovery: last s") == ("inconclusive", "not known after")
     idle = [healing(0, 0, without=True)] * 4
-    found = {each.figure: each for each in fault_changes(short, idle, 0.05) if each.figure.startswith("recovery")}
-    assert set(found) == {"recovery: times", "recovery: amount"}
+    by_figure = {item.figure: item for item in fault_changes(short, idle, 0.05) if item.figure.startswith("recovery")}
+    assert set(by_figure) == {"recovery: times", "recovery: amount"}
 
 
 def test_what_did_not_finish_or_was_not_done_in_each_round_is_no_improvement() -> None:
@@ -522,18 +522,18 @@ def test_compare_has_the_figures_and_refuses_other_faults(tmp_path: Path) -> Non
     for name in ("a", "b"):
         faulted(tmp_path / name, account=ACCOUNT)
     before, after = (summarise(tmp_path / name) for name in ("a", "b"))
-    found = compare(before, after)
-    assert {each.figure for each in found.faults} >= {"no success s", "fault to 90 % s", "lost"}
-    assert json.loads(found.json())["faults"][0]["fault"] == "kill(node1)"
-    assert "fault to 90 % s" in changes_shown(found)
+    comparison = compare(before, after)
+    assert {change.figure for change in comparison.faults} >= {"no success s", "fault to 90 % s", "lost"}
+    assert json.loads(comparison.json())["faults"][0]["fault"] == "kill(node1)"
+    assert "fault to 90 % s" in changes_shown(comparison)
     edit_json(tmp_path / "b/raw/01-cassandra/run-1/faults.json", asked="kill(node1)@10s, start(node1)@15s")
     edit_json(
         tmp_path / "b/raw/01-cassandra/trial.json",
         trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": "kill(node1)@10s, start(node1)@15s"}],
     )
-    found = compare(before, summarise(tmp_path / "b"))
-    assert (found.exit_code, found.faults) == (4, [])
-    assert any(each.condition == "faults" and each.must_be_equal for each in found.differences)
+    comparison = compare(before, summarise(tmp_path / "b"))
+    assert (comparison.exit_code, comparison.faults) == (4, [])
+    assert any(difference.condition == "faults" and difference.must_be_equal for difference in comparison.differences)
 
 
 # ---- The page and the logs of servers --------------------------------------------------------------------------------
@@ -544,8 +544,8 @@ def test_the_chart_has_a_row_for_each_system_and_the_faults_as_bands(tmp_path: P
         stale = {**ACCOUNT, "by_second": [[-3, 9, 0, 0, 0], [14, 2, 0, 1, 5]]}
         folder = faulted(tmp_path, number, series, account=stale)
         edit_json(folder / "trial.json", trial_system=("cassandra", "hbase")[number - 1])
-    found = chart_data.read(tmp_path)
-    drawn = faults.chart(found)
+    material = chart_data.read(tmp_path)
+    drawn = faults.chart(material)
     assert drawn is not None
     assert [panel.title for panel in drawn.panels] == ["cassandra", "hbase"]  # latencies need a target rate
     assert drawn.tables["faults-0-bands"]["time"] == [10]
@@ -572,9 +572,9 @@ def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Pat
     (logs / "gc.log").write_text(
         "[2026-11-21T05:47:10.100+0000][0.1s][info][gc] GC(0) Pause Young 1M->1M(9M) 2.000ms\n"
     )
-    assert not [each for each in summarise(tmp_path).warnings if "gc.log" in each]
+    assert not [warning for warning in summarise(tmp_path).warnings if "gc.log" in warning]
     (folder / "run-1/faults.json").unlink()
-    assert [each for each in summarise(tmp_path).warnings if "begins after the start of" in each]
+    assert [warning for warning in summarise(tmp_path).warnings if "begins after the start of" in warning]
 
 
 # ---- Costs in one line for each system -------------------------------------------------------------------------------
@@ -599,7 +599,7 @@ NEVER_AGAIN = [100] * 10 + [0] * 20
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "text"),
     [
         (faulted_run(SERIES, errors=1204), "4 s without success, 4 s to 90 % of the rate, 1,204 errors, 0 lost"),
         (faulted_run(NEVER_AGAIN, lost=7),
@@ -614,8 +614,8 @@ NEVER_AGAIN = [100] * 10 + [0] * 20
          "0 s without success, time to 90 % not known, 0 errors, losses not known"),
     ],
 )  # fmt: skip
-def test_a_line_says_what_a_fault_cost_and_what_is_not_known(run: FaultedRun, said: str) -> None:
-    assert sentences(of_runs(run)) == [f"cassandra, kill(node1) for 10 s: {said}"]
+def test_a_line_says_what_a_fault_cost_and_what_is_not_known(run: FaultedRun, text: str) -> None:
+    assert sentences(of_runs(run)) == [f"cassandra, kill(node1) for 10 s: {text}"]
 
 
 def test_the_line_of_several_runs_has_medians_and_ranges() -> None:
@@ -631,24 +631,24 @@ def test_systems_and_points_have_lines_of_their_own_and_several_faults_share_one
     twice = Faults(events=[event("kill", 10.0), event("start", 12.0), event("pause", 30.0), event("resume", 31.0)])
     series = [100] * 10 + [0] * 3 + [100] * 17 + [0] * 5 + [100] * 15
     run = replace(faulted_run(SERIES, errors=8), faults=costs(twice, series, []))
-    found = sentences([*of_runs(run), *of_runs(faulted_run(SERIES), durability="disk"), *of_runs(run, system="hbase")])
-    both = (
+    lines = sentences([*of_runs(run), *of_runs(faulted_run(SERIES), durability="disk"), *of_runs(run, system="hbase")])
+    costs_of_both = (
         "kill(node1) for 2 s: 3 s without success, 3 s to 90 % of the rate;"
         " pause(node1) for 1 s: 5 s without success, 5 s to 90 % of the rate; 8 errors, 0 lost"
     )
-    assert found == [
-        f"cassandra, {both}",
+    assert lines == [
+        f"cassandra, {costs_of_both}",
         "cassandra durability=disk, kill(node1) for 10 s: 4 s without success, 4 s to 90 % of the rate, 0 errors,"
         " 0 lost",
-        f"hbase, {both}",
+        f"hbase, {costs_of_both}",
     ]
     assert sentences([Trial("a", "a", "a", "ok")]) == []
 
 
 def test_faults_of_several_phases_are_told_apart() -> None:
     run = faulted_run(SERIES)
-    found = sentences(of_runs(run, replace(run, phase="other")))
-    assert [line.partition(":")[0] for line in found] == [
+    lines = sentences(of_runs(run, replace(run, phase="other")))
+    assert [line.partition(":")[0] for line in lines] == [
         "cassandra, kill(node1) [own] for 10 s",
         "cassandra, kill(node1) [other] for 10 s",
     ]
@@ -658,31 +658,31 @@ def test_the_cost_is_on_the_screen_in_summary_md_on_the_page_and_in_the_verdict(
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         folder = faulted(tmp_path, number, account={**ACCOUNT, "lost": 3 * (number - 1)})
         edit_json(folder / "trial.json", trial_system=system)
-    found = chart_data.read(tmp_path)
-    summary = found.summary
+    material = chart_data.read(tmp_path)
+    summary = material.summary
     lines = [
         f"{system}, kill(node1) for 10 s: 4 s without success, 4 s to 90 % of the rate, 0 errors, {lost} lost"
         for system, lost in (("cassandra", 0), ("hbase", 3))
     ]
-    said = the_verdict(summary)
-    assert said.costs == lines
-    assert said.sentence.endswith(f" Under faults: {'; '.join(lines)}.")
+    judgement = the_verdict(summary)
+    assert judgement.costs == lines
+    assert judgement.sentence.endswith(f" Under faults: {'; '.join(lines)}.")
     below = on_screen(summary).split("\n\n")[2]
     assert below.splitlines()[:2] == lines
     assert all(f"    {line}\n" in table.markdown(summary) for line in lines)
-    verdict_section = page.html(page.gather(tmp_path, found)).partition('<section id="results"')[0]
+    verdict_section = page.html(page.gather(tmp_path, material)).partition('<section id="results"')[0]
     assert all(f"<li>{line}</li>" in verdict_section for line in lines)
 
 
 def test_of_many_costs_the_screen_shows_some_and_says_so(tmp_path: Path) -> None:
     faulted(tmp_path, account=ACCOUNT)
-    found = chart_data.read(tmp_path)
-    summary = found.summary
-    (one,) = summary.trials
-    many = replace(summary, trials=[replace(one, point={"a": f"{at:02}"}) for at in range(20)])
+    material = chart_data.read(tmp_path)
+    summary = material.summary
+    (result,) = summary.trials
+    many = replace(summary, trials=[replace(result, point={"a": f"{number:02}"}) for number in range(20)])
     shown = [line for line in on_screen(many).splitlines() if "without success" in line or "summary.md" in line]
     assert shown[-2] == f"{20 - screen.MOST_COSTS} more in summary.md"
-    text = page.html(page.gather(tmp_path, replace(found, summary=many)))
+    text = page.html(page.gather(tmp_path, replace(material, summary=many)))
     open_, _, folded = text.partition(f"<summary>{20 - screen.MOST_COSTS} more</summary>")
     assert (open_.count("s without success,"), folded.partition("</ul>")[0].count("s without success,")) == (
         screen.MOST_COSTS,

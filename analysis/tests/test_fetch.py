@@ -46,7 +46,7 @@ class Vendor:
     truncated: set[str] = field(default_factory=set)
     lengths: dict[str, str] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def put(self, path: str, content: bytes) -> str:
         self.files[path] = content
@@ -68,20 +68,20 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def vendor(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendor]:
-    found = Vendor()
+    started = Vendor()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.lstrip("/")
-            found.asked.append(path)
-            content = found.files.get(path)
-            self.send_response(302 if path in found.redirects else 200 if content is not None else 404)
-            if path in found.redirects:
-                self.send_header("Location", found.redirects[path])
-            self.send_header("Content-Length", found.lengths.get(path, str(len(content or b""))))
+            started.requests.append(path)
+            content = started.files.get(path)
+            self.send_response(302 if path in started.redirects else 200 if content is not None else 404)
+            if path in started.redirects:
+                self.send_header("Location", started.redirects[path])
+            self.send_header("Content-Length", started.lengths.get(path, str(len(content or b""))))
             self.end_headers()
-            self.wfile.write((content or b"")[: 10 if path in found.truncated else None])
-            if path in found.silent:
+            self.wfile.write((content or b"")[: 10 if path in started.truncated else None])
+            if path in started.silent:
                 self.rfile.read(1)
 
         def log_message(self, *_: Any) -> None:
@@ -93,9 +93,9 @@ def vendor(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendo
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    found.url = f"https://127.0.0.1:{server.server_address[1]}"
+    started.url = f"https://127.0.0.1:{server.server_address[1]}"
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    yield found
+    yield started
     server.shutdown()
     thread.join()
     server.server_close()
@@ -113,8 +113,8 @@ def test_takes_what_the_vendor_or_the_user_vouches_for(vendor: Vendor, tmp_path:
     url = vendor.put("a.tgz", b"x" * 5000)
     vendor.put("a.tgz.sha256", f"{digest(b'x' * 5000)}  a.tgz\n".encode())
     vendor.redirects["old.tgz"] = url
-    for name, *by in (("one", "--sums", f"{url}.sha256"), ("two", "--sha256", digest(b"x" * 5000).upper())):
-        assert fetch(url, tmp_path / "to" / name, *by).returncode == 0
+    for name, *options in (("one", "--sums", f"{url}.sha256"), ("two", "--sha256", digest(b"x" * 5000).upper())):
+        assert fetch(url, tmp_path / "to" / name, *options).returncode == 0
         assert (tmp_path / "to" / name).read_bytes() == b"x" * 5000
     assert fetch(f"{vendor.url}/old.tgz", tmp_path / "to" / "three", "--sums", f"{url}.sha256").returncode == 0
     assert sorted(file.name for file in (tmp_path / "to").iterdir()) == ["one", "three", "two"]
@@ -133,8 +133,8 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
     vendor.redirects["local.tgz"] = "file:///etc/hostname"
     vendor.redirects["plain.tgz"] = "http://127.0.0.1:9/a.tgz"
     plain = url.replace("https", "http")
-    to = tmp_path / "to"
-    for source, by, said in (
+    target = tmp_path / "to"
+    for source, options, message in (
         (url, ["--sums", f"{url}.sha256"], f"{url}: its SHA-256 is {good}, and {url}.sha256 says {digest(b'other')}"),
         (url, ["--sha256", "0" * 64], f"{url}: its SHA-256 is {good}, and the given checksum says 000"),
         (url, ["--sums", f"{vendor.url}/page"], "/page: its first word is not a SHA-256"),
@@ -149,14 +149,14 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
         (url, ["--sums", f"{vendor.url}/endless"], "/endless: the download is larger than 65536 bytes"),
         (f"{vendor.url}/local.tgz", ["--sha256", good], "'file:///etc/hostname' is not allowed"),
     ):
-        answer = fetch(source, to / "file", *by)
+        answer = fetch(source, target / "file", *options)
         assert answer.returncode == 1
-        assert said in answer.stderr
+        assert message in answer.stderr
         assert "Traceback" not in answer.stderr
-        assert not to.exists() or not [*to.iterdir()]
+        assert not target.exists() or not [*target.iterdir()]
     monkeypatch.delenv("SSL_CERT_FILE")
-    assert "certificate verify failed" in fetch(url, to / "file", "--sha256", good).stderr
-    assert not [*to.iterdir()]
+    assert "certificate verify failed" in fetch(url, target / "file", "--sha256", good).stderr
+    assert not [*target.iterdir()]
 
 
 def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_path: Path) -> None:
@@ -258,8 +258,8 @@ def installing(**variables: Any) -> list[Any]:
 @pytest.mark.slow
 def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: Path) -> None:
     """Installs Aerospike and ScyllaDB from their vendors, a user's package twice, and an archive of jars."""
-    words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
-    aerospike_name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
+    release = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
+    aerospike_name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{release}_{os.uname().machine}"
     debs = {version: aerospike_package(tmp_path / version, version) for version in ("8.1.2.5", "8.1.2.6")}
     aerospike_content = packed(tmp_path / "8.1.2.5" / "archive", aerospike_name)
     aerospike_path = f"artifacts/aerospike-server-community/8.1.2.5/{aerospike_name}.tgz"
@@ -270,8 +270,8 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
     scylla_path = f"scylladb-2025.1/scylla-unified-2025.1.9-0.20251010.6c539463bbda.{os.uname().machine}.tar.gz"
     vendor.put(scylla_path, scylla_content)
 
-    version, taken, left = ARCHIVES["cassandra"]
-    content = archive_of(tmp_path / "cassandra", *(f"lib/{jar}" for jar in taken), *left)
+    version, installed, extra = ARCHIVES["cassandra"]
+    content = archive_of(tmp_path / "cassandra", *(f"lib/{jar}" for jar in installed), *extra)
     jars = {
         "system_name": "cassandra",
         "cassandra_version": version,
@@ -313,30 +313,30 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
         assert f"Edition build {build}" in state["looked"]["stdout"]
     assert scylla_state["looked"]["stdout"] == str(home / "install/scylla/server/bin/scylla")
     lib = home / f"install/cassandra/{version}-{digest(content)[:12]}/lib"
-    assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in taken)
-    assert vendor.asked == [f"{aerospike_path}.sha256", aerospike_path, scylla_path, "cassandra.tar.gz"]
+    assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in installed)
+    assert vendor.requests == [f"{aerospike_path}.sha256", aerospike_path, scylla_path, "cassandra.tar.gz"]
 
 
 def unpack(
-    archive: Path, to: Path, wanted: str = "a-1[.]jar", folders: Sequence[str] = ("lib", "lib/sub")
+    archive: Path, target: Path, jars: str = "a-1[.]jar", folders: Sequence[str] = ("lib", "lib/sub")
 ) -> "subprocess.CompletedProcess[str]":
     """Runs the script with which the role system unpacks an archive of jars."""
     tasks = yaml.safe_load((ANSIBLE / "roles/system/tasks/install.yml").read_text())
     [script] = [task["vars"]["system_unpack"] for task in tasks if "system_unpack" in task.get("vars", {})]
-    command: list[str | Path] = ["sh", "-euc", script, "sh", archive, to, wanted, *folders]
+    command: list[str | Path] = ["sh", "-euc", script, "sh", archive, target, jars, *folders]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("system", ARCHIVES)
 def test_the_jars_of_the_server_are_taken_from_its_archive(system: str, tmp_path: Path) -> None:
-    version, taken, left = ARCHIVES[system]
-    archive_of(tmp_path / system, *(f"lib/{jar}" for jar in taken), *left)
+    version, installed, extra = ARCHIVES[system]
+    archive_of(tmp_path / system, *(f"lib/{jar}" for jar in installed), *extra)
     file = (tmp_path / system).with_suffix(".tgz")
-    given: dict[str, Any] = {f"{system}_version": version, f"{system}_archive": str(file)}
-    archive = described(system, **given).server_archive
+    variables: dict[str, Any] = {f"{system}_version": version, f"{system}_archive": str(file)}
+    archive = described(system, **variables).server_archive
     assert archive is not None
     assert unpack(file, tmp_path / "lib", archive.required_jar, archive.jars).returncode == 0
-    assert sorted(jar.name for jar in (tmp_path / "lib").iterdir()) == sorted(Path(jar).name for jar in taken)
+    assert sorted(jar.name for jar in (tmp_path / "lib").iterdir()) == sorted(Path(jar).name for jar in installed)
 
 
 LINKS = {"symbolic": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE}

@@ -43,27 +43,27 @@ def test_what_was_different_is_written_and_said(tmp_path: Path) -> None:
     for name, content in (("same", "new"), ("other", "old")):
         (tmp_path / name).write_text(content)
     before = (tmp_path / "same").stat()
-    given = [{"path": str(tmp_path / name), "content": "new"} for name in ("same", "other", "missing")]
-    answer = files.answer(files=given)
+    requested = [{"path": str(tmp_path / name), "content": "new"} for name in ("same", "other", "missing")]
+    answer = files.answer(files=requested)
     assert answer["written"] == [str(tmp_path / "other"), str(tmp_path / "missing")]
-    assert [(each["before"], each["after"]) for each in answer["diff"]] == [("old", "new"), ("", "new")]
+    assert [(change["before"], change["after"]) for change in answer["diff"]] == [("old", "new"), ("", "new")]
     assert (tmp_path / "same").stat() == before
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
         ("same", "other", "missing"), "new"
     )
-    assert files.answer(files=given) == {"changed": False, "written": [], "diff": []}
+    assert files.answer(files=requested) == {"changed": False, "written": [], "diff": []}
 
 
-@pytest.mark.parametrize(("given", "there", "wanted"), [
+@pytest.mark.parametrize(("mode", "before", "expected"), [
     ("0600", None, 0o600), ("0600", 0o644, 0o600), (None, None, 0o644), (None, 0o640, 0o640), ("0644", 0o600, 0o644),
 ])  # fmt: skip
 def test_a_file_has_its_mode_before_it_has_its_name(
-    given: str | None, there: int | None, wanted: int, umask: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mode: str | None, before: int | None, expected: int, umask: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file"
-    if there is not None:
+    if before is not None:
         path.write_text("old")
-        path.chmod(there)
+        path.chmod(before)
     replace: Callable[[str, str], None] = os.replace
     seen: list[tuple[str, int]] = []
 
@@ -72,9 +72,9 @@ def test_a_file_has_its_mode_before_it_has_its_name(
         replace(new, old)
 
     monkeypatch.setattr(os, "replace", look)
-    assert write(path, mode=given)["changed"]
-    assert seen == [("new", wanted)]
-    assert mode_of(path) == wanted
+    assert write(path, mode=mode)["changed"]
+    assert seen == [("new", expected)]
+    assert mode_of(path) == expected
 
 
 def test_a_mode_alone_is_a_change(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_a_killed_agent_has_left_is_ours(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "replace", lambda *_: None)
     write(home / "bin/agent")
     monkeypatch.undo()
-    (left,) = (home / "bin").iterdir()
-    assert left.name.startswith(".dohyo-new.")
+    (leftover,) = (home / "bin").iterdir()
+    assert leftover.name.startswith(".dohyo-new.")
     folder_marks.remove(str(home), "0123456789ab")
     assert not home.exists()

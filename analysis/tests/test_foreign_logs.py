@@ -44,12 +44,12 @@ def results(ops: Mapping[str, int], seconds: float = 10, overall: int | None = N
 
 
 def only(folder: Path) -> Trial:
-    (of,) = collect([folder]).trials
-    return of
+    (trial,) = collect([folder]).trials
+    return trial
 
 
-def rate(of: Trial) -> float | None:
-    return row(of, "OVERALL").ops_per_second
+def rate(trial: Trial) -> float | None:
+    return row(trial, "OVERALL").ops_per_second
 
 
 RUN = results({"READ": 5021, "UPDATE": 4979})
@@ -75,9 +75,9 @@ def test_a_log_in_any_encoding_or_with_a_hole_is_read_beside_others(content: byt
     (tmp_path / "b.txt").write_bytes(content)
     alone = only(tmp_path)
     write(tmp_path / "a.txt", RUN)
-    both = only(tmp_path)
+    trial = only(tmp_path)
     assert (alone.status, rate(alone)) == ("ok", 1000)
-    assert (both.status, rate(both), both.conditions.clients) == ("ok", 2000, 2)
+    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 2000, 2)
 
 
 def test_files_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,22 +101,24 @@ def test_files_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.Captur
      "Nov 21 05:48:0{} host{} ycsb[1{}]: ", "2026-11-21T05:48:07.{}73Z stdout F node{} "],
 )  # fmt: skip
 def test_prefixes_tell_the_clients_of_one_file_apart(prefix: str, tmp_path: Path) -> None:
-    other = results({"READ": 5000, "UPDATE": 5000})
-    lines = zip(RUN.splitlines(), other.splitlines(), strict=True)
+    second = results({"READ": 5000, "UPDATE": 5000})
+    lines = zip(RUN.splitlines(), second.splitlines(), strict=True)
     text = "".join(f"{prefix.replace('{}', str(who))}{line}\n" for pair in lines for who, line in enumerate(pair))
     write(tmp_path / "all.txt", text)
-    of = only(tmp_path)
-    assert (row(of, "READ").operations, rate(of), of.conditions.clients) == (10021, 2000, 2)
+    trial = only(tmp_path)
+    assert (row(trial, "READ").operations, rate(trial), trial.conditions.clients) == (10021, 2000, 2)
     assert collect([tmp_path]).warnings == []
 
 
 def test_a_prefix_that_changes_with_the_time_is_one_client(tmp_path: Path) -> None:
     lines = RUN.splitlines()
-    text = "".join(f"Nov 21 05:48:{at:02} host1 ycsb[7]: {line}\n" for at, line in enumerate(lines))
+    text = "".join(f"Nov 21 05:48:{second:02} host1 ycsb[7]: {line}\n" for second, line in enumerate(lines))
     write(tmp_path / "a/syslog", text)
-    text = "".join(f"2026-11-21T05:48:{at:02}.073Z {line}\n" for at, line in enumerate(lines))
+    text = "".join(f"2026-11-21T05:48:{second:02}.073Z {line}\n" for second, line in enumerate(lines))
     write(tmp_path / "b/kubectl", text)
-    assert [(of.status, rate(of), of.conditions.clients) for of in collect([tmp_path]).trials] == [("ok", 1000, 1)] * 2
+    assert [(trial.status, rate(trial), trial.conditions.clients) for trial in collect([tmp_path]).trials] == [
+        ("ok", 1000, 1)
+    ] * 2
 
 
 def registered(text: str, **more: object) -> dict[str, object]:
@@ -149,15 +151,15 @@ STATUS = "Command line: -db basic -t\n2026-11-21 05:10:50:000 10 sec: 10000 oper
 )
 def test_results_inside_json_and_what_ansible_prints_are_read(content: str, clients: int, tmp_path: Path) -> None:
     write(tmp_path / "log", content)
-    of = only(tmp_path)
-    assert (of.status, row(of, "READ").operations, of.conditions.clients) == ("ok", 5021 * clients, clients)
-    assert rate(of) == 1000 * clients
+    trial = only(tmp_path)
+    assert (trial.status, row(trial, "READ").operations, trial.conditions.clients) == ("ok", 5021 * clients, clients)
+    assert rate(trial) == 1000 * clients
     assert collect([tmp_path]).warnings == []
 
 
 def test_json_results_inside_json_are_read(tmp_path: Path) -> None:
     rows = [tuple(line.strip("[").replace("],", ",").split(", ")) for line in RUN.splitlines()]
-    exported = [dict(zip(("metric", "measurement", "value"), each, strict=True)) for each in rows]
+    exported = [dict(zip(("metric", "measurement", "value"), values, strict=True)) for values in rows]
     write(tmp_path / "log", json.dumps(registered(json.dumps(exported, indent=1))))
     assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
 
@@ -172,27 +174,29 @@ def test_a_run_whose_head_was_cut_off_is_named_and_does_not_join_the_one_before(
     lines = OTHER.splitlines(keepends=True)
     for cut, name in ((1, "run time"), (2, "overall"), (4, "counts")):
         write(tmp_path / f"{name}/run.txt", f"workloada\n{RUN}workloadb\n{''.join(lines[cut:])}")
-    of = {trial.system: trial for trial in collect([tmp_path]).trials}
+    by_name = {trial.system: trial for trial in collect([tmp_path]).trials}
     for name in ("run time", "overall", "counts"):
-        assert (of[name].status, rate(of[name])) == ("ok", 1000)
-        assert of[f"{name} #2"].status == "incomplete"
-        assert "no [OVERALL] run time and throughput" in (of[f"{name} #2"].reason or "")
+        assert (by_name[name].status, rate(by_name[name])) == ("ok", 1000)
+        assert by_name[f"{name} #2"].status == "incomplete"
+        assert "no [OVERALL] run time and throughput" in (by_name[f"{name} #2"].reason or "")
 
 
 @pytest.mark.parametrize("more", [{"INSERT": 50}, {"SCAN": 1}])
 def test_types_that_add_up_to_more_than_all_operations_are_invalid(more: Mapping[str, int], tmp_path: Path) -> None:
     write(tmp_path / "run.txt", RUN + "".join(results(more).splitlines(keepends=True)[2:]))
-    of = only(tmp_path)
-    assert of.status == "invalid"
-    assert f"the types state {10_000 + sum(more.values()):,} operations, OVERALL 10,000" in (of.reason or "")
+    trial = only(tmp_path)
+    assert trial.status == "invalid"
+    assert f"the types state {10_000 + sum(more.values()):,} operations, OVERALL 10,000" in (trial.reason or "")
 
 
 def test_two_clients_that_wrote_line_by_line_into_one_file_have_no_valid_numbers(tmp_path: Path) -> None:
     pairs = zip(RUN.splitlines(), OTHER.splitlines(), strict=True)
-    write(tmp_path / "run.txt", "".join(f"{one}\n{other}\n" for one, other in pairs))
+    write(tmp_path / "run.txt", "".join(f"{first}\n{second}\n" for first, second in pairs))
     summary = collect([tmp_path])
-    assert {of.status for of in summary.trials} == {"incomplete", "invalid"}
-    assert "lines of two runs are mixed" in next(of.reason or "" for of in summary.trials if of.status == "invalid")
+    assert {trial.status for trial in summary.trials} == {"incomplete", "invalid"}
+    assert "lines of two runs are mixed" in next(
+        trial.reason or "" for trial in summary.trials if trial.status == "invalid"
+    )
 
 
 # ---- counts ---------------------------------------------------------------------------------------------------------
@@ -204,9 +208,9 @@ def test_counts_and_run_times_as_every_version_and_fork_prints_them(written: str
     write(
         tmp_path / "load.txt", text.replace("12600000", "1.26E7").replace("MaxLatency(us), 900", "MaxLatency(us), 9E2")
     )
-    of = only(tmp_path)
-    inserts = row(of, "INSERT", "load")
-    assert (of.status, inserts.operations, inserts.max_ms) == ("ok", 30_000_000, 0.9)
+    trial = only(tmp_path)
+    inserts = row(trial, "INSERT", "load")
+    assert (trial.status, inserts.operations, inserts.max_ms) == ("ok", 30_000_000, 0.9)
     assert inserts.ops_per_second == pytest.approx(30_000_000 / 12_600)
 
 
@@ -226,9 +230,9 @@ def test_what_java_prints_is_exact(tmp_path: Path) -> None:
 def test_a_second_view_of_a_type_and_latencies_of_each_error_are_no_more_operations(tmp_path: Path) -> None:
     ops = {"READ": 9_990, "READ-COMB": 9_990, "READ-TIMEOUT": 4, "READ-ERROR": 2, "READ-FAILED": 4}
     write(tmp_path / "run.txt", results(ops, 10, 10_000, TIMEOUT=4, ERROR=2, NOT_IMPLEMENTED=4))
-    of = only(tmp_path)
-    assert (of.status, row(of, "OVERALL").operations, row(of, "OVERALL").errors) == ("ok", 9_990, 10)
-    assert [each.operation for each in of.rows] == ["OVERALL", "READ", "READ-ERROR", "READ-FAILED", "READ-TIMEOUT"]
+    trial = only(tmp_path)
+    assert (trial.status, row(trial, "OVERALL").operations, row(trial, "OVERALL").errors) == ("ok", 9_990, 10)
+    assert [line.operation for line in trial.rows] == ["OVERALL", "READ", "READ-ERROR", "READ-FAILED", "READ-TIMEOUT"]
 
 
 # ---- failures -------------------------------------------------------------------------------------------------------
@@ -289,8 +293,8 @@ def test_a_system_that_fails_is_not_ranked_by_what_failed(tmp_path: Path, capsys
 )
 def test_a_run_with_all_of_its_operations_may_have_too_many_errors(text: str, tmp_path: Path) -> None:
     write(tmp_path / "run.txt", text)
-    of = only(tmp_path)
-    assert (of.status, of.reason) == ("invalid", "failed: READ 100 of 10,000; maxerrorrate 0.1%")
+    trial = only(tmp_path)
+    assert (trial.status, trial.reason) == ("invalid", "failed: READ 100 of 10,000; maxerrorrate 0.1%")
 
 
 def test_failures_within_the_limit_do_not_count_as_throughput(tmp_path: Path) -> None:
@@ -304,9 +308,9 @@ def test_reads_before_ycsb_0_6_count_what_failed_and_say_so(tmp_path: Path) -> N
     write(
         tmp_path / "run.txt", text.replace("[READ], Return=OK, 900", "[READ], Return=OK, 900\n[READ], Return=-1, 100")
     )
-    of = only(tmp_path)
-    assert (of.status, row(of, "OVERALL").operations, row(of, "READ").errors) == ("ok", 999_900, 100)
-    assert of.notes == ["latencies include those of operations that failed or found nothing: READ (YCSB before 0.6)"]
+    trial = only(tmp_path)
+    assert (trial.status, row(trial, "OVERALL").operations, row(trial, "READ").errors) == ("ok", 999_900, 100)
+    assert trial.notes == ["latencies include those of operations that failed or found nothing: READ (YCSB before 0.6)"]
     assert "of operations that succeeded (except for types that a note names)" in table.legend(collect([tmp_path]))
 
 
@@ -353,9 +357,9 @@ def test_a_load_that_gave_up_is_not_whole(
     ops = {"INSERT": 41_415_000, **({"INSERT-FAILED": failed} if failed else {})}
     command = f"Command line: -load -db x -threads 50{f' -p recordcount={planned}' if planned else ''}\n"
     write(tmp_path / "load.txt", command + results(ops, **({"ERROR": failed} if failed else {})))
-    of = only(tmp_path)
-    assert of.status == status
-    assert reason in (of.reason or "")
+    trial = only(tmp_path)
+    assert trial.status == status
+    assert reason in (trial.reason or "")
 
 
 def test_a_run_whose_threads_died_is_not_whole_unless_time_ended_it(tmp_path: Path) -> None:
@@ -385,8 +389,8 @@ def test_batches_beside_their_records_are_a_second_view(is_json: bool, tmp_path:
     """Covers the fork redis-performance/go-ycsb, which measures both records and batches."""
 
     def run(**ops: int) -> Trial:
-        asked = {"batch.size": "100", "operationcount": "100000"}
-        head, _, lines = go(ops, 10, **asked).partition("Run finished")
+        properties = {"batch.size": "100", "operationcount": "100000"}
+        head, _, lines = go(ops, 10, **properties).partition("Run finished")
         finished, _, table = lines.partition("\n")
         if is_json:
             named = (line.split(" - ") for line in table.splitlines())
@@ -395,9 +399,9 @@ def test_batches_beside_their_records_are_a_second_view(is_json: bool, tmp_path:
         write(tmp_path / "run.log", f"{head}{table}{table}Run finished{finished}\n{table}")
         return only(tmp_path)
 
-    of = run(BATCH_READ=1000, READ=99_950, READ_ERROR=50, TOTAL=99_950)
-    assert (of.reason, of.status, rate(of), row(of, "OVERALL").errors) == (None, "ok", 9995, 50)
-    assert (row(of, "READ").operations, row(of, "READ").records) == (99_950, 99_950)
+    trial = run(BATCH_READ=1000, READ=99_950, READ_ERROR=50, TOTAL=99_950)
+    assert (trial.reason, trial.status, rate(trial), row(trial, "OVERALL").errors) == (None, "ok", 9995, 50)
+    assert (row(trial, "READ").operations, row(trial, "READ").records) == (99_950, 99_950)
     assert collect([tmp_path]).warnings == []
     assert run(BATCH_READ=1000, READ_ERROR=100_000).status == "failed"  # all records of all batches failed
 
@@ -408,7 +412,7 @@ def test_records_of_an_operation_can_be_said(tmp_path: Path, capsys: pytest.Capt
     result = CliRunner().invoke(
         cli, ["tabulate", str(tmp_path), "--records-per-operation", "100", "--format", "json"], standalone_mode=False
     )
-    rows = {each["operation"]: each for each in json.loads(result.stdout)["trials"][0]["rows"]}
+    rows = {line["operation"]: line for line in json.loads(result.stdout)["trials"][0]["rows"]}
     assert (rows["OVERALL"]["operations"], rows["OVERALL"]["records"]) == (999, 99_900)
     assert (rows["SCAN"]["records"], rows["UPDATE"]["records"]) == (98_000, 1900)
 
@@ -422,14 +426,14 @@ def test_records_of_an_operation_may_differ_from_system_to_system(tmp_path: Path
     folders = [tmp_path / system for system in rates]
 
     def ratio(*options: str) -> float:
-        given = [text for option in options for text in ("--records-per-operation", option)]
-        arguments = ["tabulate", *map(str, folders), *given, "--format", "json"]
+        per_operation = [text for option in options for text in ("--records-per-operation", option)]
+        arguments = ["tabulate", *map(str, folders), *per_operation, "--format", "json"]
         result = CliRunner().invoke(cli, arguments, standalone_mode=False)
         rows = [
-            {row["operation"]: row for row in each["rows"]}["OVERALL"] for each in json.loads(result.stdout)["trials"]
+            {row["operation"]: row for row in trial["rows"]}["OVERALL"] for trial in json.loads(result.stdout)["trials"]
         ]
-        one, other = (row["records_per_second"] for row in rows)
-        return float(one / other)
+        first, second = (row["records_per_second"] for row in rows)
+        return float(first / second)
 
     assert ratio() == pytest.approx(9.24, abs=0.01)
     assert ratio("hbase=100") == ratio("1", "hbase=100") == pytest.approx(1 / 10.83, abs=0.001)
@@ -437,7 +441,7 @@ def test_records_of_an_operation_may_differ_from_system_to_system(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("values", "expected"),
     [
         (["hbas=100"], "unknown system 'hbas': did you mean hbase?"),
         (["hbase=0"], "--records-per-operation hbase=0: must read N or SYSTEM=N"),
@@ -445,9 +449,9 @@ def test_records_of_an_operation_may_differ_from_system_to_system(tmp_path: Path
         (["hbase=2", "hbase=3"], "--records-per-operation hbase=3: hbase is given twice"),
     ],
 )
-def test_records_of_no_system_are_refused(tmp_path: Path, given: list[str], expected: str) -> None:
+def test_records_of_no_system_are_refused(tmp_path: Path, values: list[str], expected: str) -> None:
     write(tmp_path / "hbase/1.txt", RUN)
-    options = [text for option in given for text in ("--records-per-operation", option)]
+    options = [text for option in values for text in ("--records-per-operation", option)]
     arguments = ["tabulate", str(tmp_path / "hbase"), *options]
     with pytest.raises(BadInputError, match=re.escape(expected)):
         CliRunner().invoke(cli, arguments, standalone_mode=False, catch_exceptions=False)
@@ -475,13 +479,13 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     out, _ = capsys.readouterr()
     assert out.splitlines()[2] == f"{tmp_path.name} · 1 round of 3 runs"
     assert "added up" not in out
-    (of,) = collection.collect([tmp_path], repeats=True).summary.trials
-    assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
-    assert (row(of, "OVERALL").repeats, row(of, "OVERALL").sampled) == (3, "runs")
+    (trial,) = collection.collect([tmp_path], repeats=True).summary.trials
+    assert rate(trial) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
+    assert (row(trial, "OVERALL").repeats, row(trial, "OVERALL").sampled) == (3, "runs")
     # Runs that were appended to one file also count as repeats.
     write(tmp_path / "x/all.txt", "".join(results({"READ": 1000}, seconds) for seconds in REPEATS.values()))
-    (of,) = collection.collect([tmp_path / "x"], repeats=True).summary.trials
-    assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
+    (trial,) = collection.collect([tmp_path / "x"], repeats=True).summary.trials
+    assert rate(trial) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
 
 
 def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None:
@@ -495,30 +499,30 @@ def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None
     write(tmp_path / "all/run.txt", RUN + results({"READ": 10_000}))  # two runs in one file
     unlike = "not measured alike"
     mix = f"{unlike}: {{}} has {{}} READ, but {{}} 50%: the mixes are different"
-    for names, said in {
+    for names, notes in {
         "ab": [mix.format("b", "95%", "a")],
         "ac": [],
         "cd": [f"{unlike}: d has fieldcount 10, c 1"],
     }.items():
         summary = collection.collect([tmp_path / name for name in names]).summary
-        assert [note for note in summary.notes if note.startswith(unlike)] == said
+        assert [note for note in summary.notes if note.startswith(unlike)] == notes
     summary = collection.collect([tmp_path / "all"]).summary
     assert mix.format("all #2", "100%", "all") in summary.notes
 
 
 @pytest.mark.parametrize(
-    ("other", "reason"),
+    ("text", "reason"),
     [
         (results({"READ": 9500, "UPDATE": 500}), "b.txt has 95% READ, but a.txt 50%: the mixes are different"),
         (results({"READ": 5000, "SCAN": 5000}), "b.txt has 0% UPDATE, but a.txt 50%: the mixes are different"),
         (results({"READ": 5000, "UPDATE": 5000}, 21), "b.txt ran for 21.0 s, a.txt for 10.0 s"),
     ],
 )
-def test_logs_that_are_not_of_one_run_are_a_reason(other: str, reason: str, tmp_path: Path) -> None:
+def test_logs_that_are_not_of_one_run_are_a_reason(text: str, reason: str, tmp_path: Path) -> None:
     write(tmp_path / "a.txt", RUN)
-    write(tmp_path / "b.txt", other)
-    of = only(tmp_path)
-    assert (of.status, reason in (of.reason or "")) == ("invalid", True)
+    write(tmp_path / "b.txt", text)
+    trial = only(tmp_path)
+    assert (trial.status, reason in (trial.reason or "")) == ("invalid", True)
 
 
 # ---- target rates ---------------------------------------------------------------------------------------------------
@@ -540,12 +544,12 @@ def test_latencies_from_the_intended_start_are_not_compared_in_silence(interval:
     more = {"Intended-READ": 5021, "Intended-UPDATE": 4979} if interval == "both" else {}
     run = results({"READ": 5021, "UPDATE": 4979, **more}, overall=10_000)
     write(tmp_path / "b/run.txt", command.format(interval) + run)
-    said = "not measured alike: only the latencies of b are from the intended start"
-    assert said in collection.collect([tmp_path]).summary.notes
+    note = "not measured alike: only the latencies of b are from the intended start"
+    assert note in collection.collect([tmp_path]).summary.notes
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (RUN, "at its own rate"),
         (results({"READ": 10_000, "Intended-READ": 10_000}), "at its own rate"),
@@ -555,13 +559,13 @@ def test_latencies_from_the_intended_start_are_not_compared_in_silence(interval:
         (go({"READ": 10_000}, target="1000"), "at equal rate 1,000 op/s"),
     ],
 )
-def test_latencies_are_of_a_maximum_only_where_no_target_was_set(text: str, said: str, tmp_path: Path) -> None:
+def test_latencies_are_of_a_maximum_only_where_no_target_was_set(text: str, expected: str, tmp_path: Path) -> None:
     write(tmp_path / "x/run.txt", text)
     write(tmp_path / "y/run.txt", text)
     summary = collect([tmp_path])
-    assert latencies_at(summary.trials, ["run"])[0] == said
+    assert latencies_at(summary.trials, ["run"])[0] == expected
     assert any(note.startswith("not known whether a target rate was set: x, y") for note in summary.notes) == (
-        said == "at its own rate"
+        expected == "at its own rate"
     )
 
 
@@ -610,9 +614,9 @@ def test_go_ycsb_prints_a_table(tmp_path: Path) -> None:
     lines = ["Run finished, takes 10s", rule, heads, rule]
     lines += [cells.format(name, count) for name, count in (("READ", 99999), ("READ_ERROR", 1), ("TOTAL", 99999))]
     write(tmp_path / "go.log", "\n".join([*lines[:1], *lines[1:], rule, ""]))
-    of = only(tmp_path)
-    assert (of.status, row(of, "READ").operations, row(of, "READ").p99_ms) == ("ok", 99_999, 0.099)
-    assert (rate(of), row(of, "OVERALL").errors) == (9999.9, 1)
+    trial = only(tmp_path)
+    assert (trial.status, row(trial, "READ").operations, row(trial, "READ").p99_ms) == ("ok", 99_999, 0.099)
+    assert (rate(trial), row(trial, "OVERALL").errors) == (9999.9, 1)
 
 
 def test_the_warm_up_of_go_ycsb_is_no_part_of_its_run(tmp_path: Path) -> None:
@@ -631,8 +635,8 @@ def test_transactions_of_ycsb_t_have_several_calls_each(tmp_path: Path) -> None:
     extra = "[TOTAL CASH], 1000\n[ANOMALY SCORE], 0.0\n"
     ops = {"READ": 3000, "UPDATE": 3000, "TX-READMODIFYWRITE": 1000, "START": 1000, "COMMIT": 1000}
     write(tmp_path / "run.txt", extra + results(ops, 10, overall=1000))
-    of = only(tmp_path)
-    assert (of.status, rate(of)) == ("ok", 100)
+    trial = only(tmp_path)
+    assert (trial.status, rate(trial)) == ("ok", 100)
 
 
 def test_what_stands_before_a_single_line_is_no_client(tmp_path: Path) -> None:
@@ -640,8 +644,8 @@ def test_what_stands_before_a_single_line_is_no_client(tmp_path: Path) -> None:
     write(
         tmp_path / "pkb.log", f"2026-11-21 05:06:42,123 bench INFO ReturnCode:0 STDOUT: {lines[0]}{''.join(lines[1:])}"
     )
-    of = only(tmp_path)
-    assert (of.status, rate(of), of.conditions.clients) == ("ok", 1000, 1)
+    trial = only(tmp_path)
+    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 1000, 1)
     assert collect([tmp_path]).warnings == []
 
 
@@ -658,9 +662,9 @@ def test_what_stands_before_a_single_line_is_no_client(tmp_path: Path) -> None:
 def test_prefixes_of_continuous_integration_are_one_client(prefix: str, tmp_path: Path) -> None:
     text = STATUS + RUN
     lines = enumerate(text.splitlines())
-    write(tmp_path / "job.log", "".join(f"{prefix.replace('{}', str(at % 10))}{line}\n" for at, line in lines))
-    of = only(tmp_path)
-    assert (of.status, rate(of), of.conditions.clients) == ("ok", 1000, 1)
+    write(tmp_path / "job.log", "".join(f"{prefix.replace('{}', str(number % 10))}{line}\n" for number, line in lines))
+    trial = only(tmp_path)
+    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 1000, 1)
 
 
 def test_a_client_that_died_beside_others_in_one_file_is_missing(tmp_path: Path) -> None:
@@ -691,8 +695,8 @@ def test_latencies_per_record_of_scans_are_no_more_operations(tmp_path: Path) ->
     write(tmp_path / "b/err.txt", f"2026-11-21 05:10:50:000 10 sec: 10000 operations; {counts}\n")
     summary = collect([tmp_path])
     a, b = summary.trials
-    assert (a.status, rate(a), [each.operation for each in a.rows]) == ("ok", 1000, ["OVERALL", "INSERT", "SCAN"])
-    assert [each.operation for each in b.rows] == ["OVERALL", "INSERT", "SCAN"]
+    assert (a.status, rate(a), [line.operation for line in a.rows]) == ("ok", 1000, ["OVERALL", "INSERT", "SCAN"])
+    assert [line.operation for line in b.rows] == ["OVERALL", "INSERT", "SCAN"]
     assert summary.warnings == []
 
 
@@ -704,8 +708,8 @@ def test_a_label_before_status_lines_is_no_client(label: str, option: str, tmp_p
              status.replace("21 05:10:50", "22 00:00:03"))  # fmt: skip
     text = f"Command line: -db basic {option.format(label)} -t\n" + "".join(f"{label}{line}" for line in times) + RUN
     write(tmp_path / "run.txt", text)
-    of = only(tmp_path)
-    assert (of.reason, of.status, rate(of), of.conditions.clients) == (None, "ok", 1000, 1)
+    trial = only(tmp_path)
+    assert (trial.reason, trial.status, rate(trial), trial.conditions.clients) == (None, "ok", 1000, 1)
     if label.isalnum():  # the file of -P may also set the label
         write(tmp_path / "run.txt", STATUS.splitlines(keepends=True)[0] + text.partition("\n")[2])
         assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
@@ -718,8 +722,10 @@ def go_table(ops: Mapping[str, int]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
     lines = [
-        "|" + "|".join(f" {cell:{'<' if at else '^'}{width}} " for cell, width in zip(cells, widths, strict=True)) + "|"
-        for at, cells in enumerate(rows)
+        "|"
+        + "|".join(f" {cell:{'<' if number else '^'}{width}} " for cell, width in zip(cells, widths, strict=True))
+        + "|"
+        for number, cells in enumerate(rows)
     ]
     return "\n".join(["Run finished, takes 10s", rule, lines[0], rule, *lines[1:], rule, ""])
 
@@ -729,9 +735,9 @@ def test_the_heads_of_a_table_of_go_ycsb_move_with_its_longest_name(tmp_path: Pa
     tables = (go_table({"READ": 5000}), go_table({"READ": 7000, "UPDATE": 9}))
     whole = go_table({"READ": 10_000, "READ_MODIFY_WRITE": 5000, "TOTAL": 20_000, "UPDATE": 5000})
     write(tmp_path / "go.log", "".join(table.partition("\n")[2] for table in tables) + whole)
-    of = only(tmp_path)
+    trial = only(tmp_path)
     assert collect([tmp_path]).warnings == []
-    assert (of.status, rate(of), row(of, "READ").p99_ms) == ("ok", 1000, 0.099)
+    assert (trial.status, rate(trial), row(trial, "READ").p99_ms) == ("ok", 1000, 0.099)
 
 
 PRETTY = json.dumps(
@@ -752,8 +758,8 @@ PRETTY = json.dumps(
 def test_lines_of_two_clients_in_turn_are_told_apart(text: str, prefixes: tuple[str, str], tmp_path: Path) -> None:
     write(tmp_path / "all.txt", interleaved(prefixes, text, text))
     summary = collect([tmp_path])
-    of = only(tmp_path)
-    assert (summary.warnings, of.status, rate(of), of.conditions.clients) == ([], "ok", 2000, 2)
+    trial = only(tmp_path)
+    assert (summary.warnings, trial.status, rate(trial), trial.conditions.clients) == ([], "ok", 2000, 2)
 
 
 @pytest.mark.parametrize(
@@ -763,14 +769,14 @@ def test_lines_of_two_clients_in_turn_are_told_apart(text: str, prefixes: tuple[
 )
 def test_headings_of_hosts_tell_clients_apart(heading: str, tmp_path: Path) -> None:
     write(tmp_path / "all.txt", "".join(heading.format("-" * 16, host) + RUN for host in (1, 2)))
-    of = only(tmp_path)
-    assert (of.status, rate(of), of.conditions.clients) == ("ok", 2000, 2)
+    trial = only(tmp_path)
+    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 2000, 2)
 
 
 def test_what_grep_puts_before_a_line_tells_files_apart(tmp_path: Path) -> None:
     write(tmp_path / "all.txt", interleaved(("host1.txt:", "host2.txt:"), STATUS + RUN, STATUS + RUN))
-    of = only(tmp_path)
-    assert (of.status, rate(of), of.conditions.clients) == ("ok", 2000, 2)
+    trial = only(tmp_path)
+    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 2000, 2)
 
 
 def test_folders_and_files_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -778,7 +784,7 @@ def test_folders_and_files_of_one_name_are_told_apart(tmp_path: Path, capsys: py
         write(tmp_path / system / "results/run.txt", results({"READ": 10_000}, seconds))
     for name in ("results", "results/run.txt"):
         paths = [tmp_path / system / name for system in ("cassandra", "scylla")]
-        assert [(of.name, of.system) for of in collect([*paths, paths[0]]).trials] == [
+        assert [(trial.name, trial.system) for trial in collect([*paths, paths[0]]).trials] == [
             (f"{system}/{name}",) * 2 for system in ("cassandra", "scylla")
         ]
         assert tabulate(paths) == 0

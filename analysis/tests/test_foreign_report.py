@@ -22,19 +22,19 @@ def charts(folder: Path) -> dict[str, Chart]:
 
 
 def systems(chart: Chart) -> set[str]:
-    return {row["system"] for name, each in chart.tables.items() if name != "events" for row in rows(each)}
+    return {row["system"] for name, table in chart.tables.items() if name != "events" for row in rows(table)}
 
 
 def test_every_format_of_the_stock_client_is_charted_as_far_as_it_tells() -> None:
-    made = charts(STOCK)
+    drawn = charts(STOCK)
     every = {path.name for path in STOCK.iterdir()}
-    assert systems(made["ranking"]) == every - {"errors"}
-    assert systems(made["latency"]) == every
+    assert systems(drawn["ranking"]) == every - {"errors"}
+    assert systems(drawn["latency"]) == every
     # Only the run "hdr" has both several status lines and histogram logs.
-    assert systems(made["over-time"]) == systems(made["percentiles"]) == {"hdr"}
-    assert [panel.title for panel in made["heat"].panels] == ["hdr"]
-    assert [panel.title for panel in made["over-time"].panels] == ["Throughput", "p99 of all operations"]
-    assert sum(row["operations"] for row in rows(made["over-time"].tables["time"])) == pytest.approx(2000, rel=0.1)
+    assert systems(drawn["over-time"]) == systems(drawn["percentiles"]) == {"hdr"}
+    assert [panel.title for panel in drawn["heat"].panels] == ["hdr"]
+    assert [panel.title for panel in drawn["over-time"].panels] == ["Throughput", "p99 of all operations"]
+    assert sum(row["operations"] for row in rows(drawn["over-time"].tables["time"])) == pytest.approx(2000, rel=0.1)
 
 
 def test_the_page_says_what_is_not_known_and_links_the_logs(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_status_lines_of_several_clients_are_one_throughput_over_time(tmp_path: 
     report = foreign.gather(tmp_path)
     (trial,) = report.summary.trials
     assert (trial.status, trial.conditions.clients) == ("ok", 2)
-    made = {chart.name: chart for chart in report.charts}["over-time"]
-    assert [panel.title for panel in made.panels] == ["Throughput"]
-    assert {row["time"]: row["operations"] for row in rows(made.tables["time"])} == {
-        at: 5 if at < 20 else 15 if at < 60 else 10 for at in range(0, 80, 10)
+    drawn = {chart.name: chart for chart in report.charts}["over-time"]
+    assert [panel.title for panel in drawn.panels] == ["Throughput"]
+    assert {row["time"]: row["operations"] for row in rows(drawn.tables["time"])} == {
+        second: 5 if second < 20 else 15 if second < 60 else 10 for second in range(0, 80, 10)
     }
     assert "throughput only every 10 s, from status lines" in trial.notes[-1]
     # The status lines of one client are missing, so the sum would be too low.
@@ -102,7 +102,7 @@ def test_histogram_logs_of_several_clients_share_the_clock(tmp_path: Path) -> No
                 text = text.replace(begun[0], f"StartTime: {float(begun[1]) + later:.3f}")
             write(tmp_path / f"{client}-{source.name}", text)
     (run,) = collect([tmp_path]).runs
-    assert {name: each.count for name, each in run.latencies.items()} == {"READ": 2014, "UPDATE": 1986}
+    assert {name: histogram.count for name, histogram in run.latencies.items()} == {"READ": 2014, "UPDATE": 1986}
     whole = {slot.start: slot.operations for slot in run.slots}
     assert sum(whole.values()) == 4000
     # The second client started and ended two seconds later than the first.
@@ -117,9 +117,9 @@ def test_the_logs_of_a_load_and_a_run_in_one_folder_are_told_apart(tmp_path: Pat
                 shutil.copy(path, tmp_path / f"{Path(source).name}-{path.name}")
     report = foreign.gather(tmp_path)
     assert [trial.status for trial in report.summary.trials] == ["ok"]
-    made = {chart.name: chart for chart in report.charts}
-    assert set(made["over-time"].parts) == {"measured run", "load"}
-    assert set(made["percentiles"].parts) == {"measured run", "load"}
+    drawn = {chart.name: chart for chart in report.charts}
+    assert set(drawn["over-time"].parts) == {"measured run", "load"}
+    assert set(drawn["percentiles"].parts) == {"measured run", "load"}
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_numbers_that_cannot_be_true_are_flagged_in_the_page(damage: object, rea
     assert reason in result.stderr
     shown = (tmp_path / page.FILE).read_text("utf-8")
     assert re.search(rf'class="reason">invalid: [^<]*{reason}', shown)
-    made = charts(tmp_path)
-    assert systems(made["ranking"]) == {"good"}
-    labels = {row["label"] for each in made["latency"].tables.values() for row in rows(each)}
+    drawn = charts(tmp_path)
+    assert systems(drawn["ranking"]) == {"good"}
+    labels = {row["label"] for table in drawn["latency"].tables.values() for row in rows(table)}
     assert labels == {"bad · invalid", "good"}
 
 
@@ -162,11 +162,13 @@ def test_go_ycsb_is_charted_and_says_what_it_lacks(tmp_path: Path) -> None:
     write(tmp_path / "go.log", "\n".join([*lines, ""]))
     report = foreign.gather(tmp_path)
     (trial,) = report.summary.trials
-    made = {chart.name: chart for chart in report.charts}
+    drawn = {chart.name: chart for chart in report.charts}
     assert trial.status == "ok"
-    assert [row["mean"] for row in rows(made["ranking"].tables["ranking-0"])] == [pytest.approx(517 / 44.397, rel=1e-3)]
-    assert systems(made["latency"]) == {tmp_path.name}
-    assert made["percentiles"].missing
+    assert [row["mean"] for row in rows(drawn["ranking"].tables["ranking-0"])] == [
+        pytest.approx(517 / 44.397, rel=1e-3)
+    ]
+    assert systems(drawn["latency"]) == {tmp_path.name}
+    assert drawn["percentiles"].missing
     assert "no throughput over time, which needs status lines (-s)" in trial.notes[-1]
 
 

@@ -51,19 +51,19 @@ def test_what_is_shown_is_as_in_the_golden_files(case: Case, tmp_path: Path, mon
     golden = GOLDEN / case.__name__
     if os.environ.get("DOHYO_GOLDEN") == "write":
         _write(golden, shown)
-    known = {path.name: path.read_text("utf-8") for path in golden.iterdir()}
+    golden_texts = {path.name: path.read_text("utf-8") for path in golden.iterdir()}
     differences = [
         line
-        for name in sorted({*known, *shown})
+        for name in sorted({*golden_texts, *shown})
         for line in difflib.unified_diff(
-            known.get(name, "").splitlines(),
+            golden_texts.get(name, "").splitlines(),
             shown.get(name, "").splitlines(),
-            f"golden/{case.__name__}/{name}{'' if name in known else ' (missing)'}",
+            f"golden/{case.__name__}/{name}{'' if name in golden_texts else ' (missing)'}",
             f"now {name}{'' if name in shown else ' (is not written any more)'}",
             lineterm="",
         )
     ]
-    if known != shown:
+    if golden_texts != shown:
         pytest.fail("\n".join(["DOHYO_GOLDEN=write accepts this:", *differences]), pytrace=False)
 
 
@@ -81,7 +81,7 @@ def _write(golden: Path, shown: dict[str, str]) -> None:
 
 def _normal(text: str, folder: Path) -> str:
     """Returns the text without local paths, uncertain digits, and spaces at the ends of lines."""
-    text = _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text.replace(f"{folder}/", ""))
+    text = _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", text.replace(f"{folder}/", ""))
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
@@ -135,7 +135,7 @@ def _first_of_each(text: str) -> Iterator[str]:
 def _lean(value: Any) -> Any:
     """Returns JSON without unknown values, with fewer digits, and with only the first object of each list."""
     if isinstance(value, dict):
-        return {key: lean for key, each in value.items() if (lean := _lean(each)) not in (None, "", [], {})}
+        return {key: lean for key, item in value.items() if (lean := _lean(item)) not in (None, "", [], {})}
     if not isinstance(value, list):
         return float(f"{value:.6g}") if isinstance(value, float) else value
     most = _MOST_OBJECTS if value and isinstance(value[0], dict) else len(value)
@@ -148,10 +148,10 @@ def _lines(value: Any, before: str = "", indent: str = "") -> Iterator[str]:
     if len(whole) <= WIDTH or not re.search(r"\{|\[\[", whole[len(indent) + len(before) + 1 :]):
         yield from textwrap.wrap(whole, WIDTH, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
         return
-    items = value.items() if isinstance(value, dict) else (("", each) for each in value)
+    items = value.items() if isinstance(value, dict) else (("", item) for item in value)
     yield f"{indent}{before}{'{' if isinstance(value, dict) else '['}"
-    for key, each in items:
-        yield from _lines(each, f"{json.dumps(key)}: " if key else "", f"{indent} ")
+    for key, item in items:
+        yield from _lines(item, f"{json.dumps(key)}: " if key else "", f"{indent} ")
     yield indent + ("}" if isinstance(value, dict) else "]")
 
 
@@ -163,9 +163,9 @@ def _chart(chart: Chart) -> Iterator[str]:
         yield f"- {panel.title}: {panel.says}"
         yield f"  {_drawn(panel)}"
     for name, table in chart.tables.items():
-        found = rows(table)
-        yield f"{name}: {len(found)} rows"
-        yield from (json.dumps(row, ensure_ascii=False) for row in found[:_MOST_ROWS])
+        lines = rows(table)
+        yield f"{name}: {len(lines)} rows"
+        yield from (json.dumps(row, ensure_ascii=False) for row in lines[:_MOST_ROWS])
     yield ""
 
 
@@ -173,6 +173,6 @@ def _drawn(panel: Panel) -> str:
     layers = panel.spec.get("layer", [panel.spec])
     marks = [layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"] for layer in layers]
     encoded = {**panel.spec.get("encoding", {}), **layers[0].get("encoding", {})}
-    axes = {name: of.get("title") or of.get("field") for name in ("x", "y") if (of := encoded.get(name))}
+    axes = {name: channel.get("title") or channel.get("field") for name in ("x", "y") if (channel := encoded.get(name))}
     order = encoded["y"].get("sort") or "" if encoded.get("y") else ""
     return f"{', '.join(marks)}; {axes} {order}; {panel.domains}"

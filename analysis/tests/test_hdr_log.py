@@ -36,27 +36,27 @@ def test_merged_intervals_are_what_the_client_prints(folder: str) -> None:
     assert warnings == []
     assert latencies.keys() == log.operations.keys()
     for name, stated in log.operations.items():
-        of = latencies[name]
+        histogram = latencies[name]
         assert stated.mean_us is not None
         assert stated.max_us is not None
-        assert of.count == stated.operations
-        assert of.mean_ms == pytest.approx(stated.mean_us / 1000)
-        assert of.max_ms == pytest.approx(stated.max_us / 1000, abs=rounded)
-        ours = of.percentiles_ms(sorted(stated.percentiles_us))
+        assert histogram.count == stated.operations
+        assert histogram.mean_ms == pytest.approx(stated.mean_us / 1000)
+        assert histogram.max_ms == pytest.approx(stated.max_us / 1000, abs=rounded)
+        percentiles = histogram.percentiles_ms(sorted(stated.percentiles_us))
         if folder.startswith("dohyo"):
-            assert ours == pytest.approx(
+            assert percentiles == pytest.approx(
                 {key: value / 1000 for key, value in stated.percentiles_us.items()}, abs=rounded
             )
         else:  # HdrHistogram 2.1.4 rounds ranks, so its percentiles may be one operation too low
-            assert all(ours[key] >= value / 1000 for key, value in stated.percentiles_us.items())
+            assert all(percentiles[key] >= value / 1000 for key, value in stated.percentiles_us.items())
 
 
 def test_counts_beyond_four_billion_stay_whole() -> None:
     total = Latencies()
     for _ in range(2):
-        one = HdrHistogram(1, 3_600_000_000, 3)
-        one.record_value(500, 5_000_000_000)
-        total.add(decode(one.encode().decode()))
+        histogram = HdrHistogram(1, 3_600_000_000, 3)
+        histogram.record_value(500, 5_000_000_000)
+        total.add(decode(histogram.encode().decode()))
     assert total.count == 10_000_000_000
     assert total.percentiles_ms([50.0]) == {50.0: 0.5}
 
@@ -66,12 +66,12 @@ def test_percentiles_of_merged_clients_are_those_of_all_their_operations() -> No
     total = Latencies()
     values: list[int] = []
     for client in range(10):
-        one = HdrHistogram(1, 3_600_000_000, 3)
+        histogram = HdrHistogram(1, 3_600_000_000, 3)
         for number in range(1000):
             value = (100 + number * 7919 % 900) * (1000 if client == 9 else 1)
             values.append(value)
-            one.record_value(value)
-        total.add(decode(one.encode().decode()))
+            histogram.record_value(value)
+        total.add(decode(histogram.encode().decode()))
     values.sort()
     for percentile in (50, 90, 95, 99, 99.9, 100):
         exact = values[max(0, -(-int(percentile * 10) * len(values) // 1000) - 1)]
@@ -83,18 +83,18 @@ def test_percentiles_of_merged_clients_are_those_of_all_their_operations() -> No
 def test_histograms_of_other_ranges_and_digits_can_be_added() -> None:
     total = Latencies()
     for highest, digits in ((2000, 3), (MAX_LATENCY_US, 3), (60_000_000, 2)):
-        one = HdrHistogram(1, highest, digits)
-        one.record_value(1500, 3)
-        total.add(decode(one.encode().decode()))
+        histogram = HdrHistogram(1, highest, digits)
+        histogram.record_value(1500, 3)
+        total.add(decode(histogram.encode().decode()))
     assert total.count == 9
     assert total.percentiles_ms([50])[50] == pytest.approx(1.5, rel=1e-2)
 
 
 def unit_log(path: Path, unit: str, values: list[int]) -> Path:
-    one = HdrHistogram(1, MAX_LATENCY_US * 1000, 3)
+    histogram = HdrHistogram(1, MAX_LATENCY_US * 1000, 3)
     for value in values:
-        one.record_value(value)
-    path.write_text(f"#[Logging for: READ{unit}]\n0.000,1.000,0.001,{one.encode().decode()}\n", encoding="utf-8")
+        histogram.record_value(value)
+    path.write_text(f"#[Logging for: READ{unit}]\n0.000,1.000,0.001,{histogram.encode().decode()}\n", encoding="utf-8")
     return path
 
 
@@ -107,11 +107,11 @@ def test_a_log_says_its_unit(tmp_path: Path) -> None:
     assert latencies["READ"].mean_ms == pytest.approx((9 * 0.0159 + 7000) / 10, rel=1e-3)
     for microseconds in (unit_log(tmp_path / "b.hdr", ", microseconds", [15]), unit_log(tmp_path / "c.hdr", "", [15])):
         assert merged(microseconds)[0]["READ"].max_ms == 0.015
-        for both in ((nanoseconds, microseconds), (microseconds, nanoseconds)):
-            of = merged(*both)[0]["READ"]
-            assert of.count == 11
-            assert of.max_ms == pytest.approx(7000, rel=1e-3)
-            assert of.percentiles_ms([50])[50] == pytest.approx(0.0159, abs=0.001)
+        for files in ((nanoseconds, microseconds), (microseconds, nanoseconds)):
+            histogram = merged(*files)[0]["READ"]
+            assert histogram.count == 11
+            assert histogram.max_ms == pytest.approx(7000, rel=1e-3)
+            assert histogram.percentiles_ms([50])[50] == pytest.approx(0.0159, abs=0.001)
 
 
 def test_a_log_of_an_unknown_unit_is_refused(tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ def test_broken_lines_are_named_and_left_out(tmp_path: Path) -> None:
 
 def test_a_clock_that_jumps_is_named_and_every_operation_counts(tmp_path: Path) -> None:
     lines = (RUN / "READ.hdr").read_text(encoding="utf-8").splitlines()
-    stamps = [at for at, line in enumerate(lines) if line[0].isdigit()]
-    for at in stamps[3:]:
-        lines[at] = f"{float(lines[at].partition(',')[0]) + 7200:.3f},{lines[at].partition(',')[2]}"
+    stamps = [index for index, line in enumerate(lines) if line[0].isdigit()]
+    for index in stamps[3:]:
+        lines[index] = f"{float(lines[index].partition(',')[0]) + 7200:.3f},{lines[index].partition(',')[2]}"
     path = tmp_path / "READ.hdr"
     path.write_text("\n".join([*lines, lines[stamps[0]]]) + "\n", encoding="utf-8")
     latencies, warnings = merged(path)
@@ -156,7 +156,7 @@ def test_a_clock_that_jumps_is_named_and_every_operation_counts(tmp_path: Path) 
     assert latencies["READ"].count > merged(RUN / "READ.hdr")[0]["READ"].count
 
 
-def test_gzip_and_missing(tmp_path: Path) -> None:
+def test_a_compressed_log_is_read_and_a_missing_one_is_named(tmp_path: Path) -> None:
     packed = tmp_path / "READ.hdr.gz"
     packed.write_bytes(gzip.compress((RUN / "READ.hdr").read_bytes()))
     assert merged(packed)[0]["READ"].count == merged(RUN / "READ.hdr")[0]["READ"].count
@@ -181,11 +181,11 @@ def test_no_input_raises_and_counts_are_never_invented(
 ) -> None:
     folder = tmp_path_factory.mktemp("fuzz")
     content = (DATA / name / "READ.hdr").read_bytes()
-    at = int(where * len(content))
+    position = int(where * len(content))
     path = folder / "READ.hdr"
-    path.write_bytes((content[:at] + junk + content[at:])[: int(cut * len(content))])
+    path.write_bytes((content[:position] + junk + content[position:])[: int(cut * len(content))])
     latencies, _ = merged(path)
-    counts = {name: each.count for name, each in latencies.items()}
+    counts = {name: histogram.count for name, histogram in latencies.items()}
     assert sum(counts.values()) <= merged(DATA / name / "READ.hdr")[0]["READ"].count
     IntervalTail([folder]).poll()
     shutil.rmtree(folder)
@@ -197,10 +197,10 @@ def test_an_hour_of_ten_operation_types_takes_seconds(tmp_path: Path) -> None:
     lines = []
     for second in range(3600):
         if second % 60 == 0:
-            one = HdrHistogram(1, 3_600_000_000, 3)
+            histogram = HdrHistogram(1, 3_600_000_000, 3)
             for _ in range(2000):
-                one.record_value(int(random.lognormvariate(7, 0.7)))
-            blob = one.encode().decode()
+                histogram.record_value(int(random.lognormvariate(7, 0.7)))
+            blob = histogram.encode().decode()
         lines.append(f"{second}.000,1.000,0.010,{blob}\n")
     path = tmp_path / "READ.hdr"
     path.write_text("".join(lines), encoding="utf-8")
@@ -221,9 +221,9 @@ def grow(log: Path, lines: list[str], count: int, half: bool = False) -> None:
 def interval_log(start: float, counts: list[int]) -> list[str]:
     lines = ["#[Logging for: READ, microseconds]", f"#[StartTime: {start:.3f} (seconds since epoch), whenever]"]
     for second, count in enumerate(counts):
-        one = HdrHistogram(1, 3_600_000_000, 3)
-        one.record_value(1000 * (second + 1), count)
-        lines.append(f"{second}.000,1.000,0.001,{one.encode().decode()}")
+        histogram = HdrHistogram(1, 3_600_000_000, 3)
+        histogram.record_value(1000 * (second + 1), count)
+        lines.append(f"{second}.000,1.000,0.001,{histogram.encode().decode()}")
     return lines
 
 

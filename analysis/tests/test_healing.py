@@ -52,11 +52,15 @@ def healing(folder: Path, system: str, since: float = 20, until: float = 80) -> 
 
 
 def figures(did: Healing) -> tuple[int | None, float | None, list[float | None]]:
-    return did.count, did.amount, [None if at is None else round(at, 1) for at in (did.begin, did.end, did.seconds)]
+    return (
+        did.count,
+        did.amount,
+        [None if time is None else round(time, 1) for time in (did.begin, did.end, did.seconds)],
+    )
 
 
 @pytest.mark.parametrize(
-    ("system", "what", "expected"),
+    ("system", "kind", "expected"),
     [
         # The log itself says 12,003 ms.
         ("cassandra", "commit log replayed", (1, 17066, [49.9, 61.9, 12.0])),
@@ -71,9 +75,9 @@ def figures(did: Healing) -> tuple[int | None, float | None, list[float | None]]
     ],
 )
 def test_a_server_that_was_killed_says_how_it_recovered(
-    system: str, what: str, expected: tuple[int | None, float | None, list[float | None]]
+    system: str, kind: str, expected: tuple[int | None, float | None, list[float | None]]
 ) -> None:
-    did = healing(recorded(f"healing/{system}", system), system)[what]
+    did = healing(recorded(f"healing/{system}", system), system)[kind]
     assert figures(did) == expected
     assert (did.hosts, did.unfinished) == (["localhost"], 0)
 
@@ -124,8 +128,8 @@ def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
 
 
 def test_every_system_whose_lines_are_known_is_tested() -> None:
-    known = {path.parent.name for path in (ANSIBLE / "systems").glob(f"*/{HEALING}")}
-    assert known == {all_systems()[system].role for system in BEGAN}
+    with_rules = {path.parent.name for path in (ANSIBLE / "systems").glob(f"*/{HEALING}")}
+    assert with_rules == {all_systems()[system].role for system in BEGAN}
 
 
 def test_what_no_log_tells_is_not_nothing(tmp_path: Path) -> None:
@@ -152,8 +156,8 @@ def test_what_has_not_ended_is_said(tmp_path: Path) -> None:
     host.mkdir()
     for name in ("log", "log.1"):
         lines = (LOGS / "postgresql/localhost" / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if name == "log.1" or "ready to accept" not in line]
-        (host / name).write_text("".join(kept), encoding="utf-8")
+        unfinished = [line for line in lines if name == "log.1" or "ready to accept" not in line]
+        (host / name).write_text("".join(unfinished), encoding="utf-8")
     did = healing(tmp_path, "postgresql")["crash recovery"]
     assert (did.count, did.unfinished, did.end, did.seconds) == (0, 1, None, None)
     assert did.begin == pytest.approx(25.2, abs=0.1)
@@ -168,14 +172,14 @@ def postgresql(folder: Path, name: str, lines: Sequence[tuple[float, str]]) -> H
     """Writes a log with the given lines, each at its number of seconds after `ZERO`, and returns the server's logs."""
     host = folder / "localhost"
     host.mkdir(exist_ok=True)
-    stamps = [datetime.fromtimestamp(ZERO + at, UTC).isoformat(" ", "milliseconds")[:23] for at, _ in lines]
-    text = [f"{stamp} UTC [1] LOG:  {what}\n" for stamp, (_, what) in zip(stamps, lines, strict=True)]
+    stamps = [datetime.fromtimestamp(ZERO + second, UTC).isoformat(" ", "milliseconds")[:23] for second, _ in lines]
+    text = [f"{stamp} UTC [1] LOG:  {rest}\n" for stamp, (_, rest) in zip(stamps, lines, strict=True)]
     (host / name).write_text("".join(text), encoding="utf-8")
     return HealingLogs(explained(folder, "postgresql", HEALING), pytest.fail)
 
 
-def recovered(found: Sequence[Healing]) -> Healing:
-    (did,) = (each for each in found if each.what == "crash recovery")
+def recovered(healings: Sequence[Healing]) -> Healing:
+    (did,) = (item for item in healings if item.what == "crash recovery")
     return did
 
 
@@ -186,9 +190,9 @@ def test_what_began_before_a_fault_is_that_of_the_one_before(
 ) -> None:
     # The window does not begin on a whole second, so its seconds differ from those of the clock.
     logs = postgresql(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
-    kills = [replace(FAULT, at=at, until=at + 9) for at in (10.5, second)]
-    found = fault_costs.healed(kills, logs, ZERO + late, {}, 90.0)
-    assert [recovered(fault.healing).count for fault in found] == counts
+    kills = [replace(FAULT, at=time, until=time + 9) for time in (10.5, second)]
+    healed_faults = fault_costs.healed(kills, logs, ZERO + late, {}, 90.0)
+    assert [recovered(fault.healing).count for fault in healed_faults] == counts
 
 
 @pytest.mark.parametrize(
@@ -206,8 +210,8 @@ def test_what_servers_did_while_faults_overlapped_counts_for_each(
 ) -> None:
     logs = postgresql(tmp_path, "log", [(0, "starting"), (32, BEGUN), (34, ENDED)])
     faults = [replace(FAULT, at=10.0, until=until), replace(FAULT, kind="pause", at=pause, until=pause + 10)]
-    found = fault_costs.healed(faults, logs, ZERO, {}, 90.0)
-    assert [recovered(fault.healing).count for fault in found] == counts
+    healed_faults = fault_costs.healed(faults, logs, ZERO, {}, 90.0)
+    assert [recovered(fault.healing).count for fault in healed_faults] == counts
 
 
 def test_a_shutdown_that_was_interrupted_is_recovered_from(tmp_path: Path) -> None:
@@ -223,8 +227,8 @@ def test_a_split_that_was_cancelled_is_done_by_another_server(tmp_path: Path) ->
     parts = ["2026-11-25 23:00:00,000 starting\n", line.format(20, 9000, "true"), line.format(24, 9100, "false")]
     (tmp_path / "localhost/regionserver-1.log").write_text("".join(parts), "utf-8")
     begin = datetime(2026, 11, 25, 23, tzinfo=UTC).timestamp()
-    found = HealingLogs(explained(tmp_path, "hbase", HEALING), pytest.fail).after(10, 90, begin, {})
-    assert [(did.count, did.amount) for did in found if did.what == "write-ahead log split"] == [(1, 9100)]
+    healings = HealingLogs(explained(tmp_path, "hbase", HEALING), pytest.fail).after(10, 90, begin, {})
+    assert [(did.count, did.amount) for did in healings if did.what == "write-ahead log split"] == [(1, 9100)]
 
 
 def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Path) -> None:
@@ -232,8 +236,8 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
     postgresql(tmp_path, "log.2", [(15, BEGUN), (19, "redo starts")])
     logs = postgresql(tmp_path, "log", [(25, BEGUN), (29, ENDED)])
     spans = [(10, 20), (20, 90), (10, 90)]
-    found = [recovered(logs.after(*span, ZERO, {})) for span in spans]
-    assert [(did.count, did.unfinished, did.begin, did.end) for did in found] == [
+    healings = [recovered(logs.after(*span, ZERO, {})) for span in spans]
+    assert [(did.count, did.unfinished, did.begin, did.end) for did in healings] == [
         (0, 1, 15, None), (1, 0, 25, 29), (1, 0, 25, 29)
     ]  # fmt: skip
 
@@ -243,14 +247,14 @@ def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
     # that this crash was handled "in 40.9650 sec".
     logs = HealingLogs(recorded("healing-again/hbase", "hbase"), pytest.fail)
     zero = 1795649971.693
-    found = {did.what: did for did in logs.after(24, 46, zero, {})}
-    assert figures(found["server crash handled"]) == (1, None, [41.9, 82.4, 40.5])
-    assert found["server crash handled"].unfinished == 0
-    found = {did.what: did for did in logs.after(46, 99, zero, {})}
-    assert figures(found["server crash handled"]) == (1, None, [66.6, 76.1, 9.5])
+    by_kind = {did.what: did for did in logs.after(24, 46, zero, {})}
+    assert figures(by_kind["server crash handled"]) == (1, None, [41.9, 82.4, 40.5])
+    assert by_kind["server crash handled"].unfinished == 0
+    by_kind = {did.what: did for did in logs.after(46, 99, zero, {})}
+    assert figures(by_kind["server crash handled"]) == (1, None, [66.6, 76.1, 9.5])
     # The servers were stopped before the crash of the last kill was handled.
-    found = {did.what: did for did in logs.after(99, 120, zero, {})}
-    assert (found["server crash handled"].count, found["server crash handled"].unfinished) == (0, 1)
+    by_kind = {did.what: did for did in logs.after(99, 120, zero, {})}
+    assert (by_kind["server crash handled"].count, by_kind["server crash handled"].unfinished) == (0, 1)
 
 
 def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path) -> None:
@@ -267,13 +271,13 @@ def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path
              (40, finished.format(8, "a"))]  # fmt: skip
     (tmp_path / "host1").mkdir()
     for name, lines in (("log.1", [(0, "starting"), *begun]), ("log", again)):
-        times = [datetime.fromtimestamp(ZERO + at, UTC).strftime("%Y-%m-%d %H:%M:%S,000") for at, _ in lines]
-        text = [f"{time} INFO  [x] {what}\n" for time, (_, what) in zip(times, lines, strict=True)]
+        times = [datetime.fromtimestamp(ZERO + second, UTC).strftime("%Y-%m-%d %H:%M:%S,000") for second, _ in lines]
+        text = [f"{time} INFO  [x] {rest}\n" for time, (_, rest) in zip(times, lines, strict=True)]
         (tmp_path / "host1" / name).write_text("".join(text), encoding="utf-8")
     logs = HealingLogs(explained(tmp_path, "hbase", HEALING), pytest.fail)
     first, then = ({did.what: figures(did) for did in logs.after(*span, ZERO, {})} for span in ((10, 20), (20, 90)))
-    assert [of["server crash handled"] for of in (first, then)] == [(1, None, [11, 40, 29]), (1, None, [30, 35, 5])]
-    assert [of["region assigned"] for of in (first, then)] == [(1, None, [12, 39, 27]), (1, None, [37, 38, 1])]
+    assert [done["server crash handled"] for done in (first, then)] == [(1, None, [11, 40, 29]), (1, None, [30, 35, 5])]
+    assert [done["region assigned"] for done in (first, then)] == [(1, None, [12, 39, 27]), (1, None, [37, 38, 1])]
 
 
 def test_a_primary_without_standbys_does_not_tell_when_one_acknowledges_again(tmp_path: Path) -> None:
@@ -285,21 +289,21 @@ def test_a_primary_without_standbys_does_not_tell_when_one_acknowledges_again(tm
 
 
 def test_a_node_that_returns_while_partitions_migrate_does_not_hide_when_they_began(tmp_path: Path) -> None:
-    said = [(22, "rebalanced: expected-migrations (9,8,9)"), (82, "rebalanced: expected-migrations (9,0,8)")]
-    said = [(0, "migrations: complete"), *said, (140, "migrations: complete")]
-    times = [datetime.fromtimestamp(ZERO + at, UTC).strftime("%b %d %Y %H:%M:%S GMT") for at, _ in said]
+    events = [(22, "rebalanced: expected-migrations (9,8,9)"), (82, "rebalanced: expected-migrations (9,0,8)")]
+    events = [(0, "migrations: complete"), *events, (140, "migrations: complete")]
+    times = [datetime.fromtimestamp(ZERO + second, UTC).strftime("%b %d %Y %H:%M:%S GMT") for second, _ in events]
     (tmp_path / "host1").mkdir()
-    text = [f"{time}: INFO (x): (x.c:1) {{ycsb}} {what}\n" for time, (_, what) in zip(times, said, strict=True)]
+    text = [f"{time}: INFO (x): (x.c:1) {{ycsb}} {rest}\n" for time, (_, rest) in zip(times, events, strict=True)]
     (tmp_path / "host1/log").write_text("".join(text), encoding="utf-8")
     logs = HealingLogs(explained(tmp_path, "aerospike", HEALING), pytest.fail)
-    found = {did.what: figures(did) for did in logs.after(20, 200, ZERO, {})}
-    assert found["partitions migrated"] == (2, None, [22, 140, 118])
+    by_kind = {did.what: figures(did) for did in logs.after(20, 200, ZERO, {})}
+    assert by_kind["partitions migrated"] == (2, None, [22, 140, 118])
 
 
 def test_without_a_log_of_the_host_that_had_the_fault_nothing_is_known(tmp_path: Path) -> None:
     logs = postgresql(tmp_path, "log", [(0, "starting"), (99, "stopping")])
     hosts: list[list[str]] = [["localhost"], ["localhost", "node2"]]
-    assert [recovered(logs.after(10, 90, ZERO, {}, of)).count for of in hosts] == [0, None]
+    assert [recovered(logs.after(10, 90, ZERO, {}, host)).count for host in hosts] == [0, None]
 
 
 @pytest.mark.parametrize(
@@ -331,7 +335,7 @@ def healed(experiment: Path) -> Path:
     return folder
 
 
-def test_it_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
+def test_recovery_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
     healed(tmp_path)
     summary = summarise(tmp_path)
     shown = rendered(summary, 200)
@@ -339,7 +343,7 @@ def test_it_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
     (line,) = [line for line in shown.splitlines() if "commit log replayed" in line]
     assert line.split()[-5:] == ["1", "17,066", "9.9", "21.9", "12.0"]
     written, *_ = json.loads(summary.json())["trials"][0]["faults"][0]["faults"][0]["healing"]
-    assert list(written) == [each.name for each in fields(Healing)]
+    assert list(written) == [field.name for field in fields(Healing)]
     page = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
     assert [name for name in written if f"`{name}`" not in page] == []
 
@@ -350,15 +354,15 @@ def test_the_table_says_of_how_many_runs_it_is_known(tmp_path: Path) -> None:
     (run,) = trial.faults
     (fault,) = run.faults
     did, *_ = fault.healing
-    other = replace(run, faults=[replace(fault, healing=[replace(did, count=None, amount=None, begin=None, end=None)])])
-    *_, grid = fault_table.grids([replace(trial, faults=[run, other])], lambda of: of.system)
+    blank = replace(run, faults=[replace(fault, healing=[replace(did, count=None, amount=None, begin=None, end=None)])])
+    *_, grid = fault_table.grids([replace(trial, faults=[run, blank])], lambda result: result.system)
     assert grid.lines[0][3:5] == ["1 (1 of 2 known)", "17,066 (1 of 2 known)"]
     none = replace(run, faults=[replace(fault, healing=[replace(did, count=0, amount=None, begin=None, end=None)])])
-    *_, grid = fault_table.grids([replace(trial, faults=[run, none])], lambda of: of.system)
+    *_, grid = fault_table.grids([replace(trial, faults=[run, none])], lambda result: result.system)
     assert grid.lines[0][4] == "17,066"
 
 
-def test_it_is_drawn_below_the_throughput(tmp_path: Path) -> None:
+def test_recovery_is_drawn_below_the_throughput(tmp_path: Path) -> None:
     healed(tmp_path)
     drawn = chart_data.read(tmp_path)
     chart = faults.chart(drawn)

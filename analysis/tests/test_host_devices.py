@@ -46,12 +46,12 @@ def superblock(name: str) -> bytes:
 def test_an_array_is_ours_by_its_name(name: str, problem: str, tmp_path: Path) -> None:
     device = tmp_path / "device"
     device.write_bytes(bytes(4096) + superblock(name) + bytes(2**21))
-    found = host_devices.signatures(str(device))
-    assert found["TYPE"] == host_devices.MEMBER
-    assert found["UUID"]
-    said = host_devices.foreign(str(device), str(tmp_path), found, [], LABEL, "/dohyo")
-    assert problem in said
-    assert bool(problem) == bool(said)
+    tags = host_devices.signatures(str(device))
+    assert tags["TYPE"] == host_devices.MEMBER
+    assert tags["UUID"]
+    message = host_devices.foreign(str(device), str(tmp_path), tags, [], LABEL, "/dohyo")
+    assert problem in message
+    assert bool(problem) == bool(message)
 
 
 def test_a_pattern_without_a_device_stays_as_one_that_is_missing(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_devices_are_a_list_and_a_layout_is_known(devices: Any, layout: str, is_
     variables = {"inventory_hostname": "node1", "dohyo_devices": devices, "host_disk_layout": layout}
     ansible = Templar(DataLoader(), variables=variables)
     # Like Ansible's assert, `all` stops at the first condition that is not met.
-    is_met = all(ansible.evaluate_conditional(trust_as_template(each)) for each in check["that"])
+    is_met = all(ansible.evaluate_conditional(trust_as_template(condition)) for condition in check["that"])
     assert is_met is not is_refused
-    said = ansible.template(trust_as_template(check["fail_msg"]))
+    message = ansible.template(trust_as_template(check["fail_msg"]))
     shown = "" if devices is None else devices
-    assert said.startswith(f"node1: dohyo_devices={shown}, host_disk_layout={layout}: the first must be a list of")
+    assert message.startswith(f"node1: dohyo_devices={shown}, host_disk_layout={layout}: the first must be a list of")
 
 
 def entries(*states: str) -> list[dict[str, Any]]:
@@ -114,8 +114,8 @@ def entries(*states: str) -> list[dict[str, Any]]:
     ],
 )
 def test_what_becomes_of_empty_devices(layout: str, states: list[str], places: list[str]) -> None:
-    made = host_devices.Host(LABEL, "/dohyo", "none", layout).new(entries(*states))
-    assert [each["mount_point"] for each in made] == places
+    new_devices = host_devices.Host(LABEL, "/dohyo", "none", layout).new(entries(*states))
+    assert [device["mount_point"] for device in new_devices] == places
 
 
 def test_several_empty_devices_become_one_array_if_the_host_can_make_one(
@@ -173,27 +173,27 @@ def test_preflight_compares_the_data_with_the_room_that_is_free() -> None:
 def test_another_layout_is_refused_with_the_way_out(layout: str, states: list[str], refused: bool) -> None:
     devices = entries(*states)
     before = host_devices.Host(LABEL, "/dohyo", "none", "raid0")
-    volumes = [before.volume(each["path"], [each], {"TYPE": "xfs"}) for each in devices if each["state"] == "ours"]
+    volumes = [before.volume(disk["path"], [disk], {"TYPE": "xfs"}) for disk in devices if disk["state"] == "ours"]
     host_devices.Host(LABEL, "/dohyo", "none", layout).refuse_misfits(devices, volumes)
-    said = devices[0]["problem"]
-    assert bool(said) == refused
-    assert not refused or (f"host_disk_layout={layout}" in said and "Run destroy.yml, then deploy.yml" in said)
-    assert {each["state"] == "refused" for each in devices} == {refused}
+    message = devices[0]["problem"]
+    assert bool(message) == refused
+    assert not refused or (f"host_disk_layout={layout}" in message and "Run destroy.yml, then deploy.yml" in message)
+    assert {device["state"] == "refused" for device in devices} == {refused}
 
 
 def test_the_table_names_the_disks_that_the_data_is_on() -> None:
     """The disks of dohyo_devices are named only if the data is on them."""
 
-    def words(data: list[str], layout: str, *mounts: str, mounted: bool = True, system: str = "mysql-innodb") -> str:
+    def describe(data: list[str], layout: str, *mounts: str, mounted: bool = True, system: str = "mysql-innodb") -> str:
         volumes = [{"mount_point": mount, "mounted": mounted} for mount in mounts]
         disks = {"devices": [{"path": "/dev/a"}, {"path": "/dev/b"}], "volumes": volumes}
-        own: dict[str, Any] = {"dohyo_devices": ["/dev/a", "/dev/b"], "host_disk_layout": layout, "host_disks": disks}
-        return described(system, dohyo_data=data, cassandra_commitlog_folder="/mnt/log", **own).disks_in_words
+        more: dict[str, Any] = {"dohyo_devices": ["/dev/a", "/dev/b"], "host_disk_layout": layout, "host_disks": disks}
+        return described(system, dohyo_data=data, cassandra_commitlog_folder="/mnt/log", **more).disks_in_words
 
-    assert words(["/dohyo/data"], "raid0", "/dohyo/data") == "RAID0 of 2 disks"
-    assert words(["/srv/slow"], "raid0", "/dohyo/data") == "1 folder"
-    assert words(["/dohyo/data"], "raid0", "/dohyo/data", mounted=False) == "1 folder"
-    assert words(["/dohyo/a", "/dohyo/b"], "jbod", "/dohyo/a", "/dohyo/b") == "JBOD, data on 1 of 2 disks"
-    assert words(["/srv/a", "/srv/b"], "jbod", "/dohyo/a", "/dohyo/b") == "data on 1 of 2 folders"
-    on_two = words(["/dohyo/data"], "raid0", "/dohyo/data", system="cassandra")
+    assert describe(["/dohyo/data"], "raid0", "/dohyo/data") == "RAID0 of 2 disks"
+    assert describe(["/srv/slow"], "raid0", "/dohyo/data") == "1 folder"
+    assert describe(["/dohyo/data"], "raid0", "/dohyo/data", mounted=False) == "1 folder"
+    assert describe(["/dohyo/a", "/dohyo/b"], "jbod", "/dohyo/a", "/dohyo/b") == "JBOD, data on 1 of 2 disks"
+    assert describe(["/srv/a", "/srv/b"], "jbod", "/dohyo/a", "/dohyo/b") == "data on 1 of 2 folders"
+    on_two = describe(["/dohyo/data"], "raid0", "/dohyo/data", system="cassandra")
     assert on_two == "RAID0 of 2 disks, log on a disk of its own"

@@ -79,8 +79,8 @@ def sampled(path: Path, seconds: float, how: signal.Signals) -> subprocess.Popen
     until_it_samples(path)
     time.sleep(seconds)
     sampler.send_signal(how)
-    _, words = sampler.communicate(timeout=60)
-    assert words == b""
+    _, printed = sampler.communicate(timeout=60)
+    assert printed == b""
     return sampler
 
 
@@ -88,13 +88,13 @@ def test_the_sampler_takes_a_sample_a_second_and_costs_next_to_nothing(tmp_path:
     began, used = time.time(), resource.getrusage(resource.RUSAGE_CHILDREN)
     assert sampled(tmp_path / FILE, 3.5, signal.SIGTERM).returncode == 0
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    found = read(tmp_path / FILE, pytest.fail)
-    assert found.cpus == os.cpu_count()
-    host = of_host(found)
-    assert 2 <= count(found) <= time.time() - began + 1
+    metrics = read(tmp_path / FILE, pytest.fail)
+    assert metrics.cpus == os.cpu_count()
+    host = of_host(metrics)
+    assert 2 <= count(metrics) <= time.time() - began + 1
     assert between(host["time"], began, time.time())
     assert between(host["seconds"], 0.5, 6)
-    assert sum(host[name].sum() for name in SHARES) == pytest.approx(count(found))
+    assert sum(host[name].sum() for name in SHARES) == pytest.approx(count(metrics))
     assert between(host["memory_available_bytes"], 1e6, 1e14)
     # Most of this time is the start of Python, which happens only once.
     assert after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime < 0.5
@@ -121,9 +121,9 @@ def test_the_tool_of_the_host_starts_and_ends_the_sampler(tmp_path: Path) -> Non
 
 def lookup_controller(process: "subprocess.Popen[bytes]", machine: str = "") -> str:
     """Returns the identity of a process in the form of the lookup `controller`."""
-    here = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
+    boot = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
     start = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    return f"{process.pid} {start} {machine or here}"
+    return f"{process.pid} {start} {machine or boot}"
 
 
 @pytest.mark.parametrize("is_here", [True, False])
@@ -147,9 +147,9 @@ def test_the_sampler_ends_when_nobody_is_left_to_read(tmp_path: Path, is_here: b
         assert sampling.wait(30) == 0
         assert count(read(tmp_path / FILE, pytest.fail)) >= 3
     finally:
-        for each in (process, sampling):
-            each.kill()
-            each.wait(60)
+        for child in (process, sampling):
+            child.kill()
+            child.wait(60)
 
 
 def counters(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -179,36 +179,36 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     began = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
     (tmp_path / "run/agent/pid").write_text(f"{agent.pid} {began}\n")
     time.sleep(2.5)  # time for at least one sample with the agent
-    own = time.process_time()
+    seconds = time.process_time()
     # Start a child that ends before the last sample, as javac does.
     start("server", "bash", "-c", f"{shlex.join(burn(0.8))}; touch done; exec sleep 60")
     subprocess.run(burn(1), check=True, timeout=120)
-    while time.process_time() < own + 0.5 or not (tmp_path / "done").exists():
+    while time.process_time() < seconds + 0.5 or not (tmp_path / "done").exists():
         pass
     time.sleep(4)  # time for one more sample, even on a busy machine
-    own = time.process_time() - own
+    seconds = time.process_time() - seconds
     subprocess.run([tool, "stop-all", "30"], check=True, timeout=60)
     agent.kill()
     agent.wait()
-    host, taken = counters(samples)
+    host, counted = counters(samples)
     if not host["sees_all"]:
         pytest.skip("in a container, other processes cannot be told from Dohyo's")
-    taken = [each for each in taken if "known" in each]  # the server may end during a sample
-    ours, kernel = ((taken[-1]["known"][place] - taken[0]["known"][place]) / TICKS for place in (0, 1))
-    user, nice, system = ((taken[-1]["cpu"][place] - taken[0]["cpu"][place]) / TICKS for place in (0, 1, 2))
+    counted = [sample for sample in counted if "known" in sample]  # the server may end during a sample
+    dohyo, kernel = ((counted[-1]["known"][index] - counted[0]["known"][index]) / TICKS for index in (0, 1))
+    user, nice, system = ((counted[-1]["cpu"][index] - counted[0]["cpu"][index]) / TICKS for index in (0, 1, 2))
     # Dohyo's other work consists of shells, the start of Python and the sampler.
-    assert own + 0.7 < ours < own + 0.8 + 0.7
+    assert seconds + 0.7 < dohyo < seconds + 0.8 + 0.7
     # The command that burned 1 s counts as another process, as does all other work on this machine.
-    assert user + nice + system - ours - kernel > 0.7
-    assert all(earlier["known"][0] <= later["known"][0] for earlier, later in itertools.pairwise(taken))
+    assert user + nice + system - dohyo - kernel > 0.7
+    assert all(earlier["known"][0] <= later["known"][0] for earlier, later in itertools.pairwise(counted))
 
 
 def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_path: Path) -> None:
     """Covers the supervisor, which ends with its client. Only init can tell how much processor time it used."""
     tool = install(tmp_path)
 
-    def service(*words: str | Path) -> None:
-        subprocess.run([tool, *words], check=True, timeout=60, cwd=tmp_path)
+    def service(*arguments: str | Path) -> None:
+        subprocess.run([tool, *arguments], check=True, timeout=60, cwd=tmp_path)
 
     service("start", "host-metrics", tmp_path, FILE, "log", tool, "sample")
     until_it_samples(tmp_path / FILE)
@@ -218,17 +218,17 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
     ended = time.time()
     time.sleep(3)
     service("stop-all", "30")
-    host, taken = counters(tmp_path / FILE)
+    host, counted = counters(tmp_path / FILE)
     if not host["sees_all"]:
         pytest.skip("in a container, other processes cannot be told from Dohyo's")
-    first = next(each for each in taken if each["time"] > ended)
-    around = [each for each in taken if "known" not in each]
+    first = next(sample for sample in counted if sample["time"] > ended)
+    around = [sample for sample in counted if "known" not in sample]
     assert 1 <= len(around) <= 2  # the client and its supervisor may end in two different seconds
-    assert all(abs(each["time"] - first["time"]) < 2 for each in around)
+    assert all(abs(sample["time"] - first["time"]) < 2 for sample in around)
     figures = read(tmp_path / FILE, pytest.fail)
-    others = figures.figures[figures.device == None, FIGURES.index("other_cpu")]  # noqa: E711 - of each line
-    assert not np.isnan(others).all()
-    assert np.isnan(others[figures.time[figures.device == None] == first["time"]]).all()  # noqa: E711
+    other_cpu = figures.figures[figures.device == None, FIGURES.index("other_cpu")]  # noqa: E711 - of each line
+    assert not np.isnan(other_cpu).all()
+    assert np.isnan(other_cpu[figures.time[figures.device == None] == first["time"]]).all()  # noqa: E711
 
 
 @pytest.mark.parametrize(
@@ -247,17 +247,17 @@ def test_what_ours_have_used_is_known_as_long_as_one_of_ours_has_waited_for_them
     ended: Sequence[int], whole: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     parents = {os.getpid(): 1, 10: 1, 11: 10, 12: 11, 20: 1, 21: 20, 99: 1}
-    there = {pid: sampler.Process(pid, parent, pid // 10, 0, 5, 0) for pid, parent in parents.items()}
+    processes = {pid: sampler.Process(pid, parent, pid // 10, 0, 5, 0) for pid, parent in parents.items()}
     for name, pid in (("server", 10), ("client", 21)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "pid").write_text(f"{pid} {pid}\n")
-    monkeypatch.setattr(sampler, "all_processes", lambda: there)
-    known = sampler.Known(str(tmp_path))
-    assert known.look() == [0, 0]
-    after = {pid: each for pid, each in there.items() if pid not in ended}
+    monkeypatch.setattr(sampler, "all_processes", lambda: processes)
+    of_dohyo = sampler.Known(str(tmp_path))
+    assert of_dohyo.look() == [0, 0]
+    after = {pid: process for pid, process in processes.items() if pid not in ended}
     monkeypatch.setattr(sampler, "all_processes", lambda: after)
-    assert (known.look() is not None) == whole
-    assert known.look() is not None
+    assert (of_dohyo.look() is not None) == whole
+    assert of_dohyo.look() is not None
 
 
 def test_servers_that_run_already_on_a_host_make_its_other_processes_unknown(tmp_path: Path) -> None:
@@ -270,10 +270,10 @@ def test_servers_that_run_already_on_a_host_make_its_other_processes_unknown(tmp
         with (tmp_path / FILE).open("wb") as output:
             command = ["timeout", "2.5", sys.executable, str(SAMPLER), "inf", "", servers]
             subprocess.run(command, stdout=output, check=False)
-        host, taken = counters(tmp_path / FILE)
-        assert len(taken) > 1
+        host, counted = counters(tmp_path / FILE)
+        assert len(counted) > 1
         assert not host["sees_all"] or servers == "192.0.2.1:3306"
-        assert all(("known" in each) == host["sees_all"] for each in taken)
+        assert all(("known" in sample) == host["sees_all"] for sample in counted)
 
 
 @pytest.mark.parametrize(
@@ -301,12 +301,12 @@ def test_in_a_container_and_below_a_quota_nothing_is_said_of_other_processes(tmp
     assert not any("known" in sample for sample in samples)
 
 
-def test_real_samples() -> None:
-    found = read(RECORDED, pytest.fail)
-    assert found.cpus == 2
-    assert set(found.device) == {None, "vda", "lo", "eth0"}
-    host, disk = of_host(found), of_host(found, "vda")
-    assert count(found) == len(content()) - 2
+def test_figures_of_recorded_samples_are_those_computed_by_hand() -> None:
+    metrics = read(RECORDED, pytest.fail)
+    assert metrics.cpus == 2
+    assert set(metrics.device) == {None, "vda", "lo", "eth0"}
+    host, disk = of_host(metrics), of_host(metrics, "vda")
+    assert count(metrics) == len(content()) - 2
     # Computed by hand from the first and the last sample.
     first, *_, last = content()[1:]
     ticks = [after - before for before, after in zip(first["cpu"], last["cpu"], strict=True)]
@@ -322,10 +322,10 @@ def test_real_samples() -> None:
     assert host["memory_used_bytes"][-1] == total - free - sum(cache)
     assert (host["memory_cached_bytes"][-1], host["memory_available_bytes"][-1]) == (sum(cache), available)
     # Traffic within a host does not count as network traffic.
-    assert of_host(found, "lo")["network_sent_bytes_per_second"].sum() > 0
+    assert of_host(metrics, "lo")["network_sent_bytes_per_second"].sum() > 0
     assert (
         host["network_sent_bytes_per_second"].tolist()
-        == of_host(found, "eth0")["network_sent_bytes_per_second"].tolist()
+        == of_host(metrics, "eth0")["network_sent_bytes_per_second"].tolist()
     )
     assert np.isnan(disk["cpu_user"]).all()
 
@@ -397,7 +397,7 @@ def test_frequency_and_temperature_of_the_processors_where_the_kernel_has_them(t
     lines[3] |= {"frequency": 0.75, "celsius": 64.0}
     figures = of_host(read(written(tmp_path / FILE, lines), pytest.fail))
     for name, value in zip(CLOCKS, (0.75, 64.0), strict=True):
-        assert [each for each in figures[name] if not np.isnan(each)] == [value]
+        assert [sampled_value for sampled_value in figures[name] if not np.isnan(sampled_value)] == [value]
 
 
 def test_a_boot_and_a_new_disk_leave_gaps(tmp_path: Path) -> None:
@@ -405,10 +405,10 @@ def test_a_boot_and_a_new_disk_leave_gaps(tmp_path: Path) -> None:
     for sample in lines[8:]:
         sample["up"] -= lines[8]["up"] - 20  # a boot also resets the host's counters
         sample["disks"]["vdb"] = [0, 0, 0, 0, 0]
-    found = read(written(tmp_path / FILE, lines), pytest.fail)
-    assert count(found) == count(read(RECORDED, pytest.fail)) - 1
-    assert count(found, "vdb") == count(found) - 6
-    assert of_host(found, "vdb")["disk_utilisation"].tolist() == [0.0] * count(found, "vdb")
+    metrics = read(written(tmp_path / FILE, lines), pytest.fail)
+    assert count(metrics) == count(read(RECORDED, pytest.fail)) - 1
+    assert count(metrics, "vdb") == count(metrics) - 6
+    assert of_host(metrics, "vdb")["disk_utilisation"].tolist() == [0.0] * count(metrics, "vdb")
 
 
 def test_samples_before_the_host_was_off_are_in_files_of_their_own(tmp_path: Path) -> None:
@@ -419,9 +419,9 @@ def test_samples_before_the_host_was_off_are_in_files_of_their_own(tmp_path: Pat
     written(tmp_path / f"{FILE}.2", [lines[0], *lines[5:8]])
     cut = written(tmp_path / f"{FILE}.1", lines[:5])
     cut.write_bytes(cut.read_bytes()[:-4])
-    found = read(path, pytest.fail)
-    assert count(found) == 3 - 1 + 2 + whole  # an interval never spans two files
-    assert found.time.tolist() == sorted(found.time)
+    metrics = read(path, pytest.fail)
+    assert count(metrics) == 3 - 1 + 2 + whole  # an interval never spans two files
+    assert metrics.time.tolist() == sorted(metrics.time)
 
 
 @pytest.mark.parametrize(
@@ -438,14 +438,14 @@ def test_samples_before_the_host_was_off_are_in_files_of_their_own(tmp_path: Pat
 )
 def test_a_broken_line_costs_no_other(tmp_path: Path, broken: str) -> None:
     text = "".join(json.dumps(line) + "\n" for line in content())
-    at = text.index("\n", len(text) // 2) + 1
+    position = text.index("\n", len(text) // 2) + 1
     path = tmp_path / FILE
-    path.write_text(text[:at] + broken + text[at:], encoding="utf-8", errors="surrogateescape")
+    path.write_text(text[:position] + broken + text[position:], encoding="utf-8", errors="surrogateescape")
     warnings: list[str] = []
-    found = read(path, warnings.append)
+    metrics = read(path, warnings.append)
     recorded = read(RECORDED, pytest.fail)
-    assert found.device.tolist() == recorded.device.tolist()
-    for values, expected in ((found.time, recorded.time), (found.figures, recorded.figures)):
+    assert metrics.device.tolist() == recorded.device.tolist()
+    for values, expected in ((metrics.time, recorded.time), (metrics.figures, recorded.figures)):
         np.testing.assert_array_equal(values, expected)
     assert all(f"{FILE}:" in warning for warning in warnings)
     assert len(warnings) == (0 if broken.startswith("[") else 1)
@@ -510,7 +510,7 @@ def test_a_summary_has_the_hosts_on_the_time_axis_of_the_run(tmp_path: Path) -> 
     assert {(line["system"], line["round"], line["phase"], line["run"]) for line in lines} == {
         ("cassandra", "1", "run", "1")
     }
-    (line,) = [each for each in shown(summary) if each[:2] == ["cassandra", "node1"]]
+    (line,) = [row for row in shown(summary) if row[:2] == ["cassandra", "node1"]]
     assert line[2] == f"{100 * use.figures['cpu_user'].mean:.1f}%"
     assert "Hosts in the measured windows" in table.markdown(summary)
 
@@ -523,7 +523,7 @@ def test_processor_time_per_record(tmp_path: Path) -> None:
     assert overall.server_cpu_us_per_record == pytest.approx(1.5e6 / client["records"])
     assert overall.client_cpu_us_per_record == pytest.approx(client["cpu_seconds"] * 1e6 / client["records"])
     assert read_row.server_cpu_us_per_record is None
-    (line,) = [each for each in shown(summary) if each[:2] == ["cassandra", "run"]]
+    (line,) = [row for row in shown(summary) if row[:2] == ["cassandra", "run"]]
     assert line[2:] == ["250.0", "61.7", "311.7"]
     (cluster,) = [line for line in csv.DictReader(io.StringIO(summary.csv())) if line["operation"] == "OVERALL"][:1]
     assert float(cluster["server_cpu_us_per_record"]) == pytest.approx(250)
@@ -567,8 +567,8 @@ def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -
     folder = measured(tmp_path)
     for cpu_seconds, valid in ((5.3, True), (5.5, False)):
         edit_json(folder / "run-1/node1/client.json", cpu_seconds=cpu_seconds)
-        (of,) = summarise(tmp_path).trials
-        assert of.reason == (
+        (result,) = summarise(tmp_path).trials
+        assert result.reason == (
             None
             if valid
             else "run-1 on node1: the client used 92% of the 2 processors of its host, seconds 1\N{EN DASH}4:"
@@ -582,14 +582,14 @@ def test_a_run_in_which_one_thread_of_the_client_was_measured_does_not_count(tmp
     edit_json(folder / "load/node1/client.json", busiest_thread="client-0", busiest_thread_share=0.99)
     for share, valid in ((0.899, True), (0.9, False), (1.0, False)):
         edit_json(folder / "run-1/node1/client.json", busiest_thread="nio-worker-0", busiest_thread_share=share)
-        (of,) = summarise(tmp_path).trials
-        assert of.reason == (
+        (result,) = summarise(tmp_path).trials
+        assert result.reason == (
             None
             if valid
             else f"run-1 on node1: the client's thread nio-worker-0 used {share:.0%} of a processor:"
             " the client was the limit; less than 90% are allowed"
         )
-        assert of.system_failed is False
+        assert result.system_failed is False
 
 
 def test_a_load_is_in_the_files_and_in_the_table_only_where_it_is_what_was_measured(tmp_path: Path) -> None:
@@ -626,12 +626,12 @@ def test_of_many_hosts_the_busiest_are_listed(tmp_path: Path) -> None:
     assert "(5 more)" in table.markdown(summary)
 
 
-def worked(file: Path, other: float, stolen: float = 0.0, **host: Any) -> None:
+def worked(file: Path, other_share: float, stolen: float = 0.0, **host: Any) -> None:
     """Writes samples at the recorded times for two processors. Dohyo's processes use 30 % of them, the kernel 5 %."""
     first, *samples = content()
     ticks = [200 * second for second in range(len(samples))]
     for sample, total in zip(samples, ticks, strict=True):
-        used = [(0.35 + other) * total, 0, 0, (0.5 - other - stolen) * total, 0.1 * total, 0, 0.05 * total]
+        used = [(0.35 + other_share) * total, 0, 0, (0.5 - other_share - stolen) * total, 0.1 * total, 0, 0.05 * total]
         sample["cpu"] = [*map(round, used), round(stolen * total)]
         sample["known"] = [round(0.3 * total), round(0.05 * total)]
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -644,12 +644,12 @@ OTHERS = "Other processes used {} % of node1, while cassandra was measured."
 
 
 def only(summary: Summary) -> Trial:
-    (of,) = summary.trials
-    return of
+    (result,) = summary.trials
+    return result
 
 
 @pytest.mark.parametrize(
-    ("other", "stolen", "asked", "said"),
+    ("other_share", "stolen", "variables", "expected"),
     [
         (0.0, 0.0, {}, []),
         (0.04, 0.04, {"trial_strict": True}, []),
@@ -662,30 +662,30 @@ def only(summary: Summary) -> Trial:
     ],
 )  # fmt: skip
 def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invalid(
-    tmp_path: Path, other: float, stolen: float, asked: dict[str, Any], said: list[str] | str
+    tmp_path: Path, other_share: float, stolen: float, variables: dict[str, Any], expected: list[str] | str
 ) -> None:
     folder = measured(tmp_path)
-    edit_json(folder / "trial.json", **asked)
-    worked(folder / "hosts/node1" / FILE, other, stolen)
+    edit_json(folder / "trial.json", **variables)
+    worked(folder / "hosts/node1" / FILE, other_share, stolen)
     summary = summarise(tmp_path)
-    of = only(summary)
-    if isinstance(said, str):
-        assert of.status == "invalid"
-        assert (of.reason or "").startswith(f"run-1: {said}")
+    result = only(summary)
+    if isinstance(expected, str):
+        assert result.status == "invalid"
+        assert (result.reason or "").startswith(f"run-1: {expected}")
     else:
-        assert of.status == "ok"
-        told = [each.text for each in trust.judged(summary).reasons]
-        assert [text for text in told if "processes" in text or "hypervisor" in text] == said
-    assert of.conditions.other_cpu == pytest.approx(other, abs=0.01)
-    assert of.conditions.stolen_cpu == pytest.approx(stolen, abs=0.01)
-    assert of.hosts[0].figures["other_cpu"].mean == of.conditions.other_cpu
-    assert of.notes == [note for note in of.notes if "unknown" not in note]
+        assert result.status == "ok"
+        reasons = [reason.text for reason in trust.judged(summary).reasons]
+        assert [text for text in reasons if "processes" in text or "hypervisor" in text] == expected
+    assert result.conditions.other_cpu == pytest.approx(other_share, abs=0.01)
+    assert result.conditions.stolen_cpu == pytest.approx(stolen, abs=0.01)
+    assert result.hosts[0].figures["other_cpu"].mean == result.conditions.other_cpu
+    assert result.notes == [note for note in result.notes if "unknown" not in note]
     lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
     by_second = [line for line in lines if not line["device"]]
     # The window ends at second 4. Dohyo's processes may end then, so later values are unknown.
     assert [line["other_cpu"] == "" for line in by_second] == [float(line["time"]) > 4 for line in by_second]
-    known = [float(line["other_cpu"]) for line in by_second if line["other_cpu"]]
-    assert known == [pytest.approx(other, abs=0.01)] * len(known) != []
+    shares = [float(line["other_cpu"]) for line in by_second if line["other_cpu"]]
+    assert shares == [pytest.approx(other_share, abs=0.01)] * len(shares) != []
 
 
 def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:
@@ -702,18 +702,18 @@ def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:
         sample["cpu"][3] -= 80
     with gzip.open(file, "wt", encoding="utf-8") as output:
         output.writelines(json.dumps(line) + "\n" for line in (first, *samples))
-    of = only(summarise(tmp_path))
-    assert of.status == "ok"
-    assert of.conditions.other_cpu == pytest.approx(0, abs=0.01)
-    assert of.hosts[0].figures["other_cpu"].maximum == pytest.approx(0, abs=0.01)
+    result = only(summarise(tmp_path))
+    assert result.status == "ok"
+    assert result.conditions.other_cpu == pytest.approx(0, abs=0.01)
+    assert result.hosts[0].figures["other_cpu"].maximum == pytest.approx(0, abs=0.01)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.31])
 def test_who_is_known_to_be_at_work_on_the_hosts_is_named_with_what_others_took(tmp_path: Path, share: float) -> None:
     folder = measured(tmp_path)
     note = {"deployment": "0123456789ab", "since": 1.0, "pid": 1, "start": 1, "own": False, "kept": True, "user": "ann"}
-    (known,) = others([note], "000000000000")
-    edit_json(folder / "conditions.json", notes=[known.partition("; wait")[0], "another note"])
+    (message,) = others([note], "000000000000")
+    edit_json(folder / "conditions.json", notes=[message.partition("; wait")[0], "another note"])
     worked(folder / "hosts/node1" / FILE, share)
     summary = summarise(tmp_path)
     assert "ann keeps servers up there since 1970" in " ".join(rendered(summary).split())
@@ -732,7 +732,7 @@ def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
 
 
 @pytest.mark.parametrize(
-    ("target", "other", "busiest", "held", "reason"),
+    ("target", "other_share", "busiest", "held", "reason"),
     [
         (1000, 0.31, 0.99, True, None),  # the rate held despite the other processes
         (9000, 0.2, 0.8, False, "only 2,000 op/s"),
@@ -741,14 +741,14 @@ def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
     ],
 )
 def test_a_probe_that_somebody_else_may_have_held_back_tells_nothing_of_its_rate(
-    tmp_path: Path, target: float, other: float, busiest: float, held: bool | None, reason: str | None
+    tmp_path: Path, target: float, other_share: float, busiest: float, held: bool | None, reason: str | None
 ) -> None:
     folder = measured(tmp_path)
     shutil.copytree(folder / "run-1", folder / "probe-1")
-    said = {"target": target, "busiest_thread": "loop", "busiest_thread_share": busiest}
-    edit_json(folder / "probe-1/node1/client.json", **said)
+    report = {"target": target, "busiest_thread": "loop", "busiest_thread_share": busiest}
+    edit_json(folder / "probe-1/node1/client.json", **report)
     edit_json(folder / "trial.json", trial_search={"slo": "p99<10ms", "probes": 8, "duration": 3, "precision": 0.05})
-    worked(folder / "hosts/node1" / FILE, other)
+    worked(folder / "hosts/node1" / FILE, other_share)
     search = only(summarise(tmp_path)).search
     assert search is not None
     (probe,) = search.probes
@@ -760,29 +760,29 @@ def test_a_probe_that_somebody_else_may_have_held_back_tells_nothing_of_its_rate
 def test_the_conditions_have_what_is_enough_to_matter(tmp_path: Path) -> None:
     folder = measured(tmp_path)
     worked(folder / "hosts/node1" / FILE, 0.02, 0.0)
-    (words,) = [each for each in conditions.readable([only(summarise(tmp_path))]) if each.label == "others"]
-    assert words.value == "other processes below 5%, hypervisor below 5% of a host's processors"
+    (line,) = [line for line in conditions.readable([only(summarise(tmp_path))]) if line.label == "others"]
+    assert line.value == "other processes below 5%, hypervisor below 5% of a host's processors"
     worked(folder / "hosts/node1" / FILE, 0.2, 0.0)
-    (words,) = [each for each in conditions.readable([only(summarise(tmp_path))]) if each.label == "others"]
-    assert words.value == "other processes up to 20%, hypervisor below 5% of a host's processors"
+    (line,) = [line for line in conditions.readable([only(summarise(tmp_path))]) if line.label == "others"]
+    assert line.value == "other processes up to 20%, hypervisor below 5% of a host's processors"
 
 
-@pytest.mark.parametrize("other", [0.0, 0.45])
+@pytest.mark.parametrize("other_share", [0.0, 0.45])
 @pytest.mark.parametrize("hosts", [{"node1": {"sees_all": False}}, {"node1": {}, "node2": {}}])
 def test_where_hosts_share_a_kernel_nothing_is_made_of_it(
-    tmp_path: Path, hosts: dict[str, dict[str, Any]], other: float
+    tmp_path: Path, hosts: dict[str, dict[str, Any]], other_share: float
 ) -> None:
     folder = measured(tmp_path)
     for host, about in hosts.items():
-        worked(folder / "hosts" / host / FILE, other, 0.05, **about)
+        worked(folder / "hosts" / host / FILE, other_share, 0.05, **about)
     summary = summarise(tmp_path)
-    of = only(summary)
-    assert (of.status, of.conditions.other_cpu) == ("ok", None)
-    (note,) = [note for note in of.notes if "other processes" in note]
+    result = only(summary)
+    assert (result.status, result.conditions.other_cpu) == ("ok", None)
+    (note,) = [note for note in result.notes if "other processes" in note]
     assert note.startswith(f"the use by other processes is not known on {', '.join(hosts)}: they share a kernel")
     # The hypervisor's share is known even then, although the hypervisor may not have cost the servers anything.
-    assert of.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
-    assert "other_cpu" not in of.hosts[0].figures
+    assert result.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
+    assert "other_cpu" not in result.hosts[0].figures
     assert {line["other_cpu"] for line in csv.DictReader(io.StringIO("".join(summary.hosts_csv())))} == {""}
 
 
@@ -790,29 +790,34 @@ def test_hosts_with_kernels_of_their_own_are_each_judged(tmp_path: Path) -> None
     folder = measured(tmp_path)
     worked(folder / "hosts/node1" / FILE, 0.02, boot="b1")
     worked(folder / "hosts/node2" / FILE, 0.3, boot="b2")
-    of = only(summarise(tmp_path))
-    assert of.status == "invalid"
-    assert "of node2" in (of.reason or "")
-    assert [(each.host, each.alone) for each in of.taken] == [("node1", True), ("node2", True)]
+    result = only(summarise(tmp_path))
+    assert result.status == "invalid"
+    assert "of node2" in (result.reason or "")
+    assert [(use.host, use.alone) for use in result.taken] == [("node1", True), ("node2", True)]
 
 
 def test_the_worst_round_is_named(tmp_path: Path) -> None:
-    for number, other in ((1, 0.02), (2, 0.2), (3, 0.1)):
+    for number, other_share in ((1, 0.02), (2, 0.2), (3, 0.1)):
         folder = measured(tmp_path, number)
         edit_json(folder / "trial.json", trial_round=number, trial_rounds=3)
-        worked(folder / "hosts/node1" / FILE, other)
+        worked(folder / "hosts/node1" / FILE, other_share)
     summary = summarise(tmp_path)
-    said = "Other processes used 20 % of node1 in round 2, while cassandra was measured (at least 5 % in 1 other case)."
-    assert said in [each.text for each in trust.judged(summary).reasons]
+    text = "Other processes used 20 % of node1 in round 2, while cassandra was measured (at least 5 % in 1 other case)."
+    assert text in [reason.text for reason in trust.judged(summary).reasons]
     assert summary.merged[0].conditions.other_cpu == pytest.approx(0.2, abs=0.01)
 
 
 def test_samples_from_before_say_nothing_of_others(tmp_path: Path) -> None:
     measured(tmp_path)
     summary = summarise(tmp_path)
-    of = only(summary)
-    assert (of.status, of.taken, of.conditions.other_cpu, of.conditions.stolen_cpu) == ("ok", [], None, None)
-    assert "other_cpu" not in of.hosts[0].figures
+    result = only(summary)
+    assert (result.status, result.taken, result.conditions.other_cpu, result.conditions.stolen_cpu) == (
+        "ok",
+        [],
+        None,
+        None,
+    )
+    assert "other_cpu" not in result.hosts[0].figures
     assert "hypervisor" not in table.markdown(summary)
 
 
@@ -822,16 +827,16 @@ def test_the_property_reaches_the_trial_and_no_load(tmp_path: Path) -> None:
         "recordcount=1000\nreadproportion=1\nupdateproportion=0\nsystems=mysql-innodb\nreuse=data\nduration=5\n"
     )
 
-    def asked(**changes: str) -> tuple[Any, str]:
-        (planned,) = plan.trials(load(scenario, {name.replace("_", "."): each for name, each in changes.items()}))
+    def plan_with(**changes: str) -> tuple[Any, str]:
+        (planned,) = plan.trials(load(scenario, {name.replace("_", "."): value for name, value in changes.items()}))
         return plan.variables(planned, tmp_path, keep=False)["trial_max_other_cpu"], plan.load_of(planned, tmp_path)
 
-    assert asked()[0] == ""
-    assert asked(max_other_cpu="100%") == ("100%", asked()[1])
+    assert plan_with()[0] == ""
+    assert plan_with(max_other_cpu="100%") == ("100%", plan_with()[1])
     # The limit does not affect the numbers, so experiments with different limits can be compared.
     before, after = (
         asked_of.workload({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%")
     )
     assert before == after
     with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage such as 5%"):
-        asked(max_other_cpu="lots")
+        plan_with(max_other_cpu="lots")

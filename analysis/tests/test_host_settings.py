@@ -16,21 +16,21 @@ def value(tmp_path: Path) -> Path:
     return file
 
 
-def change(state: str, value: Path, *wanted: int, dry: bool = False) -> tuple[bool, str]:
+def change(state: str, value: Path, *values: int, dry: bool = False) -> tuple[bool, str]:
     """Returns whether the value changed, and the new value as the diff shows it."""
-    settings = [{"name": "x", "file": str(value), "value": each} for each in wanted]
+    settings = [{"name": "x", "file": str(value), "value": number} for number in values]
     answer = host_settings.answer(state, str(value.parent / "kept/former"), settings, dry=dry)
     return answer["changed"], answer["diff"]["after"].replace(f"{value} = ", "").strip()
 
 
 def test_a_value_is_set_once_and_put_back(value: Path) -> None:
-    kept = value.parent / "kept/former"
+    record = value.parent / "kept/former"
     assert change("set", value, 1) == (True, "1")
-    assert (value.read_text(), json.loads(kept.read_text())) == ("1", {str(value): "60"})
+    assert (value.read_text(), json.loads(record.read_text())) == ("1", {str(value): "60"})
     assert change("set", value, 1) == (False, "")
     assert change("set", value, 2) == (True, "2")
     assert change("restored", value) == (True, "60")
-    assert (value.read_text(), kept.exists()) == ("60", False)
+    assert (value.read_text(), record.exists()) == ("60", False)
     assert change("restored", value) == (False, "")
 
 
@@ -52,9 +52,9 @@ def test_what_differs_and_what_the_kernel_does_not_have_is_named(value: Path) ->
     disks = [{"name": "no such disk", "path": "/dev/none", "kind": "nvme"}]
     settings = [{"name": "x", "file": str(value), "value": 1}]
     queue = {"scheduler": {"nvme": "none"}}
-    found = host_settings.answer("read", str(value.parent / "kept"), settings, disks, queue)
-    assert (found["changed"], found["differences"]) == (False, ["x 60 instead of 1"])
-    assert found["absent"] == ["/dev/none scheduler"]
+    answer = host_settings.answer("read", str(value.parent / "kept"), settings, disks, queue)
+    assert (answer["changed"], answer["differences"]) == (False, ["x 60 instead of 1"])
+    assert answer["absent"] == ["/dev/none scheduler"]
 
 
 def test_what_cannot_be_meant_is_refused(value: Path) -> None:

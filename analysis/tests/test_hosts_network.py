@@ -27,36 +27,36 @@ def somebody() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody: int) -> None:
-    wanted = {"cql": free_port(), "taken": somebody}
-    pid, found = reachable.listen(HERE, {**wanted, "twin": wanted["cql"]})
+def test_free_ports_are_listened_on_and_unreachable_ones_are_named(somebody: int) -> None:
+    ports = {"cql": free_port(), "taken": somebody}
+    pid, bound = reachable.listen(HERE, {**ports, "twin": ports["cql"]})
     try:
-        assert {name: found[name] for name in wanted} == wanted
-        assert set(found) == {*wanted, reachable.CANARY}
-        there = {"address": HERE, "ports": found}
-        assert asyncio.run(reachable.attempt({"db1": there})) == []
+        assert {name: bound[name] for name in ports} == ports
+        assert set(bound) == {*ports, reachable.CANARY}
+        peer = {"address": HERE, "ports": bound}
+        assert asyncio.run(reachable.attempt({"db1": peer})) == []
         closed = free_port()
-        (problem,) = asyncio.run(reachable.attempt({"db1": there, "db2": {**there, "ports": {**found, "jmx": closed}}}))
+        (problem,) = asyncio.run(reachable.attempt({"db1": peer, "db2": {**peer, "ports": {**bound, "jmx": closed}}}))
         assert problem.startswith(f"it does not reach db2 ({HERE}) on port {closed} (jmx): Connection refused; let TCP")
         assert "firewall of db2" in problem
     finally:
         os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left the process running for two minutes
         os.waitpid(pid, 0)
-    (problem,) = asyncio.run(reachable.attempt({"db1": {"address": HERE, "ports": {"a": closed, "b": wanted["cql"]}}}))
+    (problem,) = asyncio.run(reachable.attempt({"db1": {"address": HERE, "ports": {"a": closed, "b": ports["cql"]}}}))
     assert f"db1 ({HERE}) on any of 2 ports: Connection refused" in problem
 
 
 def test_folders_of_data_on_one_file_system_share_its_room(tmp_path: Path) -> None:
-    mine, shared = str(tmp_path / "future" / "a"), "/dev/shm/future"
+    private, shared = str(tmp_path / "future" / "a"), "/dev/shm/future"
     if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("both folders are on one file system")
-    whole, other = (host_resources.free_mb(path) for path in (mine, shared))
-    found = host_resources.rooms_mb([mine, shared, str(tmp_path)])
-    assert found == pytest.approx([whole // 2, other, whole // 2], rel=0.05)
+    whole, shared_room = (host_resources.free_mb(path) for path in (private, shared))
+    rooms = host_resources.rooms_mb([private, shared, str(tmp_path)])
+    assert rooms == pytest.approx([whole // 2, shared_room, whole // 2], rel=0.05)
 
 
 def test_what_a_host_lacks_for_a_server_is_said_with_the_way_out(tmp_path: Path) -> None:
-    asked = {
+    request = {
         "host": "db1",
         "memory_mb": 1,
         "shared_mb": 0,
@@ -65,9 +65,9 @@ def test_what_a_host_lacks_for_a_server_is_said_with_the_way_out(tmp_path: Path)
         "spare_gb": 0,
         "playbook": "play",
     }
-    found = host_resources.answer(str(tmp_path), carries=asked)
-    assert found["problems"] == ([] if found["java_home"] else found["problems"][:1])
-    large = {**asked, "memory_mb": "1", "shared_mb": str(1 << 40), "disk_mb": 1, "spare_gb": str(1 << 40)}
+    answer = host_resources.answer(str(tmp_path), carries=request)
+    assert answer["problems"] == ([] if answer["java_home"] else answer["problems"][:1])
+    large = {**request, "memory_mb": "1", "shared_mb": str(1 << 40), "disk_mb": 1, "spare_gb": str(1 << 40)}
     needs = ["/no/jars", str(tmp_path)]
     without_jdk, not_deployed, disk, memory = host_resources.answer(str(tmp_path), "/no", needs=needs, carries=large)[
         "problems"

@@ -12,45 +12,45 @@ from failure import AgentError
 MINE, THEIRS = "0123456789ab", "ba9876543210"
 
 
-def asked(folder: Path, state: str, *, deployment: str = MINE, pid: int = 7, dry: bool = False) -> list[Any]:
+def change_notes(folder: Path, state: str, *, deployment: str = MINE, pid: int = 7, dry: bool = False) -> list[Any]:
     """Returns the notes after a change: deployment, whether it keeps servers, and whether the caller wrote the note."""
     answer = in_use.answer(state, deployment, {"pid": pid, "start": 1}, str(folder), dry=dry)
-    return [(each["deployment"], each["kept"], each["own"]) for each in answer["uses"]]
+    return [(use["deployment"], use["kept"], use["own"]) for use in answer["uses"]]
 
 
 def test_notes_are_seen_until_they_are_withdrawn(tmp_path: Path) -> None:
-    assert asked(tmp_path, "taken", deployment=THEIRS) == [(THEIRS, False, True)]
-    assert asked(tmp_path, "taken") == [(THEIRS, False, False), (MINE, False, True)]
+    assert change_notes(tmp_path, "taken", deployment=THEIRS) == [(THEIRS, False, True)]
+    assert change_notes(tmp_path, "taken") == [(THEIRS, False, False), (MINE, False, True)]
     # A deployment that takes a host again keeps its place in the order.
-    assert asked(tmp_path, "taken", deployment=THEIRS) == [(THEIRS, False, True), (MINE, False, False)]
-    assert asked(tmp_path, "seen", pid=8) == [(THEIRS, False, False), (MINE, False, False)]
-    assert asked(tmp_path, "withdrawn", pid=8) == [(THEIRS, False, False), (MINE, False, False)]
-    assert asked(tmp_path, "withdrawn") == [(THEIRS, False, False)]
+    assert change_notes(tmp_path, "taken", deployment=THEIRS) == [(THEIRS, False, True), (MINE, False, False)]
+    assert change_notes(tmp_path, "seen", pid=8) == [(THEIRS, False, False), (MINE, False, False)]
+    assert change_notes(tmp_path, "withdrawn", pid=8) == [(THEIRS, False, False), (MINE, False, False)]
+    assert change_notes(tmp_path, "withdrawn") == [(THEIRS, False, False)]
 
 
 def test_a_note_of_kept_servers_is_withdrawn_by_a_later_trial_and_all_go_in_the_end(tmp_path: Path) -> None:
-    asked(tmp_path, "taken", deployment=THEIRS)
-    asked(tmp_path, "taken", pid=8)
-    assert asked(tmp_path, "kept") == [(THEIRS, False, False), (MINE, False, False), (MINE, True, True)]
-    assert asked(tmp_path, "free", pid=9) == [(THEIRS, False, False), (MINE, False, False)]
-    assert asked(tmp_path, "ended", pid=9) == [(THEIRS, False, False)]
+    change_notes(tmp_path, "taken", deployment=THEIRS)
+    change_notes(tmp_path, "taken", pid=8)
+    assert change_notes(tmp_path, "kept") == [(THEIRS, False, False), (MINE, False, False), (MINE, True, True)]
+    assert change_notes(tmp_path, "free", pid=9) == [(THEIRS, False, False), (MINE, False, False)]
+    assert change_notes(tmp_path, "ended", pid=9) == [(THEIRS, False, False)]
 
 
 def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
-    assert asked(tmp_path, "taken", dry=True) == []
-    asked(tmp_path, "taken")
-    assert asked(tmp_path, "ended", dry=True) == [(MINE, False, True)]
+    assert change_notes(tmp_path, "taken", dry=True) == []
+    change_notes(tmp_path, "taken")
+    assert change_notes(tmp_path, "ended", dry=True) == [(MINE, False, True)]
 
 
 def test_notes_of_an_earlier_boot_do_not_count(tmp_path: Path) -> None:
-    asked(tmp_path, "taken")
+    change_notes(tmp_path, "taken")
     (note,) = tmp_path.iterdir()
     note.write_text(json.dumps({**json.loads(note.read_text()), "boot": "earlier"}))
-    assert asked(tmp_path, "seen") == []
+    assert change_notes(tmp_path, "seen") == []
 
 
 def test_what_is_no_state_and_no_deployment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="state 'gone': must be one of seen, taken, kept"):
-        asked(tmp_path, "gone")
+        change_notes(tmp_path, "gone")
     with pytest.raises(AgentError, match=r"deployment '\*': must be twelve digits"):
-        asked(tmp_path, "ended", deployment="*")
+        change_notes(tmp_path, "ended", deployment="*")

@@ -64,7 +64,7 @@ def test_a_block_has_a_window_of_each_system_in_random_order(tmp_path: Path) -> 
     turns = interleaving.turns_of(start, tmp_path)
     assert turns == interleaving.turns_of(start, tmp_path), "--resume needs the same order"
     assert [*turns.order[:3]] == [*turns.order[-3:]] == names, "each loads first, and ends last"
-    blocks = [tuple(turns.order[at : at + 3]) for at in range(3, 30, 3)]
+    blocks = [tuple(turns.order[index : index + 3]) for index in range(3, 30, 3)]
     assert len(blocks) == 9
     assert all(sorted(block) == sorted(names) for block in blocks)
     assert len({*blocks}) > 3
@@ -80,7 +80,7 @@ def test_a_trial_knows_its_turns_and_the_lanes_beside_it(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("assignment", "words"),
+    ("assignment", "message"),
     [
         ("repeats=1", "interleave=on with repeats=1"),
         ("systems=hbase,mysql-innodb,mysql-myisam", "interleave=on with mysql-innodb and mysql-myisam"),
@@ -92,15 +92,15 @@ def test_a_trial_knows_its_turns_and_the_lanes_beside_it(tmp_path: Path) -> None
         ("faults=kill(node1)@2s", "interleave=on with faults="),
     ],
 )
-def test_what_cannot_take_turns_is_refused(tmp_path: Path, assignment: str, words: str) -> None:
-    with pytest.raises(BadInputError, match=words):
+def test_what_cannot_take_turns_is_refused(tmp_path: Path, assignment: str, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
         planned(tmp_path, assignment, *(["repeats=1"] if assignment == "phases=insert" else []))
 
 
 def test_windows_of_a_single_start_are_no_independent_samples() -> None:
     def trials(rounds: tuple[int, ...], *, interleaved: int | None = 2) -> list[Trial]:
-        of = Conditions(interleaved=interleaved)
-        return [Trial(name, name, name, "ok", round=each, conditions=of) for name in "ab" for each in rounds]
+        shared = Conditions(interleaved=interleaved)
+        return [Trial(name, name, name, "ok", round=turn, conditions=shared) for name in "ab" for turn in rounds]
 
     def merged(interleaved: int | None = 2) -> list[Trial]:
         return trials((0,), interleaved=interleaved)
@@ -122,16 +122,16 @@ class Bout:
         self.working = threading.Lock()
 
     def carry_out(self, name: str) -> None:
-        own = OwnTurns({"folder": str(self.turns.folder), "order": self.turns.order, "name": name})
+        turns = OwnTurns({"folder": str(self.turns.folder), "order": self.turns.order, "name": name})
         try:
             for turn in range(self.turns.order.count(name) - 1):
-                with own.turn():
+                with turns.turn():
                     assert self.working.acquire(blocking=False), "two trials work at the same time"
                     self.seen.append(name)
                     if (name, turn) == self.fails:
                         raise ValueError(name)
                     self.working.release()
-            own.wait()
+            turns.wait()
             assert self.working.acquire(blocking=False), "two trials work at the same time"
         except ValueError:
             time.sleep(0.3)  # simulate the stop of the servers, for which the other trials wait
@@ -157,20 +157,20 @@ def test_the_others_go_on_when_a_failed_trial_has_stopped_its_servers(tmp_path: 
     order = ["a", "b", "c", "a", "b", "c", "c", "b", "a", "a", "b", "c"]
     seen = held(tmp_path, order, ("b", turn))
     expected = [name for name in order[:9] if name != "b"]
-    at = order.index("b") if turn == 0 else 4
-    failed = [*order[: at + 1], "b ends", *(name for name in order[at + 1 : 9] if name != "b")]
+    index = order.index("b") if turn == 0 else 4
+    failed = [*order[: index + 1], "b ends", *(name for name in order[index + 1 : 9] if name != "b")]
     assert seen == [*failed, "a ends", "c ends"]
     assert [name for name in seen if name in "ac"] == expected
 
 
 def test_hosts_are_measured_once_per_start_before_the_first_system(tmp_path: Path) -> None:
-    made = iter(range(9))
-    given = {"folder": str(tmp_path / "turns"), "order": ["a", "b"]}
+    numbers = iter(range(9))
+    base = {"folder": str(tmp_path / "turns"), "order": ["a", "b"]}
     turns = Turns(tmp_path / "turns", ["a", "b"])
     for first in (0, 1):
         turns.begin()
-        assert [OwnTurns({**given, "name": name}).once("canary", lambda: next(made)) for name in "ab"] == [first] * 2
-    assert [OwnTurns({}).once("canary", lambda: next(made)) for _ in range(2)] == [2, 3]
+        assert [OwnTurns({**base, "name": name}).once("canary", lambda: next(numbers)) for name in "ab"] == [first] * 2
+    assert [OwnTurns({}).once("canary", lambda: next(numbers)) for _ in range(2)] == [2, 3]
 
 
 def test_no_trial_is_begun_after_an_interruption(tmp_path: Path) -> None:

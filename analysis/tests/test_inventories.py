@@ -43,12 +43,12 @@ def variables(inventory: Path) -> dict[str, tuple[list[str], dict[str, Any]]]:
     """Returns the groups and variables of each host as Ansible reads them, without the inventory's path."""
     loader = DataLoader()
     manager = InventoryManager(loader, [str(inventory)])
-    found = VariableManager(loader, manager)
+    variable_manager = VariableManager(loader, manager)
     paths = ("inventory_dir", "inventory_file", "playbook_dir")
     return {
         host.name: (
             sorted(group.name for group in host.groups),
-            {name: value for name, value in found.get_vars(host=host).items() if name not in paths},
+            {name: value for name, value in variable_manager.get_vars(host=host).items() if name not in paths},
         )
         for host in manager.get_hosts()
     }
@@ -60,9 +60,9 @@ FOR = [(inventory, name) for inventory in FOLDERS for name in scenarios(inventor
 @pytest.mark.parametrize("inventory", FOLDERS, ids=lambda path: path.name)
 def test_an_inventory_names_its_scenario_and_is_whole_in_a_copy(inventory: Path, tmp_path: Path) -> None:
     assert scenarios(inventory)
-    mine = Path(shutil.copytree(inventory, tmp_path / "mine"))  # as cp -rL
-    assert not [path for path in mine.rglob("*") if path.is_symlink()]
-    assert variables(mine) == variables(inventory) != {}
+    copy = Path(shutil.copytree(inventory, tmp_path / "mine"))  # as cp -rL
+    assert not [path for path in copy.rglob("*") if path.is_symlink()]
+    assert variables(copy) == variables(inventory) != {}
 
 
 def test_every_published_comparison_has_an_inventory_and_a_row_in_the_table() -> None:
@@ -77,9 +77,9 @@ def test_every_published_comparison_has_an_inventory_and_a_row_in_the_table() ->
 def trusted(value: Any) -> Any:
     """Returns an inventory's value with Ansible's mark of trust. Ansible resolves only trusted templates."""
     if isinstance(value, dict):
-        return {key: trusted(each) for key, each in value.items()}
+        return {key: trusted(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [trusted(each) for each in value]
+        return [trusted(item) for item in value]
     return trust_as_template(value) if isinstance(value, str) else value
 
 
@@ -87,23 +87,23 @@ def planned(
     names: Sequence[str], inventory: Path, variables: Mapping[str, Any], *_: object
 ) -> dict[str, list[dict[str, Any]]]:
     """Returns what plan.yml would return for an inventory: the needs of the systems on its first three hosts."""
-    groups, found = playbook._groups(ANSIBLE / "inventories" / inventory.name), dict[str, list[dict[str, Any]]]()
+    groups, needs = playbook._groups(ANSIBLE / "inventories" / inventory.name), dict[str, list[dict[str, Any]]]()
     defaults = yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text("utf-8"))
 
     def hosts(group: str) -> list[str]:
-        of = groups.get(group, {})
-        return [*of.get("hosts", []), *(host for child in of.get("children", []) for host in hosts(child))]
+        subtree = groups.get(group, {})
+        return [*subtree.get("hosts", []), *(host for child in subtree.get("children", []) for host in hosts(child))]
 
     members = {name: hosts(name) for name in ("database", "client")}
     for host in members["database"][:3]:
-        own = {**defaults, "playbook_dir": str(ANSIBLE), **groups["_meta"]["hostvars"].get(host, {})}
-        values = {**trusted(own), **variables, "groups": members, "inventory_hostname": host}
+        values_of_host = {**defaults, "playbook_dir": str(ANSIBLE), **groups["_meta"]["hostvars"].get(host, {})}
+        values = {**trusted(values_of_host), **variables, "groups": members, "inventory_hostname": host}
         context = Context(Variables(values, Templar(DataLoader(), variables=values)))
         for name in names:
             system = all_systems()[name].on(context)
             assert list(system.misfits) == []
-            found.setdefault(name, []).append(system.planned)
-    return found
+            needs.setdefault(name, []).append(system.planned)
+    return needs
 
 
 @pytest.mark.slow
@@ -111,9 +111,9 @@ def test_plan_yml_says_the_same() -> None:
     """Compares `planned` with Ansible's output for an inventory with templates."""
     inventory = ANSIBLE / "inventories/twelve-disks"
     variables = {"trial_properties": {"recordcount": 1000}, "trial_conditions": {"profile": "tuned"}}
-    asked = ["cassandra", "hbase", "mysql-innodb"]
-    found = json.loads(json.dumps(planned(asked, inventory, variables)))
-    assert sizing._of_inventory(asked, inventory, variables, lambda: None) == found
+    systems = ["cassandra", "hbase", "mysql-innodb"]
+    expected = json.loads(json.dumps(planned(systems, inventory, variables)))
+    assert sizing._of_inventory(systems, inventory, variables, lambda: None) == expected
 
 
 @pytest.mark.slow
@@ -134,8 +134,8 @@ def test_a_plan_keeps_the_order_of_the_hosts_when_the_first_answers_last(tmp_pat
             }
         )
     )
-    found = sizing._of_inventory(["cassandra"], inventory, {}, lambda: None)
-    memory = [needs["memory_mb"] for needs in found["cassandra"]]
+    planned_needs = sizing._of_inventory(["cassandra"], inventory, {}, lambda: None)
+    memory = [needs["memory_mb"] for needs in planned_needs["cassandra"]]
     assert (len(memory), memory) == (3, sorted(set(memory)))
 
 
@@ -146,13 +146,13 @@ def test_the_plan_of_its_scenario_is_accepted_and_its_hosts_are_the_published_on
     monkeypatch.setattr(sizing, "_of_inventory", planned)
     of_original = playbook._groups(inventory)
     monkeypatch.setattr(playbook, "_groups", lambda _: of_original)
-    mine = str(shutil.copytree(inventory, tmp_path / inventory.name))
+    copy = str(shutil.copytree(inventory, tmp_path / inventory.name))
     full = ["--full"] if re.search(r"^full\.", (WORKLOADS / name).read_text("utf-8"), re.MULTILINE) else []
-    words = ["run", name, *full, "--inventory", mine, "--plan"]
-    assert not cli.cli.main(words, prog_name="dohyo", standalone_mode=False)
-    said = capsys.readouterr().out
-    assert f"plan of {name} for the hosts of {mine}" in said
+    argv = ["run", name, *full, "--inventory", copy, "--plan"]
+    assert not cli.cli.main(argv, prog_name="dohyo", standalone_mode=False)
+    output = capsys.readouterr().out
+    assert f"plan of {name} for the hosts of {copy}" in output
     if name in RECORDS:
-        (hardware,) = re.findall(r"^hardware\n((?:  .*\n)*)", said, re.MULTILINE)
-        known = [line for line in hardware.splitlines() if not line.endswith("not known")]
-        assert {line.partition(":")[0].strip() for line in known} == DIFFERS.get(name, set())
+        (hardware,) = re.findall(r"^hardware\n((?:  .*\n)*)", output, re.MULTILINE)
+        lines = [line for line in hardware.splitlines() if not line.endswith("not known")]
+        assert {line.partition(":")[0].strip() for line in lines} == DIFFERS.get(name, set())

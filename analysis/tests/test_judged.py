@@ -9,8 +9,8 @@ from dohyo.trial.conditions import judged
 ASKED = {"replication": 3, "write_acks": "all", "read_acks": "one", "durability": "memory", "compression": "none"}
 
 
-def found(write_copies: int = 3, read_copies: int = 1, **others: Any) -> dict[str, Any]:
-    return {**ASKED, "write_copies": write_copies, "read_copies": read_copies, **others}
+def create_conditions(write_copies: int = 3, read_copies: int = 1, **differing: Any) -> dict[str, Any]:
+    return {**ASKED, "write_copies": write_copies, "read_copies": read_copies, **differing}
 
 
 @pytest.mark.parametrize(
@@ -20,44 +20,44 @@ def found(write_copies: int = 3, read_copies: int = 1, **others: Any) -> dict[st
 def test_reads_are_consistent_where_the_copies_must_overlap(
     replication: int, write_copies: int, read_copies: int, expected: str
 ) -> None:
-    conditions = judged(found(write_copies, read_copies, replication=replication), {})
+    conditions = judged(create_conditions(write_copies, read_copies, replication=replication), {})
     assert conditions["consistency"] == expected
     assert conditions["differences"] == []
 
 
 def test_what_is_as_asked_is_no_difference() -> None:
-    assert judged(found(), ASKED)["differences"] == []
+    assert judged(create_conditions(), ASKED)["differences"] == []
 
 
 def test_every_difference_is_named() -> None:
-    assert judged(found(durability="disk", compression="lz4"), ASKED)["differences"] == [
+    assert judged(create_conditions(durability="disk", compression="lz4"), ASKED)["differences"] == [
         "durability: asked for memory, the server has disk",
         "compression: asked for none, the server has lz4",
     ]
 
 
 @pytest.mark.parametrize(
-    ("asked", "write_copies", "exceeded"),
+    ("acks", "write_copies", "exceeded"),
     [("quorum", 3, {"write_acks": "quorum"}), ("one", 3, {"write_acks": "one"}), ("all", 3, {}),
      ("quorum", 2, {"write_acks": "quorum"}), ("all", 2, {}), ("quorum", 1, {})],
 )  # fmt: skip
 def test_who_gives_more_and_cannot_give_less_exceeds_what_was_asked(
-    asked: str, write_copies: int, exceeded: dict[str, str]
+    acks: str, write_copies: int, exceeded: dict[str, str]
 ) -> None:
-    conditions = found(write_copies, write_acks="all")
-    assert judged({**conditions, "fixed": ["write_acks"]}, {**ASKED, "write_acks": asked})["exceeded"] == exceeded
-    assert judged(conditions, {**ASKED, "write_acks": asked})["exceeded"] == {}
+    conditions = create_conditions(write_copies, write_acks="all")
+    assert judged({**conditions, "fixed": ["write_acks"]}, {**ASKED, "write_acks": acks})["exceeded"] == exceeded
+    assert judged(conditions, {**ASKED, "write_acks": acks})["exceeded"] == {}
 
 
 def test_a_system_may_know_better_than_the_formula() -> None:
-    conditions = judged(found(consistency="available"), ASKED)
+    conditions = judged(create_conditions(consistency="available"), ASKED)
     assert conditions["consistency"] == "available"
     assert conditions["differences"] == ["consistency: asked for strong, the server has available"]
 
 
 def test_weak_reads_may_be_asked_for() -> None:
-    asked = {**ASKED, "write_acks": "one"}
-    assert judged(found(1, 1, write_acks="one"), asked)["differences"] == []
-    assert judged({**found(2, 2), **asked}, asked)["differences"] == [
+    requested = {**ASKED, "write_acks": "one"}
+    assert judged(create_conditions(1, 1, write_acks="one"), requested)["differences"] == []
+    assert judged({**create_conditions(2, 2), **requested}, requested)["differences"] == [
         "consistency: asked for eventual, the server has strong"
     ]

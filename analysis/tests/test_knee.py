@@ -54,7 +54,7 @@ LATENCIES: dict[str, dict[str, float | None]] = {
 
 
 @pytest.mark.parametrize(
-    ("slo", "words"),
+    ("slo", "reasons"),
     [
         ("p99<11ms", ()),
         ("p99<10ms", ("UPDATE p99 10.0 ms",)),  # the value must be below the bound
@@ -65,16 +65,16 @@ LATENCIES: dict[str, dict[str, float | None]] = {
         ("read.p99.9<40001us", ()),
     ],
 )
-def test_every_bound_must_hold_of_every_operation_that_it_is_about(slo: str, words: tuple[str, ...]) -> None:
-    assert knee.broken(bounds(slo), LATENCIES, 1000, 1000) == words
+def test_every_bound_must_hold_of_every_operation_that_it_is_about(slo: str, reasons: tuple[str, ...]) -> None:
+    assert knee.broken(bounds(slo), LATENCIES, 1000, 1000) == reasons
 
 
 @pytest.mark.parametrize(
-    ("achieved", "words"),
+    ("achieved", "reasons"),
     [(1000, ()), (990, ()), (989.9, ("only 990 op/s",)), (500, ("only 500 op/s",)), (1100, ())],
 )
-def test_a_rate_that_is_not_reached_does_not_hold(achieved: float, words: tuple[str, ...]) -> None:
-    assert knee.broken(bounds("p50<10ms"), LATENCIES, 1000, achieved) == words
+def test_a_rate_that_is_not_reached_does_not_hold(achieved: float, reasons: tuple[str, ...]) -> None:
+    assert knee.broken(bounds("p50<10ms"), LATENCIES, 1000, achieved) == reasons
 
 
 @pytest.mark.parametrize("slo", ["p99.9<1s", "scan.p99<1s"])
@@ -88,23 +88,23 @@ def test_without_any_latency_nothing_holds() -> None:
         knee.broken(bounds("p99<1s"), {}, 1000, 1000)
 
 
-def test_it_begins_at_the_closed_loop_maximum_goes_down_by_halves_and_then_into_the_middle() -> None:
-    found = search(up_to(4000))
-    targets = [target for target, _ in found.tried]
+def test_a_search_halves_the_closed_loop_maximum_and_then_the_interval() -> None:
+    result = search(up_to(4000))
+    targets = [target for target, _ in result.tried]
     assert targets[:4] == [10_000, 5000, 2500, 3536]
     assert targets[3] == pytest.approx(math.sqrt(2500 * 5000), rel=1e-3)
 
 
 @pytest.mark.parametrize("limit", [2501, 3300, 4000, 4999, 5000, 7000, 9999])
 def test_a_monotone_system_is_found_within_the_precision(limit: float) -> None:
-    found = search(up_to(limit))
-    assert found.held is not None
-    assert found.unmet is not None
-    assert found.held <= limit < found.unmet
-    assert found.apart <= 0.03
-    assert len(found.tried) <= 9
-    assert found.is_sure
-    assert "ended the search" not in found.conclusion()
+    result = search(up_to(limit))
+    assert result.held is not None
+    assert result.unmet is not None
+    assert result.held <= limit < result.unmet
+    assert result.apart <= 0.03
+    assert len(result.tried) <= 9
+    assert result.is_sure
+    assert "ended the search" not in result.conclusion()
 
 
 def test_a_finer_precision_takes_more_probes_and_a_coarse_one_fewer() -> None:
@@ -116,40 +116,40 @@ def test_a_finer_precision_takes_more_probes_and_a_coarse_one_fewer() -> None:
 
 
 def test_what_holds_at_the_maximum_is_followed_upwards() -> None:
-    found = search(up_to(12_000))
-    assert [target for target, _ in found.tried][:3] == [10_000, 12_500, 11_180]
-    assert found.held is not None
-    assert 12_000 / 1.03 <= found.held <= 12_000
+    result = search(up_to(12_000))
+    assert [target for target, _ in result.tried][:3] == [10_000, 12_500, 11_180]
+    assert result.held is not None
+    assert 12_000 / 1.03 <= result.held <= 12_000
 
 
-def test_nothing_holds() -> None:
-    found = search(up_to(0), most=4)
-    assert [target for target, _ in found.tried] == [10_000, 5000, 2500, 1250]
-    assert found.held is None
-    assert found.conclusion() == "no rate met p99<10ms: the lowest tried, 1,250 op/s, had READ p99 14.0 ms"
+def test_if_no_probe_meets_the_bound_the_lowest_one_is_named() -> None:
+    result = search(up_to(0), most=4)
+    assert [target for target, _ in result.tried] == [10_000, 5000, 2500, 1250]
+    assert result.held is None
+    assert result.conclusion() == "no rate met p99<10ms: the lowest tried, 1,250 op/s, had READ p99 14.0 ms"
 
 
-def test_far_below_what_the_system_can_do_it_is_not_the_rate() -> None:
-    found = search(up_to(0), most=50)
-    assert found.unmet is not None
-    assert 10 <= found.unmet < 20
-    assert len(found.tried) == 11
+def test_a_search_ends_far_below_what_the_system_can_do() -> None:
+    result = search(up_to(0), most=50)
+    assert result.unmet is not None
+    assert 10 <= result.unmet < 20
+    assert len(result.tried) == 11
 
 
-def test_everything_holds() -> None:
-    found = search(up_to(math.inf), most=3)
-    assert [target for target, _ in found.tried] == [10_000, 12_500, 15_620]
-    assert found.unmet is None
-    assert found.conclusion() == (
+def test_if_every_probe_meets_the_bound_the_maximum_is_above_all() -> None:
+    result = search(up_to(math.inf), most=3)
+    assert [target for target, _ in result.tried] == [10_000, 12_500, 15_620]
+    assert result.unmet is None
+    assert result.conclusion() == (
         "every rate tried met p99<10ms, up to 15,620 op/s; the maximum is above it, and a larger search.probes would"
         " find it"
     )
 
 
 def test_probes_that_are_used_up_end_the_search_and_it_says_how_far_it_came() -> None:
-    found = search(up_to(4000), most=4)
-    assert len(found.tried) == 4
-    assert found.conclusion() == (
+    result = search(up_to(4000), most=4)
+    assert len(result.tried) == 4
+    assert result.conclusion() == (
         "3,536 op/s met p99<10ms, 35% of the closed-loop maximum of 10,000 op/s; 5,000 op/s had READ p99 14.0 ms;"
         " search.probes=4 ended the search with the two 41% apart"
     )
@@ -164,11 +164,11 @@ def test_a_saturated_system_that_answers_in_time_does_not_hold_either() -> None:
     def saturated(rate: float) -> tuple[str, ...]:
         return knee.broken(bounds("p99<10ms"), {"READ": {"p99": 1.0}}, rate, min(rate, 9000))
 
-    found = search(saturated)
-    assert found.held is not None
-    assert found.unmet is not None
-    assert found.held <= 9000 / 0.99 < found.unmet
-    assert "had only 9,000 op/s" in found.conclusion()
+    result = search(saturated)
+    assert result.held is not None
+    assert result.unmet is not None
+    assert result.held <= 9000 / 0.99 < result.unmet
+    assert "had only 9,000 op/s" in result.conclusion()
 
 
 def test_a_noisy_system_is_found_where_it_sometimes_holds() -> None:
@@ -179,9 +179,9 @@ def test_a_noisy_system_is_found_where_it_sometimes_holds() -> None:
         def noisy(rate: float, chance: random.Random = chance) -> tuple[str, ...]:
             return () if rate <= chance.uniform(4000, 6000) else ("READ p99 14.0 ms",)
 
-        found = search(noisy)
-        assert found.held is not None
-        assert 4000 / 1.03 <= found.held <= 6000
+        result = search(noisy)
+        assert result.held is not None
+        assert 4000 / 1.03 <= result.held <= 6000
 
 
 def test_one_bad_probe_does_not_make_the_maximum_smaller() -> None:
@@ -194,15 +194,15 @@ def test_one_bad_probe_does_not_make_the_maximum_smaller() -> None:
             count += 1
             return () if rate <= 9000 and count != bad else ("READ p99 14.0 ms",)
 
-        found = search(system, most=30)
-        assert found.held is not None
-        assert 9000 / 1.03 <= found.held <= 9000
+        result = search(system, most=30)
+        assert result.held is not None
+        assert 9000 / 1.03 <= result.held <= 9000
 
 
 def test_without_the_second_try_there_is_no_maximum() -> None:
-    found = search(up_to(4000), most=8)
-    assert (found.apart <= 0.03, found.is_sure) == (True, False)
-    assert found.conclusion().endswith("; search.probes=8 ended the search before 4,027 op/s was tried again")
+    result = search(up_to(4000), most=8)
+    assert (result.apart <= 0.03, result.is_sure) == (True, False)
+    assert result.conclusion().endswith("; search.probes=8 ended the search before 4,027 op/s was tried again")
 
 
 def test_of_results_that_contradict_each_other_the_lower_rate_counts() -> None:
@@ -215,7 +215,7 @@ def test_of_results_that_contradict_each_other_the_lower_rate_counts() -> None:
     assert only.next_target() == 400
 
 
-def test_nothing_was_tried() -> None:
+def test_a_search_without_probes_says_so() -> None:
     assert Knee("p99<10ms", 1000, 8, 0.03).conclusion() == "no rate was tried"
 
 
@@ -229,14 +229,14 @@ def test_whatever_a_system_answers_the_search_ends_and_narrows(
     answers: list[bool], start: float, most: int, precision: float
 ) -> None:
     queue = iter(answers)
-    found = search(lambda _: () if next(queue) else ("slow",), start, most, precision)
-    assert 1 <= len(found.tried) <= most
-    targets = [target for target, _ in found.tried]
+    result = search(lambda _: () if next(queue) else ("slow",), start, most, precision)
+    assert 1 <= len(result.tried) <= most
+    targets = [target for target, _ in result.tried]
     assert all(targets.count(target) <= 2 for target in targets)
     assert all(target > 0 for target in targets)
-    if found.held and found.unmet:
-        assert found.held < found.unmet
-        assert (found.apart <= precision and found.is_sure) or len(found.tried) == most
-    if found.held:
-        assert not dict(found.tried)[found.held]
-    assert found.conclusion()
+    if result.held and result.unmet:
+        assert result.held < result.unmet
+        assert (result.apart <= precision and result.is_sure) or len(result.tried) == most
+    if result.held:
+        assert not dict(result.tried)[result.held]
+    assert result.conclusion()

@@ -166,7 +166,7 @@ def knees(experiment: Path, held: dict[str, list[float]]) -> Summary:
             about = {"trial_system": system, **rounds}
             rate = rates[position]
             # Each search reached one rate, but not the rate 2 % above it.
-            searched(experiment, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, probes=3, of=about)
+            searched(experiment, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, probes=3, facts=about)
     return summarise(experiment)
 
 
@@ -473,8 +473,8 @@ def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
 def test_every_probe_of_a_search_is_a_point_beside_its_bound(tmp_path: Path) -> None:
     slo = "p99<10ms,update.p99<300us,p50<1ms"
     searched(tmp_path, (1500, 1500), (1000, 1000), (900, 700), number=1, slo="p99<10ms")
-    searched(tmp_path, (1500, 1500), (1600, 1600), number=2, slo=slo, of={"trial_system": "hbase"})
-    broken = searched(tmp_path, (100, 100), number=3, of={"trial_system": "scylla"})
+    searched(tmp_path, (1500, 1500), (1600, 1600), number=2, slo=slo, facts={"trial_system": "hbase"})
+    broken = searched(tmp_path, (100, 100), number=3, facts={"trial_system": "scylla"})
     edit_json(broken / "run-1/node1/client.json", valid=False, reason="no")
     probes = of(tmp_path)["probes"]
     assert [panel.title for panel in probes.panels] == [

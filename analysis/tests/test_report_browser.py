@@ -186,7 +186,7 @@ def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme
 def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) -> None:
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         about = {"trial_system": system, "repeats": 3, "trial_discard": 1}
-        searched(tmp_path, (1000 * number, 1000 * number), (3000, 2000), number=number, slo="p99<10ms", of=about)
+        searched(tmp_path, (1000 * number, 1000 * number), (3000, 2000), number=number, slo="p99<10ms", facts=about)
     (page,) = files.write(tmp_path)
     quiet.open(page, 375)
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")

@@ -260,7 +260,7 @@ def test_the_servers_that_are_kept_are_those_of_the_very_last_trial(
         tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=3\n", {"cassandra": UNSTEADY, "hbase": STEADY},
         keep=True,
     )  # fmt: skip
-    assert play.kept == ["04-cassandra", "06-hbase"]
+    assert play.trials_kept == ["04-cassandra", "06-hbase"]
     assert play.stops == 1  # before round 3, because round 2 kept its servers running
     assert "hbase round 3 keeps running" in output
 

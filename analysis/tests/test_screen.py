@@ -54,7 +54,7 @@ def points(count: int) -> Summary:
 def searches(experiment: Path) -> Summary:
     for number, (system, held) in enumerate({"cassandra": 1000.0, "hbase": 1500.0}.items(), start=1):
         searched(
-            experiment, (held, held), *[(2 * held, held)] * 2, number=number, probes=3, of={"trial_system": system}
+            experiment, (held, held), *[(2 * held, held)] * 2, number=number, probes=3, facts={"trial_system": system}
         )
     return summarise(experiment)
 

@@ -198,7 +198,7 @@ def test_a_search_begins_at_the_mean_of_the_runs(tmp_path: Path) -> None:
 
 
 def test_a_search_begins_at_what_counts_of_its_phase(tmp_path: Path) -> None:
-    folder = searched(tmp_path, (2000, 1500), of={"repeats": 3, "trial_discard": 2, "phases": ("read",)})
+    folder = searched(tmp_path, (2000, 1500), facts={"repeats": 3, "trial_discard": 2, "phases": ("read",)})
     for discarded in (1, 2):
         lasted(folder / f"read-{discarded}/node1", 0.1)
     result = came_to(folder)
@@ -209,7 +209,7 @@ def test_a_search_begins_at_what_counts_of_its_phase(tmp_path: Path) -> None:
 
 
 def test_a_search_does_not_begin_at_the_rate_of_a_measured_load(tmp_path: Path) -> None:
-    folder = searched(tmp_path, of={"trial_load": {"measured": True}})
+    folder = searched(tmp_path, facts={"trial_load": {"measured": True}})
     lasted(folder / "load/node1", 0.1)
     result = came_to(folder)
     assert result.closed_loop == pytest.approx(2000)
@@ -226,8 +226,8 @@ def test_every_probe_leads_to_the_next(tmp_path: Path) -> None:
 
 
 def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> None:
-    folder = searched(tmp_path, (2000, 1500), (1000, 1000), (1414, 1414), of={"trial_round": 1, "trial_rounds": 2})
-    searched(tmp_path, (2000, 2000), (2500, 2400), number=2, probes=2, of={"trial_system": "hbase"})
+    folder = searched(tmp_path, (2000, 1500), (1000, 1000), (1414, 1414), facts={"trial_round": 1, "trial_rounds": 2})
+    searched(tmp_path, (2000, 2000), (2500, 2400), number=2, probes=2, facts={"trial_system": "hbase"})
     write_json(folder / "probe-3/clients.json", {"valid": False, "failure": "the clients began 60 ms apart"})
     result = came_to(folder)
     assert (result.maximum, result.held, result.unmet, result.best) == (None, 1000, 2000, None)
@@ -278,7 +278,7 @@ def test_the_shares_of_several_clients_are_one_rate(tmp_path: Path) -> None:
 
 def test_probes_are_in_no_mean_and_no_count_of_the_runs(tmp_path: Path) -> None:
     about: dict[str, Any] = {"phases": ("read",), "trial_discard": 1}
-    searched(tmp_path / "with", (2000, 1500), (1000, 999), of=about)
+    searched(tmp_path / "with", (2000, 1500), (1000, 999), facts=about)
     trial(tmp_path / "without", 1, "cassandra", **about)
     (with_probes,), (without,) = summarise(tmp_path / "with").trials, summarise(tmp_path / "without").trials
     for name in ("status", "rows", "clients", "nodes", "servers", "events", "conditions", "by_phase", "notes"):
@@ -422,7 +422,7 @@ def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
             number += 1
             variables = {"trial_point": {"batchsize": str(batchsize)}, "trial_round": turn, "trial_rounds": 2}
             held = 500 * turn / batchsize
-            searched(tmp_path, (2000, 1500), (held, held), (2000, 1500), number=number, of=variables, probes=3)
+            searched(tmp_path, (2000, 1500), (held, held), (2000, 1500), number=number, facts=variables, probes=3)
     summary = summarise(tmp_path)
     assert [trial.search.maximum if trial.search else None for trial in summary.trials] == [500, 5, 1000, 10]
     # Merged trials lack a search, because no rate was tried in all rounds.

@@ -110,7 +110,7 @@ def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None
     searches = tmp_path / "c"
     for number in ROUNDS:
         about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": 3}
-        searched(searches, (1000, 1000), *[(1020, 1000)] * 2, number=number, of=about)
+        searched(searches, (1000, 1000), *[(1020, 1000)] * 2, number=number, facts=about)
     result = regression.compare(summarise(searches), summarise(make(tmp_path / "d")), force=True)
     assert [(finding.figure, finding.reason) for finding in result.findings if finding.phase == "probe"] == [
         ("op/s", "not known after")

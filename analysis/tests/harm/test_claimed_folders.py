@@ -41,7 +41,7 @@ def test_figures_of_somebody_else_are_refused(original: Path, tmp_path: Path) ->
 def test_figures_of_a_former_report_are_removed_and_nothing_else(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawing, "converter", lambda: Mock(**{f"{each}.return_value": "" for each in DRAWS}))
+    monkeypatch.setattr(drawing, "converter", lambda: Mock(**{f"{function}.return_value": "" for function in DRAWS}))
     page, figures = tmp_path / "page.html", tmp_path / "figures"
     assert dohyo("report", original, "--figures", "--out", page).code == 0
     first = tree(figures)
@@ -79,15 +79,15 @@ def test_a_foreign_folder_in_a_site_is_refused_before_anything_is_written(origin
     assert (tree(site / "it"), (site / "index.html").read_text()) == (before, "as it was")
 
 
-@pytest.mark.parametrize("place", ["index.html", "it", "it/report.html", "it/summary.json"])
-def test_a_link_in_a_site_is_refused(place: str, original: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("below", ["index.html", "it", "it/report.html", "it/summary.json"])
+def test_a_link_in_a_site_is_refused(below: str, original: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     arguments = ["site", site, "--results", original.parent]
     assert dohyo(*arguments).code == 0
     before = theirs(tmp_path / "theirs")
-    path = site / place
+    path = site / below
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    path.symlink_to(tmp_path / "theirs" / ("" if place == "it" else "letter.txt"))
+    path.symlink_to(tmp_path / "theirs" / ("" if below == "it" else "letter.txt"))
     answer = dohyo(*arguments)
     assert (answer.code, f"{path} is a link" in answer.err) == (2, True)
     assert tree(tmp_path / "theirs") == before
@@ -96,8 +96,8 @@ def test_a_link_in_a_site_is_refused(place: str, original: Path, tmp_path: Path)
 def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "loop").symlink_to("loop")
-    for name, what in (("file", "is a file"), ("loop", "is a link")):
-        with pytest.raises(BadInputError, match=f"{name} {what}"):
+    for name, problem in (("file", "is a file"), ("loop", "is a link")):
+        with pytest.raises(BadInputError, match=f"{name} {problem}"):
             claimed_folders.claim(tmp_path / name)
     with pytest.raises(OSError, match="not empty"):
         claimed_folders.remove_empty(tmp_path)

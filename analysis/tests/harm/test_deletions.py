@@ -128,8 +128,8 @@ def test_only_the_listed_places_remove_folders_file_systems_or_tables() -> None:
     named, seen = {}, set()
     for path in sources():
         name, text = str(path.relative_to(ROOT)), path.read_text("utf-8", "replace")
-        if found := elsewhere(name, text):
-            named[name] = found
+        if names := elsewhere(name, text):
+            named[name] = names
         seen |= {(name, part) for part in PLACES.get(name, []) if any(part in line for line in deletions(text))}
     assert not named, (
         "remove through owned of the agent (ansible), dohyo.claimed_folders (analysis), or a place that is listed here"
@@ -138,12 +138,12 @@ def test_only_the_listed_places_remove_folders_file_systems_or_tables() -> None:
 
 
 def test_only_owned_of_the_agent_removes_folders_in_playbooks() -> None:
-    found = set()
+    removals = set()
     for path in sorted(ANSIBLE.rglob("*.yml")):
         below = path.relative_to(ANSIBLE)
         if not {"tests", "templates", "inventories"} & set(below.parts):
-            found |= {(str(below), name) for name in file_removals(yaml.safe_load(path.read_text("utf-8")))}
-    assert found == FILE_TASKS
+            removals |= {(str(below), name) for name in file_removals(yaml.safe_load(path.read_text("utf-8")))}
+    assert removals == FILE_TASKS
 
 
 REMOVALS = """

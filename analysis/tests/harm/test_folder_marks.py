@@ -24,12 +24,12 @@ def mark(deployment: str = MINE, **more: str) -> dict[str, str]:
 
 def digest(folder: Path) -> dict[Path, str]:
     """Returns the kind of everything in a folder, with the target of each link and the content of each file."""
-    found = {}
+    contents = {}
     for path in folder.rglob("*"):
         kind = "link" if path.is_symlink() else "folder" if path.is_dir() else "file"
         content = path.readlink() if kind == "link" else path.read_text("utf-8") if kind == "file" else ""
-        found[path] = f"{kind} {content}"
-    return found
+        contents[path] = f"{kind} {content}"
+    return contents
 
 
 def shop(folder: Path) -> Path:
@@ -43,55 +43,55 @@ def shop(folder: Path) -> Path:
 # ---- Rejected folders ------------------------------------------------------------------------------------------------
 
 
-def foreign_folder(place: Path, _: Path) -> str:
-    shop(place)
+def foreign_folder(folder: Path, _: Path) -> str:
+    shop(folder)
     return "is not empty and does not carry Dohyo's mark: it contains ibdata1, shop; it looks like MySQL or MariaDB"
 
 
-def foreign_file(place: Path, _: Path) -> str:
-    place.write_text("precious", "utf-8")
+def foreign_file(file: Path, _: Path) -> str:
+    file.write_text("precious", "utf-8")
     return "is not a folder; remove it, or name another folder"
 
 
-def link_to_foreign(place: Path, elsewhere: Path) -> str:
-    place.symlink_to(shop(elsewhere / "their"))
+def link_to_foreign(link: Path, elsewhere: Path) -> str:
+    link.symlink_to(shop(elsewhere / "their"))
     return "is a symbolic link to"
 
 
-def dangling_link(place: Path, elsewhere: Path) -> str:
-    place.symlink_to(elsewhere / "nothing")
+def dangling_link(link: Path, elsewhere: Path) -> str:
+    link.symlink_to(elsewhere / "nothing")
     return "is a symbolic link to"
 
 
-def of_another(place: Path, _: Path) -> str:
-    folder_marks.claim(str(shop(place) / "x"), mark(THEIRS), THEIRS)
-    (place / ".dohyo").write_text(json.dumps(mark(THEIRS)), "utf-8")
+def of_another(folder: Path, _: Path) -> str:
+    folder_marks.claim(str(shop(folder) / "x"), mark(THEIRS), THEIRS)
+    (folder / ".dohyo").write_text(json.dumps(mark(THEIRS)), "utf-8")
     return f"belongs to deployment {THEIRS} (here:/a, now); run destroy.yml there"
 
 
-def mark_that_is_a_link(place: Path, elsewhere: Path) -> str:
+def mark_that_is_a_link(folder: Path, elsewhere: Path) -> str:
     folder_marks.claim(str(elsewhere / "mine"), mark(), MINE)
-    (shop(place) / ".dohyo").symlink_to(elsewhere / "mine" / ".dohyo")
+    (shop(folder) / ".dohyo").symlink_to(elsewhere / "mine" / ".dohyo")
     return "does not carry Dohyo's mark"
 
 
-def broken_mark(place: Path, _: Path) -> str:
-    (shop(place) / ".dohyo").write_text('{"deployment": "x; rm -rf /"}', "utf-8")
+def broken_mark(folder: Path, _: Path) -> str:
+    (shop(folder) / ".dohyo").write_text('{"deployment": "x; rm -rf /"}', "utf-8")
     return "does not carry Dohyo's mark"
 
 
-def nested_mark(place: Path, _: Path) -> str:
-    (shop(place) / ".dohyo").write_text("[" * 60_000, "utf-8")
+def nested_mark(folder: Path, _: Path) -> str:
+    (shop(folder) / ".dohyo").write_text("[" * 60_000, "utf-8")
     return "does not carry Dohyo's mark"
 
 
-def mark_that_is_a_pipe(place: Path, _: Path) -> str:
-    os.mkfifo(shop(place) / ".dohyo")
+def mark_that_is_a_pipe(folder: Path, _: Path) -> str:
+    os.mkfifo(shop(folder) / ".dohyo")
     return "does not carry Dohyo's mark"
 
 
-def mark_that_is_a_folder(place: Path, _: Path) -> str:
-    (shop(place) / ".dohyo").mkdir()
+def mark_that_is_a_folder(folder: Path, _: Path) -> str:
+    (shop(folder) / ".dohyo").mkdir()
     return "does not carry Dohyo's mark"
 
 
@@ -106,9 +106,9 @@ def test_what_is_not_ours_is_refused_by_name_and_stays(foreign: Callable[[Path, 
     base, elsewhere = tmp_path / "base", tmp_path / "elsewhere"
     (base / "dohyo").mkdir(parents=True)
     elsewhere.mkdir()
-    place = base / "dohyo" / "mysql"
-    said = foreign(place, elsewhere)
-    before = os.lstat(place).st_mtime_ns
+    refused = base / "dohyo" / "mysql"
+    reason = foreign(refused, elsewhere)
+    before = os.lstat(refused).st_mtime_ns
     attempts: list[Callable[[str], object]] = [
         lambda path: folder_marks.claim(path, mark(), MINE),
         lambda path: folder_marks.remove(path, MINE),
@@ -117,11 +117,11 @@ def test_what_is_not_ours_is_refused_by_name_and_stays(foreign: Callable[[Path, 
     for attempt in attempts:
         with pytest.raises(folder_marks.NotOursError) as raised:
             attempt(folder_marks.path_of(str(base), "dohyo/mysql"))
-        assert str(place) in str(raised.value)
-        assert said in str(raised.value)
-        assert os.lstat(place).st_mtime_ns == before
-    if place.is_dir() and not place.is_symlink():
-        assert (place / "shop" / "orders.ibd").read_text("utf-8") == "precious"
+        assert str(refused) in str(raised.value)
+        assert reason in str(raised.value)
+        assert os.lstat(refused).st_mtime_ns == before
+    if refused.is_dir() and not refused.is_symlink():
+        assert (refused / "shop" / "orders.ibd").read_text("utf-8") == "precious"
 
 
 def test_a_mount_below_ours_is_not_emptied(tmp_path: Path) -> None:
@@ -188,25 +188,25 @@ def test_parents_with_something_of_others_stay(tmp_path: Path) -> None:
 
 def test_links_in_ours_go_others_stay_and_so_does_what_they_name(tmp_path: Path) -> None:
     theirs = shop(tmp_path / "theirs")
-    mine = tmp_path / "mine"
-    folder_marks.claim(str(mine), mark(), MINE)
-    (mine / "run").mkdir()
-    (mine / "run" / "mysql").symlink_to(theirs)
-    (mine / "run" / "hbase-kdc").mkdir()
-    (mine / "run" / "hbase-kdc" / "link").symlink_to(theirs / "shop")
-    (mine / "secret").symlink_to(theirs)
+    owned = tmp_path / "mine"
+    folder_marks.claim(str(owned), mark(), MINE)
+    (owned / "run").mkdir()
+    (owned / "run" / "mysql").symlink_to(theirs)
+    (owned / "run" / "hbase-kdc").mkdir()
+    (owned / "run" / "hbase-kdc" / "link").symlink_to(theirs / "shop")
+    (owned / "secret").symlink_to(theirs)
     before = digest(theirs)
     with pytest.raises(folder_marks.NotOursError, match="is a symbolic link"):
-        folder_marks.remove_inside(str(mine), "secret/shop", MINE)
-    with pytest.raises(folder_marks.NotOursError, match=f"{mine}/run/mysql was not made by Dohyo"):
-        folder_marks.remove_inside(str(mine), "run/mysql*", MINE)
-    assert folder_marks.remove_inside(str(mine), "run/hbase-*", MINE) == [str(mine / "run/hbase-kdc")]
+        folder_marks.remove_inside(str(owned), "secret/shop", MINE)
+    with pytest.raises(folder_marks.NotOursError, match=f"{owned}/run/mysql was not made by Dohyo"):
+        folder_marks.remove_inside(str(owned), "run/mysql*", MINE)
+    assert folder_marks.remove_inside(str(owned), "run/hbase-*", MINE) == [str(owned / "run/hbase-kdc")]
     assert digest(theirs) == before
     stayed: list[str] = []
-    folder_marks.remove(str(mine), MINE, foreign=stayed)
+    folder_marks.remove(str(owned), MINE, foreign=stayed)
     assert digest(theirs) == before
-    assert sorted(digest(mine)) == [mine / "run", mine / "run/mysql", mine / "secret"]
-    assert [reason.partition(" ")[0] for reason in stayed] == [f"{mine}/run/mysql", f"{mine}/secret"]
+    assert sorted(digest(owned)) == [owned / "run", owned / "run/mysql", owned / "secret"]
+    assert [reason.partition(" ")[0] for reason in stayed] == [f"{owned}/run/mysql", f"{owned}/secret"]
 
 
 def test_the_named_folder_may_be_reached_through_a_link(tmp_path: Path) -> None:
@@ -217,39 +217,39 @@ def test_the_named_folder_may_be_reached_through_a_link(tmp_path: Path) -> None:
 
 
 def test_another_deployment_in_ours_and_data_of_a_kept_server_stay(tmp_path: Path) -> None:
-    mine = tmp_path / "srv" / "dohyo"
-    folder_marks.claim(str(mine), mark(), MINE)
+    owned = tmp_path / "srv" / "dohyo"
+    folder_marks.claim(str(owned), mark(), MINE)
     folder_marks.claim(str(tmp_path / "other"), mark(THEIRS), THEIRS)
-    (tmp_path / "other").rename(mine / "mysql")
-    with pytest.raises(folder_marks.NotOursError, match=f"{mine}/mysql belongs to deployment {THEIRS}"):
-        folder_marks.remove(str(mine), MINE)
+    (tmp_path / "other").rename(owned / "mysql")
+    with pytest.raises(folder_marks.NotOursError, match=f"{owned}/mysql belongs to deployment {THEIRS}"):
+        folder_marks.remove(str(owned), MINE)
     with pytest.raises(folder_marks.NotOursError, match=f"which belongs to deployment {MINE}"):
-        folder_marks.claim(str(mine / "new"), mark(THEIRS), THEIRS)
-    (mine / "mysql").rename(tmp_path / "other")
+        folder_marks.claim(str(owned / "new"), mark(THEIRS), THEIRS)
+    (owned / "mysql").rename(tmp_path / "other")
     makes = {"data": ["mysql", "ycsb"], "data/ycsb/": ["usertable*", "db.opt"]}
-    data = mine / "data" / "dohyo" / "mysql"
+    data = owned / "data" / "dohyo" / "mysql"
     folder_marks.claim(str(data), {**mark(), "makes": makes}, MINE)
     for name in ("mysql", "ycsb"):
         (data / "data" / name).mkdir(parents=True)
     (data / "data" / "ycsb" / "usertable.ibd").touch()
     (data / "data" / "ibdata1").touch()
     for foreign in ("data/shop", "data/ycsb/orders.ibd"):
-        place = data / foreign
-        place.touch() if place.suffix else place.mkdir()
-        for folder in (data, mine):
-            with pytest.raises(folder_marks.NotOursError, match=f"{place} was not made by a trial"):
+        entry = data / foreign
+        entry.touch() if entry.suffix else entry.mkdir()
+        for folder in (data, owned):
+            with pytest.raises(folder_marks.NotOursError, match=f"{entry} was not made by a trial"):
                 folder_marks.remove(str(folder), MINE)
-        place.unlink() if place.suffix else place.rmdir()
-    folder_marks.remove(str(mine), MINE)
-    assert not mine.exists()
+        entry.unlink() if entry.suffix else entry.rmdir()
+    folder_marks.remove(str(owned), MINE)
+    assert not owned.exists()
 
 
 def test_octal_escapes_of_mounts_are_undone() -> None:
     assert folder_marks.decoded(r"/a\040b\134c") == r"/a b\c"
 
 
-def claims_in(of: tuple[str, int]) -> bool:
-    folder, number = of
+def claims_in(claimed: tuple[str, int]) -> bool:
+    folder, number = claimed
     try:
         return bool(folder_marks.claim(folder, mark(f"{number:012x}"), f"{number:012x}"))
     except folder_marks.NotOursError:
@@ -314,8 +314,8 @@ NAMES = st.sampled_from(
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_nothing_outside_of_ours_changes_whatever_the_path(data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as made:
-        root = Path(made).resolve()
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory).resolve()
         theirs = shop(root / "theirs")
         (root / "base").mkdir()
         (root / "base" / "link").symlink_to(theirs)

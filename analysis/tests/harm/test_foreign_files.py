@@ -32,8 +32,8 @@ def is_free(owner: Path, folder: Path) -> bool:
 
 def folders(owner: Path) -> list[Path]:
     """Returns the folders, including `owner` itself, in which only the listed files belong to Dohyo."""
-    found = [owner, *(path for path in sorted(owner.rglob("*")) if path.is_dir())]
-    return [folder for folder in found if not is_free(owner, folder)]
+    candidates = [owner, *(path for path in sorted(owner.rglob("*")) if path.is_dir())]
+    return [folder for folder in candidates if not is_free(owner, folder)]
 
 
 def put(folder: Path, kind: str, name: str) -> Path:
@@ -76,24 +76,24 @@ def test_files_of_others_in_every_folder_at_once_all_stay(kind: str, tmp_path: P
     with pytest.raises(folder_marks.NotOursError):
         folder_marks.remove(str(owner), MINE)
     assert everything(owner) == before
-    said: list[str] = []
-    folder_marks.remove(str(owner), MINE, foreign=said)
+    reasons: list[str] = []
+    folder_marks.remove(str(owner), MINE, foreign=reasons)
     assert sorted(path for path in everything(owner) if path.is_file()) == sorted(theirs)
-    assert len(said) == len(theirs)
+    assert len(reasons) == len(theirs)
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_is_removed_others_stay_and_are_named(data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as made:
-        owner = Path(made).resolve() / "owner"
+    with tempfile.TemporaryDirectory() as directory:
+        owner = Path(directory).resolve() / "owner"
         kind = data.draw(st.sampled_from(["home", "home", "home", "kept", "evidence", "inventory", "settings"]))
         make(owner, kind)
         places = folders(owner)
         theirs = [
-            put(places[at % len(places)], what, f"{name}{number}")
-            for number, (at, what, name) in enumerate(
+            put(places[index % len(places)], foreign_kind, f"{name}{number}")
+            for number, (index, foreign_kind, name) in enumerate(
                 data.draw(
                     st.lists(
                         st.tuples(
@@ -106,34 +106,34 @@ def test_whatever_is_removed_others_stay_and_are_named(data: st.DataObject) -> N
                 )
             )
         ]
-        own = everything(owner).keys() - {below for path in theirs for below in [path, *path.rglob("*")]}
+        own_paths = everything(owner).keys() - {below for path in theirs for below in [path, *path.rglob("*")]}
         before = everything(owner)
-        said: list[str] = []
+        reasons: list[str] = []
         leave = data.draw(st.booleans())
         pattern = data.draw(st.sampled_from(["", *INSIDE])) if kind == "home" else ""
         try:
             if pattern:
-                folder_marks.remove_inside(str(owner), pattern, MINE, foreign=said if leave else None)
+                folder_marks.remove_inside(str(owner), pattern, MINE, foreign=reasons if leave else None)
             else:
-                folder_marks.remove(str(owner), MINE, foreign=said if leave else None)
+                folder_marks.remove(str(owner), MINE, foreign=reasons if leave else None)
         except folder_marks.NotOursError as error:
             assert not leave
-            said.append(str(error))
+            reasons.append(str(error))
             assert everything(owner) == before
         after = everything(owner)
         # All foreign files are unchanged, and those that prevented a removal are reported.
         for path in theirs:
-            for each in [path, *(below for below in before if path in below.parents)]:
-                assert after[each] == before[each]
+            for folder in [path, *(below for below in before if path in below.parents)]:
+                assert after[folder] == before[folder]
             if not pattern:
-                assert any(str(path) in reason for reason in said)
+                assert any(str(path) in reason for reason in reasons)
         # Dohyo's files are gone. Only folders with foreign files are left.
         if not pattern and (leave or not theirs):
-            assert {path for path in own & after.keys() if not path.is_dir()} == set()
-            assert all(any(path in other.parents for other in theirs) for path in own & after.keys())
+            assert {path for path in own_paths & after.keys() if not path.is_dir()} == set()
+            assert all(any(path in file.parents for file in theirs) for path in own_paths & after.keys())
 
 
-def test_the_folder_of_the_issue(tmp_path: Path) -> None:
+def test_foreign_files_in_a_home_stay_and_are_named(tmp_path: Path) -> None:
     home = tmp_path / ".dohyo"
     make(home, "home")
     (home / "data/dohyo/cassandra-backup").mkdir()
@@ -141,12 +141,12 @@ def test_the_folder_of_the_issue(tmp_path: Path) -> None:
     for path in theirs:
         path.parent.mkdir(exist_ok=True)
         path.write_text("x")
-    said: list[str] = []
-    removed = folder_marks.remove(str(home), MINE, dry=True, foreign=said)
+    reasons: list[str] = []
+    removed = folder_marks.remove(str(home), MINE, dry=True, foreign=reasons)
     assert removed == folder_marks.remove(str(home), MINE, foreign=[])
     assert str(home / "install") in removed
     assert sorted(path for path in home.rglob("*") if path.is_file()) == sorted(theirs)
-    assert [re.match(r"\S+", reason)[0] for reason in said] == [  # type: ignore[index]
+    assert [re.match(r"\S+", reason)[0] for reason in reasons] == [  # type: ignore[index]
         str(home / name) for name in ("data/dohyo/cassandra-backup", "data/foreign", "mynotes.txt")
     ]
 
@@ -159,10 +159,13 @@ def test_a_database_with_data_of_others_stays_whole_with_the_mark_around_it(tmp_
     (data / ".dohyo").write_text(json.dumps({**mark, "makes": {"any": ["thing"]}}))
     (data / "any/shop").mkdir()
     before = everything(data)
-    said: list[str] = []
-    folder_marks.remove(str(home), MINE, foreign=said)
+    notes: list[str] = []
+    folder_marks.remove(str(home), MINE, foreign=notes)
     assert everything(data) == before
-    assert [data / "any/shop", *said] == [data / "any/shop", *[s for s in said if f"{data}/any/shop was not made" in s]]
+    assert [data / "any/shop", *notes] == [
+        data / "any/shop",
+        *[s for s in notes if f"{data}/any/shop was not made" in s],
+    ]
     # The mark still contains the deployment's id, so the rest can be removed later.
     assert folder_marks.read_mark(str(home))["deployment"] == MINE
     assert folder_marks.remove(str(home), MINE, foreign=[]) == []
@@ -174,10 +177,10 @@ def test_data_folders_that_a_user_has_put_into_ours_go_and_their_parents_stay(tm
     (home / "disks").mkdir()
     make(home / "disks/dohyo/mysql", "data")
     make(home / "made/by/us/dohyo/mysql", "data")
-    said: list[str] = []
-    folder_marks.remove(str(home), MINE, foreign=said)
+    reasons: list[str] = []
+    folder_marks.remove(str(home), MINE, foreign=reasons)
     assert [path.name for path in home.rglob("*")] == ["disks"]
-    assert len(said) == 1
+    assert len(reasons) == 1
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -186,10 +189,10 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     home = tmp_path / "home"
     make(home, "home")
     (home / "run/mysql").chmod(0)
-    said: list[str] = []
-    folder_marks.remove(str(home), MINE, foreign=said)
+    reasons: list[str] = []
+    folder_marks.remove(str(home), MINE, foreign=reasons)
     (home / "run/mysql").chmod(0o755)
-    assert said == [f"{home}/run/mysql cannot be read: Permission denied"]
+    assert reasons == [f"{home}/run/mysql cannot be read: Permission denied"]
 
 
 # ---- Lists of the files that playbooks make and remove ---------------------------------------------------------------
@@ -201,15 +204,15 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
         (home / folder).mkdir(parents=True)
         (home / folder / "x").touch()
 
-    def left(systems: list[str]) -> list[str]:
+    def list_foreign(systems: list[str]) -> list[str]:
         mark = {**folder_marks.new_mark(MINE, {"systems": systems}), "kind": "home"}
-        found = folder_marks.Contents(str(home), mark)
-        found.sort(str(home / "run"), ("run",))
-        return sorted(text.partition(" ")[0].removeprefix(f"{home}/") for text in found.foreign)
+        contents = folder_marks.Contents(str(home), mark)
+        contents.sort(str(home / "run"), ("run",))
+        return sorted(text.partition(" ")[0].removeprefix(f"{home}/") for text in contents.foreign)
 
-    assert left(["h2", "mysql"]) == ["run/notes"]
-    assert left(["mysql"]) == ["run/h2", "run/notes"]
-    assert left([]) == []  # an older version wrote the mark
+    assert list_foreign(["h2", "mysql"]) == ["run/notes"]
+    assert list_foreign(["mysql"]) == ["run/h2", "run/notes"]
+    assert list_foreign([]) == []  # an older version wrote the mark
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:
@@ -218,12 +221,12 @@ def paths_inside() -> Iterator[tuple[str, str]]:
         text = file.read_text("utf-8")
         for match in re.finditer(r"inside: \[(.*)\]", text):
             for word in re.findall(r'"([^"]*)"|([\w./-]+)', match[1]):
-                path = re.sub(r"{{ *(\w*).*?}}", lambda found: FILLED.get(found[1], "mysql"), "".join(word))
+                path = re.sub(r"{{ *(\w*).*?}}", lambda placeholder: FILLED.get(placeholder[1], "mysql"), "".join(word))
                 yield str(file.relative_to(ANSIBLE)), path
     for file in sorted((ROOT / "analysis/dohyo/trial").glob("*.py")):
         for match in re.finditer(r"inside ?= ?\[(.*)\]", file.read_text("utf-8")):
             for word in re.findall(r'"([^"]*)"', match[1]):
-                yield file.name, re.sub(r"{(.*?)}", lambda found: FILLED.get(found[1], "mysql"), word)
+                yield file.name, re.sub(r"{(.*?)}", lambda placeholder: FILLED.get(placeholder[1], "mysql"), word)
 
 
 FILLED = {
@@ -235,15 +238,15 @@ FILLED = {
 def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> None:
     make(tmp_path / "home", "home")
     rules = folder_marks.Rules(str(tmp_path / "home"), {"kind": "home"})
-    found = list(paths_inside())
-    assert len(found) > 10
-    for file, path in found:
+    paths = list(paths_inside())
+    assert len(paths) > 10
+    for file, path in paths:
         # HBase is the only system with several processes.
         *way, last = path.replace("run/mysql-*", "run/hbase-kdc").replace("*", "x-1").split("/")
-        place = (tmp_path / "home").joinpath(*way, last)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if not place.exists():
-            place.touch() if last.endswith(".properties") else place.mkdir()
+        target = (tmp_path / "home").joinpath(*way, last)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            target.touch() if last.endswith(".properties") else target.mkdir()
         assert (*way, last) in rules, f"{file} removes {path}, which MADE in agent/verbs/folder_marks.py does not have"
 
 
@@ -275,17 +278,17 @@ def test_an_installation_with_a_file_of_others_is_not_replaced(tmp_path: Path) -
 
 
 def test_a_load_is_not_kept_with_data_of_others(tmp_path: Path) -> None:
-    own = tmp_path / "disk/dohyo/mysql"
-    folder_marks.claim(str(own), {"deployment": MINE, "experiment": "/r", "makes": {"data": ["ycsb"]}}, MINE)
-    (own / "data/shop").mkdir(parents=True)
-    asked = {"data": [str(tmp_path / "disk")], "role": "mysql", "load": "0123456789abcdef", "experiment": "/r"}
-    module("kept_load", state="found", deployment=MINE, **asked)
-    with pytest.raises(AgentError, match=f"{own}/data/shop was not made by a trial"):
-        module("kept_load", state="kept", deployment=MINE, trial="01-mysql", **asked)
-    assert (own / "data/shop").is_dir()
+    claimed = tmp_path / "disk/dohyo/mysql"
+    folder_marks.claim(str(claimed), {"deployment": MINE, "experiment": "/r", "makes": {"data": ["ycsb"]}}, MINE)
+    (claimed / "data/shop").mkdir(parents=True)
+    arguments = {"data": [str(tmp_path / "disk")], "role": "mysql", "load": "0123456789abcdef", "experiment": "/r"}
+    module("kept_load", state="found", deployment=MINE, **arguments)
+    with pytest.raises(AgentError, match=f"{claimed}/data/shop was not made by a trial"):
+        module("kept_load", state="kept", deployment=MINE, trial="01-mysql", **arguments)
+    assert (claimed / "data/shop").is_dir()
     (tmp_path / "disk/dohyo/kept/notes.txt").touch()
     with pytest.raises(AgentError, match=f"{tmp_path}/disk/dohyo/kept/notes.txt was not made by Dohyo"):
-        module("kept_load", state="found", deployment=MINE, **asked)
+        module("kept_load", state="found", deployment=MINE, **arguments)
     assert (tmp_path / "disk/dohyo/kept/notes.txt").exists()
 
 

@@ -48,10 +48,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("file", "what"), CASES)
-def test_a_broken_file_of_ours_is_named_in_one_line(file: str, what: str, original: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "kind"), CASES)
+def test_a_broken_file_of_ours_is_named_in_one_line(file: str, kind: str, original: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(original, tmp_path / "results" / "it")
-    (folder / file).write_bytes({**HOSTILE, **FACTS}[what])
+    (folder / file).write_bytes({**HOSTILE, **FACTS}[kind])
     before = tree(folder)
     for arguments in (["report", folder], ["compare", folder, folder], ["run", "--resume", folder]):
         answer = dohyo(*arguments)
@@ -67,7 +67,7 @@ def test_a_broken_file_of_ours_is_named_in_one_line(file: str, what: str, origin
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"inventory": "/no/such/inventory"}, "the inventory /no/such/inventory does not exist"),
         ({"inventory": "{}/hosts"}, "is among results, but can run programs"),
@@ -76,16 +76,16 @@ def test_a_broken_file_of_ours_is_named_in_one_line(file: str, what: str, origin
         ({"scenario": ...}, "scenario is missing"),
     ],
 )
-def test_what_cannot_be_resumed_says_why(change: dict[str, Any], said: str, original: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_resumed_says_why(change: dict[str, Any], message: str, original: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(original, tmp_path / "it")
     (folder / "hosts").write_text("#!/bin/sh\ntouch ran\n")
     (folder / "hosts").chmod(0o755)
     facts = json.loads((folder / "experiment.json").read_text())
     for key, value in change.items():
         facts[key] = value.format(folder) if isinstance(value, str) else value
-    (folder / "experiment.json").write_text(json.dumps({key: each for key, each in facts.items() if each is not ...}))
+    (folder / "experiment.json").write_text(json.dumps({key: fact for key, fact in facts.items() if fact is not ...}))
     answer = dohyo("run", "--resume", folder)
-    assert (answer.code, said in answer.err, answer.err.count("\n")) == (2, True, 1), answer
+    assert (answer.code, message in answer.err, answer.err.count("\n")) == (2, True, 1), answer
 
 
 def test_a_file_too_large_to_be_ours_is_not_read(original: Path, tmp_path: Path) -> None:
@@ -116,15 +116,15 @@ def paths(content: Any) -> Iterator[tuple[Any, ...]]:
         yield from ((key, *rest) for rest in paths(below))
 
 
-def changed(content: Any, place: tuple[Any, ...], value: Any) -> Any:
+def changed(content: Any, keys: tuple[Any, ...], value: Any) -> Any:
     """Returns a copy of a JSON value in which the value at a path is replaced."""
-    if not place:
+    if not keys:
         return value
     result = copy.deepcopy(content)
     inner = result
-    for key in place[:-1]:
+    for key in keys[:-1]:
         inner = inner[key]
-    inner[place[-1]] = value
+    inner[keys[-1]] = value
     return result
 
 
@@ -138,8 +138,8 @@ def test_no_value_anywhere_is_a_traceback(
     for _ in range(data.draw(st.integers(1, 3))):
         file = data.draw(st.sampled_from(files))
         content = json.loads(file.read_text("utf-8"))
-        place = data.draw(st.sampled_from(list(paths(content))))
-        file.write_text(json.dumps(changed(content, place, data.draw(values))), "utf-8")
+        keys = data.draw(st.sampled_from(list(paths(content))))
+        file.write_text(json.dumps(changed(content, keys, data.draw(values))), "utf-8")
     site = folder.parent / "site"
     for arguments in (
         ["report", folder],
@@ -154,7 +154,7 @@ def test_no_value_anywhere_is_a_traceback(
         assert answer.code == 0 or answer.err or answer.out
         assert not answer.err.startswith("Traceback")
     try:
-        made, _ = experiment.reopen(str(folder))
-        assert all(isinstance(made.state(trial), str) for trial in made.trials)
+        the_experiment, _ = experiment.reopen(str(folder))
+        assert all(isinstance(the_experiment.state(trial), str) for trial in the_experiment.trials)
     except BadInputError:
         pass

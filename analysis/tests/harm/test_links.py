@@ -29,10 +29,10 @@ PLACES = (
 )  # fmt: skip
 
 
-def planted(tmp_path: Path, place: str) -> tuple[Path, Path]:
-    """Creates an experiment in which `place` is a link to a foreign folder or file. Returns both paths."""
+def planted(tmp_path: Path, below: str) -> tuple[Path, Path]:
+    """Creates an experiment in which `below` is a link to a foreign folder or file. Returns both paths."""
     experiment = finished(tmp_path / "results" / "it")
-    path, theirs = experiment / place, tmp_path / "theirs"
+    path, theirs = experiment / below, tmp_path / "theirs"
     if path.exists():
         shutil.move(path, theirs)
     elif path.suffix:
@@ -45,14 +45,14 @@ def planted(tmp_path: Path, place: str) -> tuple[Path, Path]:
     return experiment, theirs
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_link_is_refused_and_nothing_is_read_or_written_through_it(place: str, tmp_path: Path) -> None:
-    experiment, _ = planted(tmp_path, place)
+@pytest.mark.parametrize("below", PLACES)
+def test_a_link_is_refused_and_nothing_is_read_or_written_through_it(below: str, tmp_path: Path) -> None:
+    experiment, _ = planted(tmp_path, below)
     before = tree(tmp_path)
     for name, arguments in READERS.items():
         answer = dohyo(*arguments(experiment))
         assert answer.code == 2, (name, answer)
-        assert f"ERROR: {experiment / place} is a link to {tmp_path}/theirs; " in answer.err, name
+        assert f"ERROR: {experiment / below} is a link to {tmp_path}/theirs; " in answer.err, name
         assert answer.err.count("\n") == 1
         assert tree(tmp_path) == before, name
 
@@ -66,23 +66,23 @@ def test_a_link_to_nowhere_or_to_itself_is_refused(target: str, tmp_path: Path) 
         assert (answer.code, f"{experiment}/loop is a link to {target}; " in answer.err) == (2, True)
 
 
-@pytest.mark.parametrize("place", ["raw/01-cassandra/conditions.json", "raw/01-cassandra/run-1/node1/x", "report.html"])
+@pytest.mark.parametrize("below", ["raw/01-cassandra/conditions.json", "raw/01-cassandra/run-1/node1/x", "report.html"])
 @pytest.mark.parametrize("kind", ["a FIFO", "a socket"])
-def test_a_special_file_is_refused(kind: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_special_file_is_refused(kind: str, below: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = finished(tmp_path / "it")
-    (experiment / place).unlink(missing_ok=True)
+    (experiment / below).unlink(missing_ok=True)
     if kind == "a FIFO":
-        os.mkfifo(experiment / place)
+        os.mkfifo(experiment / below)
     else:
-        monkeypatch.chdir((experiment / place).parent)  # the absolute path would be too long for a socket
+        monkeypatch.chdir((experiment / below).parent)  # the absolute path would be too long for a socket
         with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(Path(place).name)
+            listening.bind(Path(below).name)
     for arguments in READERS.values():
         answer = dohyo(*arguments(experiment))
-        assert (answer.code, f"{experiment / place} is {kind}; " in answer.err) == (2, True), answer
+        assert (answer.code, f"{experiment / below} is {kind}; " in answer.err) == (2, True), answer
 
 
-def test_the_site_leaves_such_an_experiment_out(tmp_path: Path) -> None:
+def test_the_site_leaves_out_an_experiment_with_a_link(tmp_path: Path) -> None:
     experiment, theirs = planted(tmp_path, "report.html")
     finished(tmp_path / "results" / "good")
     answer = dohyo("site", tmp_path / "site", "--results", tmp_path / "results")
@@ -124,10 +124,10 @@ def test_a_folder_of_logs_is_taken_without_links_and_special_files(tmp_path: Pat
 
 def test_a_report_elsewhere_does_not_go_through_a_link_in_an_experiment(tmp_path: Path) -> None:
     logs = finished(tmp_path / "mine")
-    other, theirs = planted(tmp_path, "figures")
+    planted_experiment, theirs = planted(tmp_path, "figures")
     before = tree(theirs)
-    answer = dohyo("report", logs, "--out", other / "figures" / "report.html")
-    assert (answer.code, f"{other}/figures is a link inside an experiment" in answer.err) == (2, True)
+    answer = dohyo("report", logs, "--out", planted_experiment / "figures" / "report.html")
+    assert (answer.code, f"{planted_experiment}/figures is a link inside an experiment" in answer.err) == (2, True)
     assert tree(theirs) == before
     # The output may replace a link that has the same name.
     (tmp_path / "profile").write_text("mine")

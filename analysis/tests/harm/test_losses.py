@@ -146,10 +146,10 @@ try:
 except OSError as error:
     print(error.filename)
 """
-    said = subprocess.run(
+    message = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, preexec_fn=no_room
     ).stdout  # fmt: skip
-    assert said.strip().startswith(str(file))
+    assert message.strip().startswith(str(file))
     assert file.read_text() == before
     assert list(tmp_path.iterdir()) == [file]
 
@@ -187,10 +187,10 @@ def test_what_a_killed_run_has_left_ends_and_holds_the_lock_until_then(
         with pytest.raises(BadInputError, match=f"is running .process {killed.pid}"), only_one():
             pass
         killed.kill()
-    left = log.read_text().strip()
+    process = log.read_text().strip()
     monkeypatch.setattr(experiment, "ENDING_SECONDS", 0.2)
-    with pytest.raises(BadInputError, match=f"{killed.pid} was killed, .* end it with: kill .*{left}"), only_one():
+    with pytest.raises(BadInputError, match=f"{killed.pid} was killed, .* end it with: kill .*{process}"), only_one():
         pass
     monkeypatch.setattr(experiment, "ENDING_SECONDS", 10)
     with only_one():
-        assert not works(left)
+        assert not works(process)

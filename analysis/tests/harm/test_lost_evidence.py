@@ -62,7 +62,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_it_is_named_and_the_trial_is_invalid(damage: str, original: Path, tmp_path: Path) -> None:
+def test_lost_evidence_is_named_and_the_trial_is_invalid(damage: str, original: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(original, tmp_path / "it")
     do, named = DAMAGES[damage]
     do(folder / TRIAL)
@@ -147,8 +147,8 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
     manifest.write(tmp_path)
     for path in tmp_path.glob("[0-9]*"):
         path.unlink()
-    found = manifest.problems(tmp_path, None)
-    assert (len(found), found[-1]) == (21, "80 more files: were changed or added, or are missing")
+    problems = manifest.problems(tmp_path, None)
+    assert (len(problems), problems[-1]) == (21, "80 more files: were changed or added, or are missing")
 
 
 @pytest.mark.parametrize("name", ["experiment.json", "scenario.properties"])

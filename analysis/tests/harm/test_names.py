@@ -46,7 +46,7 @@ def test_a_prefix_that_is_no_identifier_is_refused(value: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("value", ["f", "field", "_x", "a-b", "a" * 14])
-def test_an_identifier_is_taken(value: str, tmp_path: Path) -> None:
+def test_an_identifier_is_accepted_as_a_prefix_of_fields(value: str, tmp_path: Path) -> None:
     assert load(tmp_path, SMALL, f"fieldnameprefix={value}").client_properties["fieldnameprefix"] == value
 
 
@@ -195,8 +195,8 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
     assert ClientOptions.of({"client_java_options": Lazy(["-ea"])}).java_options == ["-ea"]
     with pytest.raises(BadInputError, match="three"):
         ClientOptions.of({"client_java_options": Lazy(["three", ["four"]])})  # type: ignore[list-item]
-    found = catalogue.of_role("cassandra").on(Context({"cassandra_java_options": Lazy(["-ea"])}))
-    assert (list(found.misfits), found.values["cassandra_java_options"]) == ([], ["-ea"])
+    system = catalogue.of_role("cassandra").on(Context({"cassandra_java_options": Lazy(["-ea"])}))
+    assert (list(system.misfits), system.values["cassandra_java_options"]) == ([], ["-ea"])
 
 
 @pytest.mark.slow
@@ -220,11 +220,11 @@ def test_the_folders_of_playbook_and_inventory_are_no_templates(tmp_path: Path) 
     command: list[str | Path] = [program, "-i", inventory, ansible / "play.yml"]
     run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False, timeout=120)
     assert run.returncode == 0, run.stdout + run.stderr
-    found = json.loads((ansible / "answer").read_text("utf-8"))
-    assert shlex.split(found["dohyo_playbook"])[1:] == ["-i", str(inventory)]
-    assert found["dohyo_program"] == f"{ansible.parent}/.venv/bin/dohyo"
-    assert found["certificates"] == f"{ansible}/tls/{inventory.name}"
-    assert all(found[f"{name}_twice"] == found[name] for name in once)
+    variables = json.loads((ansible / "answer").read_text("utf-8"))
+    assert shlex.split(variables["dohyo_playbook"])[1:] == ["-i", str(inventory)]
+    assert variables["dohyo_program"] == f"{ansible.parent}/.venv/bin/dohyo"
+    assert variables["certificates"] == f"{ansible}/tls/{inventory.name}"
+    assert all(variables[f"{name}_twice"] == variables[name] for name in once)
 
 
 # ---- configuration files --------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def written() -> dict[str, str]:
     """Returns all configuration files by name. Each folder and setting in them has a hostile name."""
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     everywhere: dict[str, Any] = {
         "dohyo_home": FOLDER,
         "dohyo_data": [FOLDER],
@@ -270,8 +270,8 @@ def written() -> dict[str, str]:
     for name, variables in SYSTEMS.items():
         system = described(name, **everywhere, **variables)
         files = {file.path.rpartition("/")[2]: file.content for file in [*system.files, *system.secret_files]}
-        found = files | found
-    return found
+        contents = files | contents
+    return contents
 
 
 def test_my_cnf_keeps_values_in_quotes(written: dict[str, str]) -> None:
@@ -328,8 +328,8 @@ def test_yaml_reads_back_folders(written: dict[str, str]) -> None:
 def test_xml_reads_back_folders_and_settings(written: dict[str, str]) -> None:
     sites = {
         name: {
-            each.findtext("name"): each.findtext("value")
-            for each in ElementTree.fromstring(written[f"{name}-site.xml"]).iter("property")  # noqa: S314 (Dohyo's own)
+            item.findtext("name"): item.findtext("value")
+            for item in ElementTree.fromstring(written[f"{name}-site.xml"]).iter("property")  # noqa: S314 (Dohyo's own)
         }
         for name in ("hbase", "core", "hdfs")
     }
@@ -351,7 +351,7 @@ def test_a_version_stays_one_in_the_pom() -> None:
     text = Templar(DataLoader(), variables=variables).template(trust_as_template(template))
     pom = ElementTree.fromstring(text)  # noqa: S314 (Dohyo's own)
     versions = pom.iter("{http://maven.apache.org/POM/4.0.0}version")
-    assert [each.text for each in versions][:2] == [version, version]
+    assert [element.text for element in versions][:2] == [version, version]
 
 
 def test_properties_keep_folders(written: dict[str, str]) -> None:
@@ -367,9 +367,9 @@ def test_units_keep_folders_and_arguments() -> None:
     )  # fmt: skip
     unit = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and line[0] != "#")
     assert unit["WorkingDirectory"].replace("%%", "%") == FOLDER
-    words = shlex.split(unit["ReadWritePaths"].replace("%%", "%"))
-    assert words == [FOLDER, f"{FOLDER}/data"]
+    paths = shlex.split(unit["ReadWritePaths"].replace("%%", "%"))
+    assert paths == [FOLDER, f"{FOLDER}/data"]
     assert '"A=b \\"c\\" %%h" "$$HOME"' in unit["ExecStart"]
     # In double quotes, shlex and systemd treat backslashes in the same way.
-    words = shlex.split(unit["ExecStart"].replace("%%", "%").replace("$$", "$"))
-    assert words == ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{FOLDER}/log", *command]
+    command_line = shlex.split(unit["ExecStart"].replace("%%", "%").replace("$$", "$"))
+    assert command_line == ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{FOLDER}/log", *command]

@@ -37,9 +37,9 @@ def precious(path: Path) -> Path:
 
 def removed(home: Path) -> list[str]:
     """Removes the home, and returns the messages about everything that was kept."""
-    said: list[str] = []
-    folder_marks.remove(str(home), MINE, foreign=said)
-    return said
+    reasons: list[str] = []
+    folder_marks.remove(str(home), MINE, foreign=reasons)
+    return reasons
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def removed(home: Path) -> list[str]:
 )  # fmt: skip
 def test_names_that_resemble_ours_stay_and_are_named(name: str, home: Path) -> None:
     path = precious(home / name)
-    said = removed(home)
+    reasons = removed(home)
     assert path.read_text() == "precious"
-    assert any(str(each) in " ".join(said) for each in (path, path.parent, path.parent.parent))
+    assert any(str(path_or_parent) in " ".join(reasons) for path_or_parent in (path, path.parent, path.parent.parent))
 
 
 def test_a_run_folder_that_was_copied_stays_in_the_evidence(tmp_path: Path) -> None:
@@ -116,26 +116,26 @@ def test_after_an_interruption_at_any_point_files_of_others_stay(home: Path, mon
             patch.setattr(os, "unlink", dying(stop))
             removed(home)
         marked = folder_marks.read_mark(str(home))
-        said = removed(home) if marked else []
+        reasons = removed(home) if marked else []
         assert path.exists()
-        assert {reason.partition(" ")[0] for reason in said} <= {str(path)}
+        assert {reason.partition(" ")[0] for reason in reasons} <= {str(path)}
         shutil.rmtree(home)
 
 
-@pytest.mark.parametrize("what", ["dangling", "folder", "fifo", "empty"])
-def test_with_a_damaged_manifest_nothing_of_the_folder_goes(what: str, home: Path) -> None:
+@pytest.mark.parametrize("damage", ["dangling", "folder", "fifo", "empty"])
+def test_with_a_damaged_manifest_nothing_of_the_folder_goes(damage: str, home: Path) -> None:
     server = home / "install/mysql/x/server"
     path = precious(server / "theirs.txt")
     (server / ".sha256").unlink()
-    if what == "dangling":
+    if damage == "dangling":
         (server / ".sha256").symlink_to("/nowhere")
-    elif what == "fifo":
+    elif damage == "fifo":
         os.mkfifo(server / ".sha256")
     else:
-        (server / ".sha256").touch() if what == "empty" else (server / ".sha256").mkdir()
-    said = removed(home)
+        (server / ".sha256").touch() if damage == "empty" else (server / ".sha256").mkdir()
+    reasons = removed(home)
     assert path.exists()
-    assert any(str(path) in reason for reason in said)
+    assert any(str(path) in reason for reason in reasons)
 
 
 # ---- Copies ----------------------------------------------------------------------------------------------------------
@@ -151,11 +151,11 @@ def test_copies_of_a_data_folder_stay_and_one_that_was_moved_goes(home: Path) ->
         with pytest.raises(folder_marks.NotOursError, match="is a copy"):
             folder_marks.claim(str(copy), {"deployment": MINE, "kind": "data"}, MINE)
     moved = home.rename(home.parent / "moved")
-    said = removed(moved)
+    reasons = removed(moved)
     assert [path.name for path in moved.iterdir()] != []
     assert all((moved / copy.relative_to(home) / "any/thing/file").exists() for copy in copies)
     assert not (moved / "data/dohyo/mysql").exists()
-    assert len([reason for reason in said if "is a copy" in reason]) == len(copies)
+    assert len([reason for reason in reasons if "is a copy" in reason]) == len(copies)
 
 
 # ---- Links and mounts ------------------------------------------------------------------------------------------------
@@ -164,9 +164,9 @@ def test_copies_of_a_data_folder_stay_and_one_that_was_moved_goes(home: Path) ->
 def test_a_link_is_neither_followed_nor_taken_for_ours(home: Path) -> None:
     (home / "all").symlink_to("/")
     (home / "disk").symlink_to(home / "data")
-    said = removed(home)
+    reasons = removed(home)
     assert sorted(path.name for path in home.iterdir()) == ["all", "disk"]
-    assert [reason.partition(" ")[0] for reason in said] == [f"{home}/all", f"{home}/disk"]
+    assert [reason.partition(" ")[0] for reason in reasons] == [f"{home}/all", f"{home}/disk"]
 
 
 def test_a_folder_exchanged_for_a_link_since_the_look_leads_nowhere(
@@ -182,9 +182,9 @@ def test_a_folder_exchanged_for_a_link_since_the_look_leads_nowhere(
         (home / "install/mysql").symlink_to(tmp_path / "theirs")
 
     monkeypatch.setattr(folder_marks, "_accept", exchange)
-    said = removed(home)
+    notes = removed(home)
     assert theirs.read_text() == "precious"
-    assert any(f"{home}/install/mysql/x/pom.xml was made by Dohyo and cannot be removed" in reason for reason in said)
+    assert any(f"{home}/install/mysql/x/pom.xml was made by Dohyo and cannot be removed" in reason for reason in notes)
 
 
 def test_a_link_on_the_way_to_an_installation_is_refused(home: Path, tmp_path: Path) -> None:
@@ -231,9 +231,9 @@ def immutable(path: Path) -> Iterator[None]:
 )
 def test_what_cannot_be_removed_is_named_and_still_ours(name: str, home: Path) -> None:
     with immutable(home / name):
-        said = removed(home)
-        assert said
-        assert all("was made by Dohyo and cannot be removed: Operation not permitted" in reason for reason in said)
+        reasons = removed(home)
+        assert reasons
+        assert all("was made by Dohyo and cannot be removed: Operation not permitted" in reason for reason in reasons)
         assert not (home / "client").exists()
         with pytest.raises(PermissionError):
             folder_marks.remove(str(home), MINE)
@@ -244,9 +244,9 @@ def test_what_cannot_be_removed_is_named_and_still_ours(name: str, home: Path) -
 def test_folders_too_deep_for_us_are_named(home: Path) -> None:
     deep = home / "run/mysql/deep"
     (deep / "/".join("a" * 700)).mkdir(parents=True)
-    said = removed(home)
-    assert len(said) == 1
-    assert f"{deep}/a" in said[0]
+    reasons = removed(home)
+    assert len(reasons) == 1
+    assert f"{deep}/a" in reasons[0]
     subprocess.run(["rm", "-r", home], check=True)
 
 

@@ -41,7 +41,7 @@ def test_text_of_others_does_not_drive_it(original: Path, tmp_path: Path) -> Non
     log = tmp_path / "logs/result.txt"
     text = f"[{EVIL}], Operations, 5\n[READ{EVIL}], Return={EVIL}, 5\n".encode("utf-8", "replace")
     log.write_bytes(text + next((tmp_path / "logs").glob("*.txt")).read_bytes())
-    answers += [dohyo("tabulate", tmp_path / "logs", "--format", each) for each in ("table", "md", "csv", "json")]
+    answers += [dohyo("tabulate", tmp_path / "logs", "--format", form) for form in ("table", "md", "csv", "json")]
     for answer in answers:
         assert not CONTROL.search((answer.out + answer.err).replace("\n", "")), answer
     assert json.loads(answers[-1].out)["trials"]
@@ -85,8 +85,8 @@ COMMANDS = [
 def test_an_empty_value_is_refused(command: list[str], original: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(original.parent)
     before = sorted(original.parent.rglob("*"))
-    both = [[*command, ""]] + ([[*command[:-1], f"{command[-1]}="]] if command[-1].startswith("--") else [])
-    for arguments in both:
+    empty_values = [[*command, ""]] + ([[*command[:-1], f"{command[-1]}="]] if command[-1].startswith("--") else [])
+    for arguments in empty_values:
         answer = dohyo(*arguments)
         assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1), answer
         assert "'': it is empty; give a value, or leave it out" in answer.err

@@ -45,20 +45,20 @@ def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
+def test_an_experiment_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
     results = tmp_path / "results"
     older, newer = finished(results / "1-older", sealed=False), unfinished(results / "2-newer")
     with measuring(newer) as process:
         assert experiment_folder.running(newer) == process.pid
         assert experiment_folder.running(older) is None
         answer = dohyo("report", newer)
-        said = "still being measured: 1 of 2 trials are over"
-        assert f"warning: 2-newer, process {process.pid}: {said}\n" in answer.err
+        text = "still being measured: 1 of 2 trials are over"
+        assert f"warning: 2-newer, process {process.pid}: {text}\n" in answer.err
         assert answer.code == 1
-        assert f"{said[:1].upper()}{said[1:]}." in (newer / "report.html").read_text("utf-8").partition("</header>")[0]
+        assert f"{text[:1].upper()}{text[1:]}." in (newer / "report.html").read_text("utf-8").partition("</header>")[0]
         assert dohyo("site", tmp_path / "site", "--results", results).code == 0
         index = (tmp_path / "site/index.html").read_text("utf-8")
-        assert (index.count(said), index.count("Still being measured.")) == (1, 1)
+        assert (index.count(text), index.count("Still being measured.")) == (1, 1)
         # Without an ID, the command uses the newest experiment that has ended.
         assert dohyo("report", results=results).out.strip() == str(older / "report.html")
     # After its run was killed, the experiment still has the status "running", although no process measures it.

@@ -65,10 +65,10 @@ def markers(folder: Path) -> list[Path]:
 @pytest.fixture(autouse=True)
 def nothing_was_run(tmp_path: Path) -> Any:
     yield
-    found = markers(tmp_path)
-    for marker in found:
+    markers_found = markers(tmp_path)
+    for marker in markers_found:
         marker.unlink()
-    assert found == []
+    assert markers_found == []
 
 
 # ---- Ansible ---------------------------------------------------------------------------------------------------------
@@ -122,25 +122,25 @@ def test_no_text_from_outside_is_a_template_to_ansible(
         monkeypatch.setenv("PYTHONPATH", with_lowest())
     texts = [*VISIBLE, *INVISIBLE[:-1]]
     by_name = {text: text for text in texts}
-    asked = {"texts": texts, "by_name": by_name, "numbers": [1, 1e-7, True, None, "1", "4.10", "null", ""]}
+    texts_given = {"texts": texts, "by_name": by_name, "numbers": [1, 1e-7, True, None, "1", "4.10", "null", ""]}
     (tmp_path / "probe.yml").write_text(PROBE)
     (tmp_path / "probe.j2").write_text("{{ given | to_json }}")
     (tmp_path / "answer.json").write_text(json.dumps({"notes": texts}))
-    to = tmp_path / NAME
-    to.mkdir()
-    variables = {"given": asked, "to": str(to), "answer_file": str(tmp_path / "answer.json")}
+    out = tmp_path / NAME
+    out.mkdir()
+    variables = {"given": texts_given, "to": str(out), "answer_file": str(tmp_path / "answer.json")}
 
     failure = play(str(tmp_path / "probe.yml"), None, tmp_path, check=lambda: None, variables=variables)
 
     assert failure is None
-    seen = json.loads((to / "seen.json").read_text())
-    assert seen["given"] == seen["fact"] == asked
-    assert json.loads((to / "templated.json").read_text()) == json.loads(seen["template"]) == asked
+    seen = json.loads((out / "seen.json").read_text())
+    assert seen["given"] == seen["fact"] == texts_given
+    assert json.loads((out / "templated.json").read_text()) == json.loads(seen["template"]) == texts_given
     assert seen["inside"] == {"text": texts[2], "joined": "|".join(texts), **by_name}
     assert seen["two"] == texts + texts
     assert seen["answer"] == {"notes": texts, "again": texts}
     assert seen["facts"] == texts[:3]
-    assert json.loads((to / "written").read_text()) == texts
+    assert json.loads((out / "written").read_text()) == texts
     assert seen["run"] == texts[2] + seen["printed"]
     assert seen["printed"] == "|".join(text for text in texts if "\0" not in text)
 
@@ -209,9 +209,9 @@ def test_a_scenario_keeps_its_values_as_they_are(chosen: scenario.Scenario, tmp_
     assert chosen.name == NAME
     assert chosen.role_variables["mysql_settings"] == {f"x{number}": text for number, text in enumerate(VISIBLE)}
     trial = next(trial for trial in plan.trials(chosen) if trial.system == "hbase")
-    asked = plan.variables(trial, tmp_path / NAME, keep=False)
-    assert asked["trial_properties"]["hbase.client.x"] == TEMPLATES[2]
-    assert asked["trial_point"] == {"variant": "{{ 7*7 }} $(touch MARKER)"}
+    variables = plan.variables(trial, tmp_path / NAME, keep=False)
+    assert variables["trial_properties"]["hbase.client.x"] == TEMPLATES[2]
+    assert variables["trial_point"] == {"variant": "{{ 7*7 }} $(touch MARKER)"}
 
 
 @pytest.mark.slow
@@ -331,7 +331,7 @@ def test_a_value_stays_in_its_line_of_a_property_file(values: dict[str, str]) ->
 # ---- experiments -----------------------------------------------------------------------------------------------------
 
 
-def made(folder: Path, chosen: scenario.Scenario, inventory: Path | None = None) -> experiment.Experiment:
+def create(folder: Path, chosen: scenario.Scenario, inventory: Path | None = None) -> experiment.Experiment:
     about = {"inventory": str(inventory) if inventory else None, "named": True}
     return experiment.create(chosen, experiment.new_folder(chosen, folder), about)
 
@@ -342,44 +342,44 @@ def change(file: Path, **fields: Any) -> None:
 
 def test_resume_takes_its_values_as_data(tmp_path: Path, chosen: scenario.Scenario) -> None:
     inventory = hostile_inventory(tmp_path)
-    there = made(tmp_path / f"out {NAME}", chosen, inventory)
-    assert experiment.reopen(str(there.folder)) == (there, inventory)
+    the_experiment = create(tmp_path / f"out {NAME}", chosen, inventory)
+    assert experiment.reopen(str(the_experiment.folder)) == (the_experiment, inventory)
 
 
 @pytest.mark.parametrize("where", ["raw/hosts.yml", "../out/raw/hosts.yml", "../link/hosts.yml"])
 def test_resume_plays_no_inventory_that_came_with_the_results(
     where: str, tmp_path: Path, chosen: scenario.Scenario
 ) -> None:
-    there = made(tmp_path / "out", chosen)
-    (there.folder / "raw/hosts.yml").write_text(f"all: {{vars: {{x: '{TEMPLATES[0]}'}}}}")
+    the_experiment = create(tmp_path / "out", chosen)
+    (the_experiment.folder / "raw/hosts.yml").write_text(f"all: {{vars: {{x: '{TEMPLATES[0]}'}}}}")
     (tmp_path / "link").symlink_to("out/raw")
-    change(there.folder / "experiment.json", inventory=str(there.folder / where))
+    change(the_experiment.folder / "experiment.json", inventory=str(the_experiment.folder / where))
     with pytest.raises(BadInputError, match="is among results, but can run programs"):
-        experiment.reopen(str(there.folder))
+        experiment.reopen(str(the_experiment.folder))
 
 
 @pytest.mark.parametrize(
     "inventory", [*TEMPLATES, SHELL, "localhost,", "--list-hosts", "/no/such/{{ 7*7 }}", "/a\0b", "/$HOME"]
 )
 def test_resume_refuses_what_is_no_inventory(inventory: str, tmp_path: Path, chosen: scenario.Scenario) -> None:
-    there = made(tmp_path / "out", chosen)
-    change(there.folder / "experiment.json", inventory=inventory)
+    the_experiment = create(tmp_path / "out", chosen)
+    change(the_experiment.folder / "experiment.json", inventory=inventory)
     with pytest.raises(BadInputError, match="inventory"):
-        experiment.reopen(str(there.folder))
+        experiment.reopen(str(the_experiment.folder))
 
 
 @pytest.mark.parametrize("name", INVISIBLE[:-1])
 def test_resume_refuses_a_scenario_without_a_plain_name(name: str, tmp_path: Path, chosen: scenario.Scenario) -> None:
-    there = made(tmp_path / "out", chosen)
-    change(there.folder / "experiment.json", scenario=name)
+    the_experiment = create(tmp_path / "out", chosen)
+    change(the_experiment.folder / "experiment.json", scenario=name)
     with pytest.raises(BadInputError, match="contains the control character"):
-        experiment.reopen(str(there.folder))
+        experiment.reopen(str(the_experiment.folder))
 
 
 def test_a_trial_by_hand_takes_its_variables_as_data(tmp_path: Path, chosen: scenario.Scenario) -> None:
-    there = made(tmp_path / f"out {NAME}", chosen)
-    trial = there.trials[0]
-    folder = there.trial_folder(trial)
+    the_experiment = create(tmp_path / f"out {NAME}", chosen)
+    trial = the_experiment.trials[0]
+    folder = the_experiment.trial_folder(trial)
     # The command must not read this file, because a variable in it may name a program that Dohyo would run.
     write_json(folder / "trial.json", {"trial_python": SHELL, "trial_system": TEMPLATES[2]})
     printed = dohyo(tmp_path, "variables", str(folder))
@@ -396,8 +396,8 @@ def test_a_trial_by_hand_takes_its_variables_as_data(tmp_path: Path, chosen: sce
 
 
 def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenario) -> None:
-    there = made(tmp_path / "out", chosen)
-    result = dohyo(tmp_path, "variables", str(there.folder / "raw/99-other"))
+    the_experiment = create(tmp_path / "out", chosen)
+    result = dohyo(tmp_path, "variables", str(the_experiment.folder / "raw/99-other"))
     assert result.code == 2
     assert "99-other is not the folder of a trial" in result.err
     result = dohyo(tmp_path, "variables", "/no/such")
@@ -422,12 +422,12 @@ def test_the_hint_to_resume_can_be_pasted(
     monkeypatch.setattr(places, "RESULTS", tmp_path / "results")
     monkeypatch.chdir(tmp_path)  # with a relative path, the command would name only the file
     folder = experiment.new_folder(chosen, None if below else tmp_path / f"-out {NAME}")
-    there = experiment.create(chosen, folder, {"inventory": None})
-    with (tmp_path / "said").open("w+") as said:
-        console = Console(file=said)
-        runner._Measurement(there, [], runner.Options(), Signals(), console).carry_out()
-        said.seek(0)
-        (line,) = (line for line in said.read().splitlines() if line.startswith("to repeat only what did not finish: "))
+    the_experiment = experiment.create(chosen, folder, {"inventory": None})
+    with (tmp_path / "said").open("w+") as log:
+        console = Console(file=log)
+        runner._Measurement(the_experiment, [], runner.Options(), Signals(), console).carry_out()
+        log.seek(0)
+        (line,) = (line for line in log.read().splitlines() if line.startswith("to repeat only what did not finish: "))
     program, option, name = pasted(line.partition(": ")[2])
     assert (program, option) == (str(places.RUN), "--resume")
     assert experiment.reopen(name)[0].folder == folder
@@ -435,10 +435,10 @@ def test_the_hint_to_resume_can_be_pasted(
 
 def test_the_hint_to_stop_can_be_pasted(tmp_path: Path, chosen: scenario.Scenario) -> None:
     inventory = hostile_inventory(tmp_path)
-    there = made(tmp_path / "out", chosen)
+    the_experiment = create(tmp_path / "out", chosen)
     options = runner.Options(inventory)
-    with (tmp_path / "said").open("w") as said:
-        command = runner._Measurement(there, [], options, Signals(), Console(file=said))._stop_command()
+    with (tmp_path / "said").open("w") as log:
+        command = runner._Measurement(the_experiment, [], options, Signals(), Console(file=log))._stop_command()
     change_folder, _, playing = command.partition(" && ")
     assert pasted(change_folder) == ["cd", str(ANSIBLE)]
     assert pasted(playing) == ["../.venv/bin/ansible-playbook", "stop.yml", "-i", str(inventory)]

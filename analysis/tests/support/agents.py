@@ -14,7 +14,7 @@ class Stage:
 
     def __init__(self, clients: str = "host1 host2", servers: str = "host1 host3", **plan: Any) -> None:
         self.now = 1000.0
-        self.told: dict[str, list[str]] = {}
+        self.requests: dict[str, list[str]] = {}
         self.starts: dict[str, dict[str, Any]] = {}
         self.dead: set[str] = set()
         agents = {
@@ -41,17 +41,17 @@ class Stage:
                 break
             self.now = min(end, self.now + 0.5)
 
-    def until(self, at: float) -> None:
-        """Advances the clock to `at`, and delivers the messages that were decided at that time."""
-        self.step(at - self.now)
+    def until(self, time: float) -> None:
+        """Advances the clock to `time`, and delivers the messages that were decided at that time."""
+        self.step(time - self.now)
         self.step()
 
     def _answer(self, host: str, message: dict[str, Any]) -> None:
         if message["do"] == "ping":
-            there = (self.now + 0.0005 + AHEAD[host]) * 1e9
-            self.say(host, "pong", 0.001, sent=self.now, time=there)
+            host_time = (self.now + 0.0005 + AHEAD[host]) * 1e9
+            self.say(host, "pong", 0.001, sent=self.now, time=host_time)
             return
-        self.told.setdefault(host, []).append(message["do"])
+        self.requests.setdefault(host, []).append(message["do"])
         if message["do"] == "begin":
             self.say(host, "hello", servers=[])
         elif message["do"] == "start":
@@ -59,9 +59,9 @@ class Stage:
         elif message["do"] == "finish":
             self.say(host, "finished", cpu=3.0, memory=400.0)
 
-    def say(self, host: str, what: str, after: float = 0.0, **fields: Any) -> None:
+    def say(self, host: str, kind: str, after: float = 0.0, **fields: Any) -> None:
         self.now += after
-        self.conductor.heard(host, {"is": what, **fields}, self.now)
+        self.conductor.heard(host, {"is": kind, **fields}, self.now)
 
     def ready(self) -> None:
         for _ in range(READINGS + 2):
@@ -72,11 +72,11 @@ class Stage:
         self.step()
 
     def end(
-        self, host: str, code: int = 0, skew: float = 0.1, finished: float = 12000.0, words: str = "", **also: Any
+        self, host: str, code: int = 0, skew: float = 0.1, finished: float = 12000.0, output: str = "", **also: Any
     ) -> None:
         agreed = round(self.starts[host]["at"] * 1000) if host in self.starts else None
         summary = {"agreed_start_ms": agreed, "skew_ms": skew, "finished_ms": finished, **also}
-        self.say(host, "ended", exit=code, words=words, at=self.now + AHEAD[host], summary=summary)
+        self.say(host, "ended", exit=code, words=output, at=self.now + AHEAD[host], summary=summary)
 
     def valid_end(self) -> dict[str, Any]:
         """Ends both clients, and returns the report of the run, which must be valid."""

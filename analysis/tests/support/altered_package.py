@@ -23,9 +23,9 @@ def run(folder: Path, file: str, line: str, more: str, program: str, *arguments:
     """
     package = folder / "analysis/dohyo"
     shutil.copytree(ROOT / "analysis/dohyo", package)
-    for each in ROOT.iterdir():
-        if each.name != "analysis":
-            (folder / each.name).symlink_to(each)
+    for entry in ROOT.iterdir():
+        if entry.name != "analysis":
+            (folder / entry.name).symlink_to(entry)
     declared = (package / file).read_text("utf-8")
     assert declared.count(line) == 1
     (package / file).write_text(declared.replace(line, line + more), "utf-8")

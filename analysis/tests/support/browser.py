@@ -36,8 +36,8 @@ class Browser:
         def pipes() -> None:
             # The browser reads from descriptor 3 and writes to 4. Copy the pipes first: they may have these numbers.
             reading, writing = os.dup(to_browser), os.dup(from_browser)
-            for wanted, given in ((3, reading), (4, writing)):
-                os.dup2(given, wanted)
+            for descriptor, source in ((3, reading), (4, writing)):
+                os.dup2(source, descriptor)
 
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run"]
         self._process = subprocess.Popen(
@@ -61,7 +61,9 @@ class Browser:
     def __enter__(self) -> Browser:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._process.terminate()
         self._process.wait(20)
         os.close(self._in)
@@ -118,15 +120,15 @@ class Browser:
             self._notice(message.get("method", ""), message.get("params", {}))
             yield message
 
-    def _notice(self, event: str, of: dict[str, Any]) -> None:
+    def _notice(self, event: str, data: dict[str, Any]) -> None:
         if event == "Runtime.exceptionThrown":
-            self.errors.append(str(of["exceptionDetails"].get("exception", {}).get("description")))
-        elif event == "Runtime.consoleAPICalled" and of["type"] in ("error", "warning", "assert"):
-            self.errors.append(" ".join(str(each.get("value", each.get("description"))) for each in of["args"]))
-        elif event == "Log.entryAdded" and of["entry"]["level"] in ("error", "warning"):
-            self.errors.append(str(of["entry"]["text"]))
+            self.errors.append(str(data["exceptionDetails"].get("exception", {}).get("description")))
+        elif event == "Runtime.consoleAPICalled" and data["type"] in ("error", "warning", "assert"):
+            self.errors.append(" ".join(str(item.get("value", item.get("description"))) for item in data["args"]))
+        elif event == "Log.entryAdded" and data["entry"]["level"] in ("error", "warning"):
+            self.errors.append(str(data["entry"]["text"]))
         elif event == "Network.requestWillBeSent":
-            self.requests.append(str(of["request"]["url"]))
+            self.requests.append(str(data["request"]["url"]))
 
 
 @contextmanager
@@ -134,5 +136,5 @@ def browser(profile: Path) -> Iterator[Browser]:
     """Yields a page in a browser, and ends the browser afterwards. Chromium must be installed."""
     program = chromium()
     assert program
-    with Browser(program, profile) as found:
-        yield found
+    with Browser(program, profile) as opened:
+        yield opened

@@ -58,13 +58,15 @@ def finished(folder: Path, *, sealed: bool = True) -> Path:
 
     :param sealed: True if each trial has a manifest
     """
-    made = experiment.create(SCENARIO, experiment.new_folder(SCENARIO, folder), {"inventory": None, "named": True})
+    the_experiment = experiment.create(
+        SCENARIO, experiment.new_folder(SCENARIO, folder), {"inventory": None, "named": True}
+    )
     shutil.rmtree(folder / "raw")
-    for number, each in enumerate(made.trials, start=1):
-        trial(folder, number, each.system, repeats=1)
+    for number, planned in enumerate(the_experiment.trials, start=1):
+        trial(folder, number, planned.system, repeats=1)
         if sealed:
-            made.seal(each)
-    made.update(status="done")
+            the_experiment.seal(planned)
+    the_experiment.update(status="done")
     return folder
 
 
@@ -90,5 +92,5 @@ def _be_bound() -> None:
     # Effective, permitted and inheritable capabilities: three words for the first 32, then three for the others.
     sets = (ctypes.c_uint32 * 6)()
     assert system.capget(header, sets) == 0
-    sets[:3] = [each & ~lost for each in sets[:3]]
+    sets[:3] = [cpus & ~lost for cpus in sets[:3]]
     assert system.capset(header, sets) == 0

@@ -22,7 +22,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
     :param variables: variables of the hosts, the scenario and the system, and the trial's `properties` and `conditions`
     """
     names = [f"node{number}" for number in range(1, hosts + 1)]
-    given: dict[str, Any] = {
+    common: dict[str, Any] = {
         "groups": {"database": names, "client": names},
         "dohyo_home": "/opt/dohyo",
         "dohyo_control": "/control",
@@ -38,38 +38,38 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
         **variables,
     }
     role = all_systems()[system].role
-    states = dict(given.pop("states", {}))  # additional state of a host, by the host's name
-    own: dict[str, dict[str, Any]] = {
-        each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)
+    states = dict(common.pop("states", {}))  # additional state of a host, by the host's name
+    host_variables: dict[str, dict[str, Any]] = {
+        host_name: {"dohyo_address": f"10.0.0.{number}"} for number, host_name in enumerate(names, start=1)
     }
-    secrets = {role: {"passwords": given.pop("passwords", PASSWORDS)}}
+    secrets = {role: {"passwords": common.pop("passwords", PASSWORDS)}}
 
     def on(name: str, state: Mapping[str, Any]) -> System:
-        values = {**given, **own[name], "inventory_hostname": name, "system_secrets": secrets, **state}
+        values = {**common, **host_variables[name], "inventory_hostname": name, "system_secrets": secrets, **state}
         return all_systems()[system].on(Context(values))
 
     for name in names:
         bare = {"system_state": {role: states.get(name, {})}}
-        there = on(name, bare)
-        moved = {"address": there.address, "ports": there.searched_ports, "moved": []}
-        node = {**there.searched_ports, "address": there.address}
+        bare_system = on(name, bare)
+        moved = {"address": bare_system.address, "ports": bare_system.searched_ports, "moved": []}
+        node = {**bare_system.searched_ports, "address": bare_system.address}
         first = {"system_state": {role: {"ports": moved, "node": node, **states.get(name, {})}}}
         node |= on(name, first).node_more
-        own[name] |= {"system_state": {role: {"ports": moved, "node": node, **states.get(name, {})}}}
-    given["hostvars"] = own
+        host_variables[name] |= {"system_state": {role: {"ports": moved, "node": node, **states.get(name, {})}}}
+    common["hostvars"] = host_variables
     return on(f"node{host}", {})
 
 
 def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
     """Compares texts with the golden files NAME/KEY. If DOHYO_GOLDEN=write is set, writes the files instead."""
-    there = folder / name
+    path = folder / name
     if os.environ.get("DOHYO_GOLDEN") == "write":
-        there.mkdir(parents=True, exist_ok=True)
-        for old in there.iterdir():
+        path.mkdir(parents=True, exist_ok=True)
+        for old in path.iterdir():
             old.unlink()
         for key, text in texts.items():
-            (there / key).write_text(text, encoding="utf-8")
-    golden = {file.name: file.read_text(encoding="utf-8") for file in there.iterdir()} if there.is_dir() else {}
+            (path / key).write_text(text, encoding="utf-8")
+    golden = {file.name: file.read_text(encoding="utf-8") for file in path.iterdir()} if path.is_dir() else {}
     changes = difference(golden, texts)
     assert not changes, f"golden/{name}:\n{changes}\nif this is right: DOHYO_GOLDEN=write pytest tests/systems"
 
@@ -100,7 +100,7 @@ def texts_of(system: System) -> dict[str, str]:
         "notes": system.all_notes,
         "makes": system.makes,
         "reusable": system.is_reusable,
-        "secret": [vars(each) for each in system.secret_files],
+        "secret": [vars(secret) for secret in system.secret_files],
         "profile": {name: value for name, value in system.in_effect.items() if name != "values"},
     }
     texts = {"about.json": json.dumps(about, indent=1, ensure_ascii=False, default=str) + "\n"}

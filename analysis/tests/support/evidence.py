@@ -87,11 +87,11 @@ _RUNS = itertools.count(1)
 _STAMPS = re.compile(r"^(\d[\d.]*),(\d[\d.]*),(?=.*,HIST)", re.MULTILINE)
 
 
-def run_of(client: Path, to: Path) -> Path:
+def run_of(client: Path, target: Path) -> Path:
     """Copies a client's run. The copy has the same figures, but different times in its logs."""
-    shutil.copytree(client, to)
-    as_another(to)
-    return to
+    shutil.copytree(client, target)
+    as_another(target)
+    return target
 
 
 def as_another(client: Path) -> None:
@@ -99,7 +99,7 @@ def as_another(client: Path) -> None:
     late = next(_RUNS) / 1e6
     for log in client.glob("*.hdr"):
         text = log.read_text(encoding="utf-8")
-        log.write_text(_STAMPS.sub(lambda found: f"{float(found[1]) + late:.6f},{found[2]},", text), encoding="utf-8")
+        log.write_text(_STAMPS.sub(lambda stamp: f"{float(stamp[1]) + late:.6f},{stamp[2]},", text), encoding="utf-8")
 
 
 def lasted(client: Path, seconds: float, **changes: Any) -> None:
@@ -112,7 +112,7 @@ def lasted(client: Path, seconds: float, **changes: Any) -> None:
     longer = seconds / before
     for log in client.glob("*.hdr"):
         text = log.read_text(encoding="utf-8")
-        times = _STAMPS.sub(lambda at: f"{float(at[1]) * longer:.6f},{float(at[2]) * longer:.6f},", text)
+        times = _STAMPS.sub(lambda stamp: f"{float(stamp[1]) * longer:.6f},{float(stamp[2]) * longer:.6f},", text)
         log.write_text(times, encoding="utf-8")
 
 
@@ -282,11 +282,11 @@ def searched(
     *probes: tuple[float, float],
     hosts: tuple[str, ...] = ("node1",),
     number: int = 1,
-    of: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Path:
-    """Creates a trial whose probes had these targets and rates. `of` contains further settings of the trial."""
-    folder = trial(experiment, number, "cassandra", hosts=hosts, **(of or {}))
+    """Creates a trial whose probes had these targets and rates. `facts` contains further settings of the trial."""
+    folder = trial(experiment, number, "cassandra", hosts=hosts, **(facts or {}))
     edit_json(folder / "trial.json", trial_search={**SETTINGS, **changes})
     for probe, (target, achieved) in enumerate(probes, start=1):
         for host in hosts:
@@ -320,20 +320,20 @@ def in_rounds(
     experiment: Path, rounds: int, systems: Iterable[str], **settings: Any
 ) -> Iterator[tuple[int, str, Path]]:
     """Creates a trial with one run for each round and system. Yields the round (from 1), system and folder of each."""
-    for number, (at, system) in enumerate(itertools.product(range(1, rounds + 1), systems), start=1):
-        about = {"trial_round": at, "trial_rounds": rounds, **settings}
-        yield at, system, trial(experiment, number, system, repeats=1, **about)
+    for number, (turn, system) in enumerate(itertools.product(range(1, rounds + 1), systems), start=1):
+        about = {"trial_round": turn, "trial_rounds": rounds, **settings}
+        yield turn, system, trial(experiment, number, system, repeats=1, **about)
 
 
-def row(of: Trial | Client, operation: str, phase: str = "run") -> Row:
+def row(source: Trial | Client, operation: str, phase: str = "run") -> Row:
     """Returns the first row of an operation in a phase."""
-    return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
+    return next(candidate for candidate in source.rows if (candidate.phase, candidate.operation) == (phase, operation))
 
 
 def only(experiment: Path) -> Trial:
     """Returns the summary of the only trial of an experiment."""
-    (of,) = summarise(experiment).trials
-    return of
+    (result,) = summarise(experiment).trials
+    return result
 
 
 def shorts(summary: Summary) -> list[str]:

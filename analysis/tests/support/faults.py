@@ -12,12 +12,19 @@ ACCOUNT = {"sample": 1, "acknowledged": 3000, "reads": 5000, "keys": 900, "read_
 
 
 def faults_json(series: Sequence[int] = SERIES, **changes: Any) -> dict[str, Any]:
-    def one(kind: str, at: float) -> dict[str, Any]:
-        of_host = {"began": 1795240000 + at, "done": 1795240000 + at, "what": f"{kind} of process 7", "error": None}
-        return {"kind": kind, "target": "node1", "planned": at, "began": at, "done": at, "hosts": {"node1": of_host}}
+    def fault_event(kind: str, time: float) -> dict[str, Any]:
+        of_host = {"began": 1795240000 + time, "done": 1795240000 + time, "what": f"{kind} of process 7", "error": None}
+        return {
+            "kind": kind,
+            "target": "node1",
+            "planned": time,
+            "began": time,
+            "done": time,
+            "hosts": {"node1": of_host},
+        }
 
     ended = 1795240000.0 + len(series)
-    events = [one("kill", 10.0), one("start", 20.0)]
+    events = [fault_event("kill", 10.0), fault_event("start", 20.0)]
     window = {"window_began": 1795240000.0, "window_ended": ended}
     return {"asked": ASKED, **window, "events": events, "undone": [], "whole": 31.0, **changes}
 

@@ -28,10 +28,10 @@ def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: 
         (
             turn,
             system,
-            trial(experiment, len(systems) * (turn - 1) + at, system, 1, trial_round=turn, **of_rounds, **settings),
+            trial(experiment, len(systems) * (turn - 1) + index, system, 1, trial_round=turn, **of_rounds, **settings),
         )
         for turn in range(1, rounds + 1)
-        for at, system in enumerate(systems, start=1)
+        for index, system in enumerate(systems, start=1)
     ]
 
 
@@ -92,8 +92,8 @@ def equal(experiment: Path) -> None:
     """Creates three rounds of two systems, each at its own maximum and then at 560 op/s."""
     _facts(experiment, title="Equal rates", equal_targets={"": 560})
     phases = [{"name": "max"}, {"name": "equal", "properties": {"target": "560"}}]
-    made = _systems(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
-    for turn, system, folder in made:
+    trials = _systems(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
+    for turn, system, folder in trials:
         reads(folder / "max-1/node1", [{"cassandra": 1000, "hbase": 800}[system] + 8 * turn] * 3)
         reads(folder / "equal-1/node1", [560] * 3, {"cassandra": 500, "hbase": 200}[system] + turn)
         for phase, target in (("max", 0), ("equal", 560)):
@@ -119,12 +119,12 @@ def faults(experiment: Path) -> None:
             {
                 "kind": kind,
                 "target": "node1",
-                "planned": at,
-                "began": at,
-                "done": at,
-                "hosts": {"node1": {"began": began + at, "done": began + at, "what": f"{kind} of process 7"}},
+                "planned": second,
+                "began": second,
+                "done": second,
+                "hosts": {"node1": {"began": began + second, "done": began + second, "what": f"{kind} of process 7"}},
             }
-            for kind, at in (("kill", 10.0), ("start", 20.0))
+            for kind, second in (("kill", 10.0), ("start", 20.0))
         ]
         window = {"window_began": began, "window_ended": began + len(series), "whole": 21.0 + turn}
         write_json(folder / "run-1/faults.json", {"asked": _FAULTS, **window, "events": events, "undone": []})
@@ -219,10 +219,10 @@ def compare(folder: Path) -> None:
         experiment = folder / name
         systems = ("cassandra", "hbase", *(("mysql-innodb",) if name == "before" else ()))
         _facts(_made(experiment))
-        for turn, system, one in _systems(experiment, 3, systems):
-            reads(one / "run-1/node1", [changes.get(system, 1000) + turn] * 20, 700 if name == "after" else 500)
-            edit_json(one / "run-1/node1/client.json", target=0)
-            edit_json(one / "conditions.json", version="5.0.6" if name == "before" else "5.0.7")
+        for turn, system, path in _systems(experiment, 3, systems):
+            reads(path / "run-1/node1", [changes.get(system, 1000) + turn] * 20, 700 if name == "after" else 500)
+            edit_json(path / "run-1/node1/client.json", target=0)
+            edit_json(path / "conditions.json", version="5.0.6" if name == "before" else "5.0.7")
 
 
 def _made(folder: Path) -> Path:

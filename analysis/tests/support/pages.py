@@ -17,8 +17,8 @@ def two_systems(experiment: Path, **settings: Any) -> Path:
     return experiment
 
 
-def by_name(made: list[Chart]) -> dict[str, Chart]:
-    return {chart.name: chart for chart in made}
+def by_name(drawn: list[Chart]) -> dict[str, Chart]:
+    return {chart.name: chart for chart in drawn}
 
 
 def of(experiment: Path) -> dict[str, Chart]:
@@ -36,9 +36,9 @@ def hostile(experiment: Path) -> Path:
         edit_json(folder / "conditions.json", version=HOSTILE, notes=[HOSTILE], title=HOSTILE)
         (folder / "run-1/node1/READ.hdr").open("a").write(f"{HOSTILE}\n")
     # The name of a folder cannot contain a slash.
-    other = trial(experiment, 4, "cassandra", hosts=(HOSTILE.replace("/", "\\"), "node1"), trial_point={"variant": "x"})
-    edit_json(other / "trial.json", trial_system=HOSTILE, trial_name=HOSTILE)
-    edit_json(other / "conditions.json", durability=HOSTILE)
+    path = trial(experiment, 4, "cassandra", hosts=(HOSTILE.replace("/", "\\"), "node1"), trial_point={"variant": "x"})
+    edit_json(path / "trial.json", trial_system=HOSTILE, trial_name=HOSTILE)
+    edit_json(path / "conditions.json", durability=HOSTILE)
     (experiment / "hosts.csv").write_text(
         "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
         f'"{csv(HOSTILE)}",variant=x,1,run,1,"{csv(HOSTILE)}",2.0,1.0,,0.25,0.05,0.5\n'

@@ -33,8 +33,8 @@ def play(
         "dohyo_devices": [],
         **variables,
     }
-    others = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
-    groups = {"database": {"hosts": hosts}, "client": {"hosts": others}}
+    client_hosts = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
+    groups = {"database": {"hosts": hosts}, "client": {"hosts": client_hosts}}
     # If the inventory were beside the playbook, plugins/vars/systems.py would override its variables.
     (folder / "inventory").mkdir()
     inventory = folder / "inventory" / "hosts.yml"

@@ -34,7 +34,7 @@ def play_with(
 
     :param groups: variables of the hosts, by group and host
     """
-    (folder / "play.yml").write_text(json.dumps([{"gather_facts": False, **each} for each in plays]))
+    (folder / "play.yml").write_text(json.dumps([{"gather_facts": False, **play} for play in plays]))
     inventory = {name: {"hosts": dict(hosts)} for name, hosts in groups.items()}
     (folder / "hosts.yml").write_text(json.dumps({"all": {"children": inventory}}))
     environment = os.environ | {
@@ -46,7 +46,7 @@ def play_with(
         environment["PYTHONPATH"] = with_lowest()
 
     main = "import sys; from ansible.cli import playbook; playbook.main(sys.argv[1:])"
-    words = ("ansible-playbook", "-i", str(folder / "hosts.yml"), str(folder / "play.yml"))
-    command = [sys.executable, "-c", main, *words]
+    arguments = ("ansible-playbook", "-i", str(folder / "hosts.yml"), str(folder / "play.yml"))
+    command = [sys.executable, "-c", main, *arguments]
     played = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=ANSIBLE)
     assert played.returncode == 0, played.stdout + played.stderr

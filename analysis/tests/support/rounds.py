@@ -51,9 +51,9 @@ class Played:
     ) -> None:
         self.trials: list[str] = []
         self.stops = 0
-        self.kept: list[str] = []
+        self.trials_kept: list[str] = []
         self.clock = 0.0
-        self._rates = {system: itertools.cycle(of) for system, of in rates.items()}
+        self._rates = {system: itertools.cycle(values) for system, values in rates.items()}
         self._signals, self._seconds = signals, seconds
         self._saturated = saturated or {}  # share of a processor that each system's busiest client thread uses
 
@@ -62,28 +62,28 @@ class Played:
             self.stops += 1
         if name != "trial.yml":
             return None
-        asked = options["variables"]
-        self._signals.next = asked["trial_name"]
+        variables = options["variables"]
+        self._signals.next = variables["trial_name"]
         options["check"]()
-        self.trials.append(asked["trial_name"])
-        self.kept += [asked["trial_name"]] if asked["trial_keep"] else []
+        self.trials.append(variables["trial_name"])
+        self.trials_kept += [variables["trial_name"]] if variables["trial_keep"] else []
         self.clock += self._seconds
-        rate = next(self._rates[asked["trial_system"]])
+        rate = next(self._rates[variables["trial_system"]])
         if not rate:
             return Failure("out of memory", log)
-        folder = Path(asked["trial_dir"])
+        folder = Path(variables["trial_dir"])
         (folder / "ansible.log").touch()  # this file shows that the trial has begun
-        conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
+        conditions = {"system": variables["trial_system"], "title": TITLES[variables["trial_system"]], **CONDITIONS}
         write_json(folder / "conditions.json", conditions)
         run_of(DATA / "dohyo/load", folder / "load/node1")
-        for phase in asked["trial_phases"]:
+        for phase in variables["trial_phases"]:
             client = folder / f"{phase['name']}-1/node1"
             target = rate * phase.get("share", 0) or float(phase["properties"].get("target", 0))
             shutil.copytree(DATA / "dohyo/run", client)
             reads(client, [min(rate, round(target) or rate)] * int(phase["duration"] or 3))
             batch = int(phase["properties"].get("batchsize", 1))
             edit_json(client / "client.json", target=target, threads=phase["threads"], batchsize=batch)
-            if share := self._saturated.get(asked["trial_system"]):
+            if share := self._saturated.get(variables["trial_system"]):
                 edit_json(client / "client.json", busiest_thread_share=share, busiest_thread="io-1")
         return None
 
@@ -118,14 +118,16 @@ def measured(
     signals = Signals(before)
     play = Played(rates, signals, seconds, saturated)
     chosen = loaded(folder, text)
-    made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
-    said = io.StringIO()
+    the_experiment = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
+    output = io.StringIO()
     with played(monkeypatch, play):
-        measurement = runner._Measurement(made, made.trials, runner.Options(keep=keep), signals, Console(file=said))
+        measurement = runner._Measurement(
+            the_experiment, the_experiment.trials, runner.Options(keep=keep), signals, Console(file=output)
+        )
         code = measurement.carry_out()
-    return made, play, said.getvalue(), code
+    return the_experiment, play, output.getvalue(), code
 
 
-def facts(made: experiment.Experiment) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((made.folder / "experiment.json").read_text())
-    return found
+def facts(the_experiment: experiment.Experiment) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((the_experiment.folder / "experiment.json").read_text())
+    return content

@@ -17,12 +17,12 @@ SYSTEMS = {"cassandra": 52345.0, "hbase": 43210.0, "scylla": 151234.0, "aerospik
 
 
 def row(phase: str, operation: str, rates: Sequence[float], batch: int = 1, **figures: Any) -> Row:
-    found = Row(
+    made_row = Row(
         phase, operation, len(rates), records=1, p50_ms=0.1234, p99_ms=1.2345, p99_9_ms=12.345, errors=0, not_found=0
     )  # fmt: skip
-    found = sampled(found, "rounds", rates, [batch * rate for rate in rates], [1.0] * len(rates))
+    made_row = sampled(made_row, "rounds", rates, [batch * rate for rate in rates], [1.0] * len(rates))
     mean = sum(rates) / len(rates)
-    return replace(found, ops_per_second=mean, records_per_second=batch * mean, **figures)
+    return replace(made_row, ops_per_second=mean, records_per_second=batch * mean, **figures)
 
 
 def measured(

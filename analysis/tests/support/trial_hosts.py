@@ -70,8 +70,8 @@ class Call:
         """Short name of the call: a verb of the administration, or the name of a program."""
         if self.action != "program":
             return " ".join(filter(None, [self.action, self.arguments.get("state", "")]))
-        if self.asked:
-            return self.asked[0]
+        if self.administration:
+            return self.administration[0]
         argv = self.argv
         if argv[:2] == ["sh", "-c"] and (named := [name for name, part in SCRIPTS.items() if part in argv[2]]):
             return named[0]
@@ -82,28 +82,28 @@ class Call:
         return " ".join(argv[2:3])
 
     @property
-    def asked(self) -> list[str]:
+    def administration(self) -> list[str]:
         """Verb and arguments of the administration; empty for other programs."""
         argv = list(self.arguments.get("argv", []))
         return next((argv[number + 1 :] for number, word in enumerate(argv) if ADMINISTRATION.match(word)), [])
 
     def __str__(self) -> str:
         argv = list(self.arguments.get("argv", []))
-        if self.asked:
-            shown = [self.verb, *filter(SAID.match, self.asked[1:])]
+        if self.administration:
+            shown = [self.verb, *filter(SAID.match, self.administration[1:])]
             # Every call contains recordcount, but only calls that count records may have different values.
             shown = [word for word in shown if "count" in self.verb or not word.startswith("recordcount=")]
             bound = f" within {self.arguments['timeout']} s" if "timeout" in self.arguments else ""
-            words = f"{' '.join(shown)}{bound}".replace("/opt/dohyo/run/", "")
+            text = f"{' '.join(shown)}{bound}".replace("/opt/dohyo/run/", "")
         elif self.action == "pull":
-            words = f"pull {self.arguments['src']}"
+            text = f"pull {self.arguments['src']}"
         elif self.verb.startswith("owned") and "inside" in self.arguments:
-            words = f"{self.verb} {' '.join(self.arguments['inside'][:1])}"
+            text = f"{self.verb} {' '.join(self.arguments['inside'][:1])}"
         elif self.verb == "stop-all":
-            words = " ".join(["stop-all", *argv[3:]]).strip()
+            text = " ".join(["stop-all", *argv[3:]]).strip()
         else:
-            words = self.verb
-        return f"{self.host}: {words}{' as root' if self.root else ''}"
+            text = self.verb
+        return f"{self.host}: {text}{' as root' if self.root else ''}"
 
 
 @dataclass
@@ -170,15 +170,15 @@ class FakeTrial:
     def notes(self) -> list[str]:
         """All calls in order. Equal calls of a step to several hosts are one line."""
         file = self.folder / "notes"
-        found: list[str] = []
+        lines: list[str] = []
         for line in file.read_text("utf-8").splitlines() if file.exists() else []:
-            name, _, words = line.partition(": ")
-            before, _, same = found[-1].partition(": ") if found else ("", "", "")
-            if name in self.world.hosts and words == same:
-                found[-1] = f"{before} {name}: {words}"
+            name, _, text = line.partition(": ")
+            before, _, same = lines[-1].partition(": ") if lines else ("", "", "")
+            if name in self.world.hosts and text == same:
+                lines[-1] = f"{before} {name}: {text}"
             else:
-                found.append(line)
-        return found
+                lines.append(line)
+        return lines
 
     def note(self, text: str) -> None:
         """Appends a line to the notes."""
@@ -212,10 +212,10 @@ class FakeTrial:
 
         :param failures: earlier failures by host
         """
-        found = TrialSteps(self.world, self.conduct)
-        found.failures, found.started, found.measuring.vanished = failures or {}, started, list(vanished)
-        self.part = found.measuring
-        return found
+        steps = TrialSteps(self.world, self.conduct)
+        steps.failures, steps.started, steps.measuring.vanished = failures or {}, started, list(vanished)
+        self.part = steps.measuring
+        return steps
 
     def outcome(self, inserted: Sequence[int | None] = (), failure: str = "", **more: Any) -> Outcome:
         """Returns the outcome of a phase. Without arguments, the outcome is valid.
@@ -244,9 +244,9 @@ class FakeTrial:
             except HostError as error:
                 return error
 
-        found = {name: tried(call) for name, call in calls.items()}
+        results = {name: tried(call) for name, call in calls.items()}
         self.steps.append((first, len(self.calls)))
-        return found
+        return results
 
     def property_lines(self, phase: int, host: str) -> list[str]:
         """Returns the lines of a client's properties file in the phase with this number."""
@@ -303,7 +303,7 @@ def fake_trial(
         },
         "kept_load kept": {},
     }
-    given: dict[str, Any] = {
+    common: dict[str, Any] = {
         "dohyo_admin": ADMIN, "dohyo_program": str(program), "dohyo_python": "python3", "dohyo_systemd": False,
         "dohyo_deployment": "abc",
         "host_cpus_client": "", "attached": {}, "attached_may": [],
@@ -312,7 +312,7 @@ def fake_trial(
         "trial_settle_flush": True, "trial_settle_cache": "keep", "trial_warmup": 10, "trial_duration": 20,
         "trial_search": {}, "trial_client_heap": "512m",
         "trial_turns": {}, "trial_lane": "", "trial_beside": [], "trial_group": "",
-        "systems": {name: {"role": each.role} for name, each in all_systems().items()},
+        "systems": {name: {"role": described_system.role} for name, described_system in all_systems().items()},
         "trial_canary": True, "trial_keep": False, "trial_strict": False,
         "trial_reuse": "", "trial_load_id": "", "trial_until": "stop", "trial_notes": [], "trial_max_other_cpu": "",
         "dohyo_controller": {"pid": 1, "start": 2, "machine": "m"}, "dohyo_devices": [], "dohyo_observed": [],
@@ -322,24 +322,24 @@ def fake_trial(
         **variables,
     }  # fmt: skip
     names = [*dict.fromkeys([*databases, *with_clients])]
-    own = {
-        key: given.pop(key)
-        for key, each in variables.items()
-        if isinstance(each, dict) and each and {*each} <= {*names}
+    host_variables = {
+        key: common.pop(key)
+        for key, value in variables.items()
+        if isinstance(value, dict) and value and {*value} <= {*names}
     }
-    found: dict[str, FakeHost] = {}
+    fake_hosts: dict[str, FakeHost] = {}
     for number, name in enumerate(names):
-        on = described(system, hosts, min(number, hosts - 1) + 1, **given)
-        more = {key: each[name] for key, each in own.items() if name in each}
-        connection = on.attachment.client_properties if given["attached"] else on.client_properties
-        password = {"cassandra.username": "me", "cassandra.password": "secret"} if given["attached"] else {}
+        on = described(system, hosts, min(number, hosts - 1) + 1, **common)
+        more = {key: by_host[name] for key, by_host in host_variables.items() if name in by_host}
+        connection = on.attachment.client_properties if common["attached"] else on.client_properties
+        password = {"cassandra.username": "me", "cassandra.password": "secret"} if common["attached"] else {}
         secrets = {on.role: {"client_properties": {**password, **connection}}}
         address = f"10.0.0.{number + 1}"
         values = {**on.context.values, "dohyo_address": address, "system_secrets": secrets, **more}
-        found[name] = FakeHost(name, {**values, "inventory_hostname": name}, trial)
-    control = FakeHost("localhost", found[names[0]].values, trial)
+        fake_hosts[name] = FakeHost(name, {**values, "inventory_hostname": name}, trial)
+    control = FakeHost("localhost", fake_hosts[names[0]].values, trial)
     trial.world = World(
-        found, databases, with_clients, control, trial, found.__getitem__, lambda _: "",
+        fake_hosts, databases, with_clients, control, trial, fake_hosts.__getitem__, lambda _: "",
         lambda error: f"{type(error).__name__}: {error}", trial.at_once,
     )  # fmt: skip
     trial.part = Measuring(trial.world, ServerSteps(trial.world), trial.conduct)
@@ -357,11 +357,11 @@ sed -i 1d dohyo-answers
 """
 
 
-def note_under_way(trial: FakeTrial, folder: Path, **other: Any) -> None:
+def note_under_way(trial: FakeTrial, folder: Path, **fields: Any) -> None:
     """Writes the note of a trial with Cassandra that is running on these hosts.
 
     :param folder: folder of the evidence, and of the control machine
-    :param other: fields of the note that differ
+    :param fields: fields of the note that differ
     """
     noted = {"role": "cassandra", "dir": str(folder), "deployment": "abc", "hosts": [*trial.world.hosts]}
-    (folder / UNDER_WAY).write_text(json.dumps({**noted, **other}))
+    (folder / UNDER_WAY).write_text(json.dumps({**noted, **fields}))

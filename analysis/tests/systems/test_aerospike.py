@@ -23,9 +23,9 @@ def aerospike(
     """Returns Aerospike on the first of two hosts, with many options. `version` and `edition` are the server's."""
     printed = f"{files}\n/usr/bin/asd\nAerospike {edition} Edition build {version}\n"
     looked = {"looked": {"stdout": printed, "stderr": ""}}
-    other = {"address": "10.0.0.2", "service": 3000, "heartbeat": 4002}
-    states = {"node1": looked, "node2": {**looked, "node": other}}
-    given: dict[str, Any] = {
+    peer = {"address": "10.0.0.2", "service": 3000, "heartbeat": 4002}
+    states = {"node1": looked, "node2": {**looked, "node": peer}}
+    defaults: dict[str, Any] = {
         "properties": {"recordcount": 10000000},
         "conditions": {"replication": 2, "durability": "disk", "compression": "lz4"},
         "aerospike_storage": storage,
@@ -34,78 +34,78 @@ def aerospike(
         "aerospike_index": "flash",
         "aerospike_feature_key": "/etc/aerospike/features.conf" if edition == "Enterprise" else "",
     }
-    return described("aerospike", **{"hosts": 2, "states": states, **given, **variables})
+    return described("aerospike", **{"hosts": 2, "states": states, **defaults, **variables})
 
 
 def keys(system: Any) -> dict[str, list[str]]:
     """Returns the values of each key, regardless of its section."""
     (file,) = system.files
     assert file.content.count("{") == file.content.count("}"), "a context does not end"
-    found: dict[str, list[str]] = {}
+    written: dict[str, list[str]] = {}
     for line in file.content.splitlines():
         match = re.fullmatch(r"\s*([a-z][a-z0-9-]*)\s*(.*?)\s*\{?", line)
         if match:
-            found.setdefault(match[1], []).append(match[2])
-    return found
+            written.setdefault(match[1], []).append(match[2])
+    return written
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_gets_its_own_keys(version: str, storage: str) -> None:
     """Newer versions removed some keys, and replaced them with others."""
-    found = keys(aerospike(version, storage))
+    written = keys(aerospike(version, storage))
     old, older = version < "7.0", version < "7.1"
     in_memory = storage == "memory"
-    assert {"memory-size", "stop-writes-pct", "high-water-memory-pct"} & found.keys() == (
+    assert {"memory-size", "stop-writes-pct", "high-water-memory-pct"} & written.keys() == (
         {"memory-size", "stop-writes-pct", "high-water-memory-pct"} if old else set()
     )
-    assert ("stop-writes-used-pct" in found) == (not old)
-    assert ("data-size" in found) == (in_memory and not old)
-    assert ("filesize" in found) == (storage == "file")
-    assert ("write-block-size" in found) == (older and not in_memory)
-    assert ("flush-size" in found) == (not older and not in_memory)
+    assert ("stop-writes-used-pct" in written) == (not old)
+    assert ("data-size" in written) == (in_memory and not old)
+    assert ("filesize" in written) == (storage == "file")
+    assert ("write-block-size" in written) == (older and not in_memory)
+    assert ("flush-size" in written) == (not older and not in_memory)
     # A record of 8 MiB does not fit in a write block of 1 MiB.
-    assert ("max-record-size" in found) == (in_memory or not older)
-    assert ("admin" in found, "info" in found) == ((True, False) if version >= "8.1" else (False, True))
+    assert ("max-record-size" in written) == (in_memory or not older)
+    assert ("admin" in written, "info" in written) == ((True, False) if version >= "8.1" else (False, True))
     # The Community edition rejects these keys even if their value is false.
-    assert not ENTERPRISE_ONLY & found.keys()
+    assert not ENTERPRISE_ONLY & written.keys()
 
 
 @pytest.mark.parametrize(("version", "storage"), ENTERPRISE)
 def test_the_enterprise_edition_gets_what_was_asked_for(version: str, storage: str) -> None:
     """Some options need a feature key. Data in memory is not committed to a device."""
-    found = keys(aerospike(version, storage, "Enterprise"))
+    written = keys(aerospike(version, storage, "Enterprise"))
     on_disk = {"commit-to-device"} if storage != "memory" else set()
     compressed = set() if storage == "memory" and version < "7.0" else {"compression"}
     always = {"feature-key-file", "strong-consistency", "index-type"}
-    assert ENTERPRISE_ONLY & found.keys() == always | on_disk | compressed
-    assert ("mounts-size-limit" in found, "mounts-budget" in found) == (version < "7.0", version >= "7.0")
+    assert ENTERPRISE_ONLY & written.keys() == always | on_disk | compressed
+    assert ("mounts-size-limit" in written, "mounts-budget" in written) == (version < "7.0", version >= "7.0")
     assert not ENTERPRISE_ONLY & keys(aerospike(version, storage, "Enterprise", aerospike_feature_key="")).keys()
 
 
 @pytest.mark.parametrize("version", ["6.4.0.10", "8.1.0.0"])
 def test_authentication_and_tls(version: str) -> None:
     """With TLS, only the older info port accepts plain text. Authentication and TLS require the Enterprise edition."""
-    found = keys(aerospike(version, "file", "Enterprise", **CLOSED))
-    assert "security" in found
-    assert found["tls"] == ["dohyo"]
+    written = keys(aerospike(version, "file", "Enterprise", **CLOSED))
+    assert "security" in written
+    assert written["tls"] == ["dohyo"]
     tls_ports = ["3000", "3001", "3002"] + (["3003"] if version >= "8.1" else [])
-    assert found["tls-port"] == tls_ports
-    assert found["tls-address"] == ["10.0.0.1"] * len(tls_ports)
-    assert found["tls-name"] == ["dohyo"] * len(tls_ports)
-    assert found["tls-mesh-seed-address-port"] == ["10.0.0.2 4002"]
-    assert found.get("port", []) == ([] if version >= "8.1" else ["3003"])
-    assert not {"mesh-seed-address-port", "access-address"} & found.keys()
+    assert written["tls-port"] == tls_ports
+    assert written["tls-address"] == ["10.0.0.1"] * len(tls_ports)
+    assert written["tls-name"] == ["dohyo"] * len(tls_ports)
+    assert written["tls-mesh-seed-address-port"] == ["10.0.0.2 4002"]
+    assert written.get("port", []) == ([] if version >= "8.1" else ["3003"])
+    assert not {"mesh-seed-address-port", "access-address"} & written.keys()
     assert not ENTERPRISE_ONLY & keys(aerospike(version, **CLOSED)).keys()
 
 
 def test_a_node_knows_the_others_and_keeps_to_the_limit_of_open_files() -> None:
     """The mesh seeds are the other hosts. A proto-fd-max above the host's limit would be a fatal error."""
-    found = keys(aerospike(storage="device"))
-    assert found["mesh-seed-address-port"] == ["10.0.0.2 4002"]
-    assert found["device"][-2:] == DEVICES
-    assert found["replication-factor"] == ["2"]
-    assert found["proto-fd-max"] == ["15000"]
+    written = keys(aerospike(storage="device"))
+    assert written["mesh-seed-address-port"] == ["10.0.0.2 4002"]
+    assert written["device"][-2:] == DEVICES
+    assert written["replication-factor"] == ["2"]
+    assert written["proto-fd-max"] == ["15000"]
     few = aerospike(files=1024)
     assert keys(few)["proto-fd-max"] == ["1024"]
     assert "proto-fd-max: 1024, the host's limit of open files" in few.notes
@@ -117,14 +117,14 @@ def array(disks: int, **variables: Any) -> Any:
     return aerospike(aerospike_data_size="5t", **(of_array if disks else {}), **variables)
 
 
-@pytest.mark.parametrize(("disks", "files", "each"), [(0, 3, "1747627M"), (8, 8, "655360M")])
+@pytest.mark.parametrize(("disks", "files", "file_size"), [(0, 3, "1747627M"), (8, 8, "655360M")])
 def test_no_file_is_larger_than_the_server_takes_and_an_array_has_one_for_each_disk(
-    disks: int, files: int, each: str
+    disks: int, files: int, file_size: str
 ) -> None:
     """The server uses at most 2 TiB of each file, and writes each file in a separate thread."""
-    found = keys(array(disks))
-    assert len(set(found["file"])) == files
-    assert found["filesize"] == [each]
+    written = keys(array(disks))
+    assert len(set(written["file"])) == files
+    assert written["filesize"] == [file_size]
 
 
 # Cache for each of 24 disks in a budget of 4 GiB, in whole blocks. Other uses are subtracted: 144 and 100 MiB, 64 MiB
@@ -147,11 +147,11 @@ def test_the_caches_of_all_files_are_a_part_of_the_budget(
     variables: dict[str, Any], caches: dict[str, list[str]]
 ) -> None:
     system = array(24, **variables)
-    found = keys(system)
+    written = keys(system)
     if caches:
-        each = int(re.sub("[^0-9]", "", next(iter(caches.values()))[0]))
-        assert system.needs().memory_mb == 4096 - 24 * (ROOM - each) - REST
-    assert {name: found[name] for name in ("post-write-cache", "post-write-queue") if name in found} == caches
+        cache_mb = int(re.sub("[^0-9]", "", next(iter(caches.values()))[0]))
+        assert system.needs().memory_mb == 4096 - 24 * (ROOM - cache_mb) - REST
+    assert {name: written[name] for name in ("post-write-cache", "post-write-queue") if name in written} == caches
 
 
 def test_a_program_that_was_named_is_not_said_to_be_from_a_package() -> None:

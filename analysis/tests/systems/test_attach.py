@@ -11,7 +11,7 @@ FOLDER = "/opt/dohyo/attached"
 
 
 @pytest.mark.parametrize(
-    ("name", "servers", "words", "properties"),
+    ("name", "servers", "names", "properties"),
     [
         (
             "cassandra",
@@ -70,10 +70,10 @@ FOLDER = "/opt/dohyo/attached"
         ("aerospike", "a", ["namespace=test"], {"aerospike.namespace": "test"}),
     ],
 )
-def test_servers_that_run_already(name: str, servers: str, words: list[str], properties: dict[str, Any]) -> None:
+def test_servers_that_run_already(name: str, servers: str, names: list[str], properties: dict[str, Any]) -> None:
     system = described(name, attached={name: servers})
     every = [f"place={PLACE}", f"made={FOLDER}/{system.role}/made", f"trial={PLACE[6:]}", "recordcount=1000"]
-    assert {*every, *words} <= {*system.attached_words}
+    assert {*every, *names} <= {*system.attached_words}
     assert properties.items() <= {**system.attachment.client_properties}.items()
 
 

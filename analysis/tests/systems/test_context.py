@@ -26,12 +26,12 @@ def test_the_bytes_of_a_key(properties: dict[str, str], key: int, row: int) -> N
 
 def test_a_host_whose_variable_is_being_resolved_does_not_stop_others() -> None:
     """Ansible resolves all variables in one thread. Meanwhile that thread may need the same member of another host."""
-    other = Context({"host_memory_budget": "2g"})
+    resolved = Context({"host_memory_budget": "2g"})
     read: list[str] = []
 
     class Resolving(dict[str, Any]):
         def __getitem__(self, name: str) -> Any:
-            thread = threading.Thread(target=lambda: read.append(other.budget), daemon=True)
+            thread = threading.Thread(target=lambda: read.append(resolved.budget), daemon=True)
             thread.start()
             thread.join(5)
             return super().__getitem__(name)

@@ -87,8 +87,10 @@ def test_a_system_is_described_as_before(case: str) -> None:
     texts = texts_of(described(name, **variables))
     if not case.endswith("-one-host"):
         role = all_systems()[name].role
-        [(of_one, given)] = [each for key, each in CASES.items() if key.startswith(role) and key.endswith("-one-host")]
-        texts = {"differs.diff": difference(texts_of(described(of_one, **given)), texts)}
+        [(of_one, values)] = [
+            entry for key, entry in CASES.items() if key.startswith(role) and key.endswith("-one-host")
+        ]
+        texts = {"differs.diff": difference(texts_of(described(of_one, **values)), texts)}
     compare(case, texts)
 
 

@@ -88,16 +88,16 @@ def test_what_a_user_sets_comes_after_the_profile_s_own() -> None:
         "hbase.regionserver.handler.count": 160,
         "hbase.regionserver.wal.enablecompression": True,
     }
-    found = site(hbase_settings=settings)
-    assert {name: found[name] for name in settings} == {
+    written = site(hbase_settings=settings)
+    assert {name: written[name] for name in settings} == {
         "hbase.hregion.memstore.flush.size": "1073741824",
         "hbase.regionserver.handler.count": "160",
         "hbase.regionserver.wal.enablecompression": "true",
     }
     # If a flag occurs twice, the JVM uses the last one.
-    own, of_collector = "-XX:CMSInitiatingOccupancyFraction=70", "-XX:CMSInitiatingOccupancyFraction=75"
-    command = hbase(hbase_java_options=[own], jdk_gc_options=[of_collector]).command
-    assert command.index(of_collector) < command.index(own)
+    of_user, of_collector = "-XX:CMSInitiatingOccupancyFraction=70", "-XX:CMSInitiatingOccupancyFraction=75"
+    command = hbase(hbase_java_options=[of_user], jdk_gc_options=[of_collector]).command
+    assert command.index(of_collector) < command.index(of_user)
 
 
 def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() -> None:

@@ -17,7 +17,7 @@ SERVER = {"version": "17.6", "product": "MariaDB", "basedir": "/usr", "tables": 
 FOUND: dict[str, Any] = {"node1": {"found": {"name": "nobody", "uid": 1, "gid": 1, "change": False, **SERVER}}}
 
 ROLES = sorted({system.role for system in all_systems().values()})
-OPTIONS = [each for role in ROLES for each in of_role(role).all_options().values()]
+OPTIONS = [option for role in ROLES for option in of_role(role).all_options().values()]
 
 
 def misfits(name: str, value: Any) -> list[str]:
@@ -26,29 +26,29 @@ def misfits(name: str, value: Any) -> list[str]:
     return list(of_role(role).on(Context({name: value})).misfits)
 
 
-@pytest.mark.parametrize("each", OPTIONS, ids=lambda each: each.name)
-def test_every_option_is_whole(each: Option) -> None:
-    assert each.type in _TYPES
-    assert re.fullmatch(r"[A-Z/~].*[.]", each.about), "a sentence"
-    assert re.compile(each.pattern)
-    assert isinstance(each.choices, tuple)
-    assert not isinstance(each.choices, str)
-    role = next(role for role in ROLES if each.name.startswith(f"{role}_"))
-    if each.default is None:
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_every_option_is_whole(option: Option) -> None:
+    assert option.type in _TYPES
+    assert re.fullmatch(r"[A-Z/~].*[.]", option.about), "a sentence"
+    assert re.compile(option.pattern)
+    assert isinstance(option.choices, tuple)
+    assert not isinstance(option.choices, str)
+    role = next(role for role in ROLES if option.name.startswith(f"{role}_"))
+    if option.default is None:
         system = of_role(role)
-        name = each.name.removeprefix(f"{role}_")
+        name = option.name.removeprefix(f"{role}_")
         # If the default of an option depends on the variant, it differs from system to system.
         assert name in system.variant or callable(getattr(system, f"default_{name}"))
     else:
-        assert each.check(each.default) == each.default
-    assert all(each.check(choice) == choice for choice in each.choices)
+        assert option.check(option.default) == option.default
+    assert all(option.check(choice) == choice for choice in option.choices)
 
 
 @pytest.mark.parametrize("system", all_systems())
 def test_defaults_that_follow_from_others_fit(system: str) -> None:
-    found = described(system, 3)
-    assert list(found.misfits) == []
-    assert [name for name, each in found.all_options().items() if each.check(getattr(found, name)) is None] == []
+    server = described(system, 3)
+    assert list(server.misfits) == []
+    assert [name for name, option in server.all_options().items() if option.check(getattr(server, name)) is None] == []
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_value_of_the_host_that_a_default_follows_from_is_checked(system: str,
 @pytest.mark.parametrize(
     "name", ["mysql_buffer_pool", "postgresql_shared_buffers", "scylla_memory", "aerospike_data_size"]
 )
-def test_sizes_are_taken(name: str, value: str) -> None:
+def test_valid_sizes_are_accepted(name: str, value: str) -> None:
     assert misfits(name, value) == []
     assert all_options()[name].parse(value) == value
 
@@ -131,13 +131,13 @@ def test_sizes_are_taken(name: str, value: str) -> None:
 )
 def test_a_value_of_an_inventory_gets_its_type(name: str, value: Any, typed: Any) -> None:
     """Templates of Ansible return strings, and lists that are instances of Ansible's own classes."""
-    found = described("cassandra", **{name: value})
-    assert getattr(found, name.removeprefix("cassandra_")) == typed
-    assert list(found.misfits) == []
+    system = described("cassandra", **{name: value})
+    assert getattr(system, name.removeprefix("cassandra_")) == typed
+    assert list(system.misfits) == []
 
 
 @pytest.mark.parametrize(
-    ("given", "environment", "password"),
+    ("variables", "environment", "password"),
     [
         ({}, {"DOHYO_CASSANDRA_PASSWORD": "e"}, "e"),
         ({"cassandra_password": "i"}, {"DOHYO_CASSANDRA_PASSWORD": "e"}, "i"),
@@ -145,10 +145,10 @@ def test_a_value_of_an_inventory_gets_its_type(name: str, value: Any, typed: Any
     ],
 )
 def test_a_secret_is_the_inventory_s_or_the_environment_s(
-    given: dict[str, Any], environment: dict[str, str], password: str
+    variables: dict[str, Any], environment: dict[str, str], password: str
 ) -> None:
-    found = described("cassandra", cassandra_authentication=True, environment=environment, **given)
-    client = found.new_passwords["client"]
+    system = described("cassandra", cassandra_authentication=True, environment=environment, **variables)
+    client = system.new_passwords["client"]
     assert client == password if password else re.fullmatch("[0-9A-Za-z]{24}", client)
 
 
@@ -157,8 +157,8 @@ def test_numbers_of_an_inventory_reach_a_configuration(system: str) -> None:
     """Ansible has its own classes of numbers, which writers of YAML and JSON do not support."""
     role = all_systems()[system].role
     settings = DataLoader().load("{some_number: 7, a_ratio: 0.5}")
-    found = described(system, **{f"{role}_settings": settings, "passwords": PASSWORDS, "states": FOUND})
-    (text,) = [file.content for file in found.files if "some_number" in file.content]
+    server = described(system, **{f"{role}_settings": settings, "passwords": PASSWORDS, "states": FOUND})
+    (text,) = [file.content for file in server.files if "some_number" in file.content]
     assert re.search("some_number.*7", text)
 
 
@@ -169,10 +169,10 @@ def test_a_template_without_a_value_is_a_misfit_and_nothing_else_fails() -> None
                 raise RuntimeError("'nosuch' is undefined")
             return super().__getitem__(name)
 
-    found: Any = of_role("aerospike").on(Context(Unresolved(host_memory_budget="0.8", dohyo_deployment="0123456789")))
-    assert list(found.misfits) == ["aerospike_data_size has no value: 'nosuch' is undefined"]
+    system: Any = of_role("aerospike").on(Context(Unresolved(host_memory_budget="0.8", dohyo_deployment="0123456789")))
+    assert list(system.misfits) == ["aerospike_data_size has no value: 'nosuch' is undefined"]
     # destroy.yml reads these values.
-    assert (found.log_disks, found.raw_environment["LABEL"]) == ([], "dohyo-012345")
+    assert (system.log_disks, system.raw_environment["LABEL"]) == ([], "dohyo-012345")
 
 
 @pytest.mark.parametrize(
@@ -203,12 +203,12 @@ def test_a_template_without_a_value_is_a_misfit_and_nothing_else_fails() -> None
 )
 def test_what_is_wrong_is_said_with_its_name(system: str, variables: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadInputError, match=f"^{problem}"):
-        ask(system, Context(variables), lambda each: (each.planned, each.settings_of_profile))
+        ask(system, Context(variables), lambda server: (server.planned, server.settings_of_profile))
 
 
 def test_a_budget_without_devices_and_a_tiny_block_are_no_division_by_zero() -> None:
     budget = {"host_memory_budget": "8g", "aerospike_storage": "device"}
-    assert ask("aerospike", Context(budget), lambda each: each.needs()).memory_mb > 0
+    assert ask("aerospike", Context(budget), lambda server: server.needs()).memory_mb > 0
     old = {"stdout": "9999\n/asd\nAerospike Community Edition build 7.0.0.0"}
     small = described("aerospike", aerospike_flush_size="0", states={"node1": {"looked": old}})
     assert small.needs().memory_mb > 0

@@ -69,7 +69,7 @@ REST = {"c_c": [], "c_d": False}
 
 
 @pytest.mark.parametrize(
-    ("profile", "given", "values", "tuned", "settings"),
+    ("profile", "user_values", "values", "tuned", "settings"),
     [
         ("vanilla", {}, {"c_a": 1, "c_b": "x", **REST}, {}, {}),
         ("tuned", {}, {"c_a": 2, "c_b": "x", **REST, "k": 3}, {"c_a": 2, "k": 3}, {}),
@@ -86,9 +86,9 @@ REST = {"c_c": [], "c_d": False}
     ],
 )  # fmt: skip
 def test_conditions_tell_the_profile_s_values_from_the_user_s(
-    profile: str, given: dict[str, Any], values: dict[str, Any], tuned: dict[str, Any], settings: dict[str, Any]
+    profile: str, user_values: dict[str, Any], values: dict[str, Any], tuned: dict[str, Any], settings: dict[str, Any]
 ) -> None:
-    small = Small().on(Context({"dohyo_profile": profile, **given}))
+    small = Small().on(Context({"dohyo_profile": profile, **user_values}))
     assert small.in_effect == {"profile": profile, "values": values, "tuned": tuned, "settings": settings}
 
 
@@ -116,32 +116,32 @@ def test_the_page_has_every_value_with_its_source() -> None:
 def test_every_value_has_its_source_and_words(role: str) -> None:
     """A misspelt option would count as a setting. The table needs the package's default as text."""
     name = of_role(role).name
-    found = [described(name, **host, conditions=TUNED).tuned() for host in HOSTS]
-    for rows in zip(of_role(role).on(Context()).tuned(), *found, strict=True):
+    by_host = [described(name, **host, conditions=TUNED).tuned() for host in HOSTS]
+    for rows in zip(of_role(role).on(Context()).tuned(), *by_host, strict=True):
         first = rows[0]
         assert first.source.strip(), first.name
-        assert {each.name for each in rows} == {first.name}
-        if len({str(each.value) for each in rows}) > 1 or first.value is None:
+        assert {row.name for row in rows} == {first.name}
+        if len({str(row.value) for row in rows}) > 1 or first.value is None:
             assert first.shown, f"{first.name}: its value in words"
-        if (own := of_role(role).all_options().get(first.name)) is None:
+        if (option_of_role := of_role(role).all_options().get(first.name)) is None:
             assert first.vanilla, f"{first.name}: the package's value in words"
             of_role(role).all_options()["settings"].check({first.name: "1"})
         else:
-            values = [each.value for each in rows if each.value is not None]
-            assert [own.check(value) for value in values] == values
+            values = [row.value for row in rows if row.value is not None]
+            assert [option_of_role.check(value) for value in values] == values
 
 
 @pytest.mark.parametrize("name", all_systems())
 @pytest.mark.parametrize("host", HOSTS, ids=["small", "large", "rotating"])
 def test_what_nobody_sets_is_no_setting_of_the_user_s(name: str, host: dict[str, Any]) -> None:
-    given = {
+    host_facts = {
         key: value for key, value in host.items() if "_" not in key or key.startswith(("host", "service", "dohyo"))
     }
     for conditions in (TUNED, {}):
-        found = described(name, **given, conditions=conditions).in_effect
-        assert found["settings"] == {}
-        assert found["profile"] == conditions.get("profile", "vanilla")
-        assert bool(found["tuned"]) == (conditions == TUNED)
+        in_effect = described(name, **host_facts, conditions=conditions).in_effect
+        assert in_effect["settings"] == {}
+        assert in_effect["profile"] == conditions.get("profile", "vanilla")
+        assert bool(in_effect["tuned"]) == (conditions == TUNED)
 
 
 # ---- settings in files -----------------------------------------------------------------------------------------------
@@ -197,10 +197,10 @@ def test_settings_that_other_variables_say_are_refused(name: str) -> None:
 def cassandra(**variables: Any) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
     """Returns the contents of cassandra.yaml and jvm.options on a host with six processors, and the conditions."""
     cores = {"cores": 6, "disk_kind": "ssd", "java_home": "/jdk"}
-    found = described("cassandra", **{"service_host": cores, "jdk_gc_options": [], **variables})
-    files = {file.path.rpartition("/")[2]: file.content for file in found.files}
+    system = described("cassandra", **{"service_host": cores, "jdk_gc_options": [], **variables})
+    files = {file.path.rpartition("/")[2]: file.content for file in system.files}
     options = [line for line in files["jvm.options"].splitlines() if line.startswith("-")]
-    return yaml.safe_load(files["cassandra.yaml"]), options, found.in_effect
+    return yaml.safe_load(files["cassandra.yaml"]), options, system.in_effect
 
 
 def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
@@ -243,17 +243,17 @@ def test_the_profile_of_the_package_adds_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heap", "own", "young"), [("16g", ["-Xmn8G"], "-Xmn8G"), ("16g", ["-ea"], "-Xmn600m"), ("1g", [], "-Xmn256m")]
+    ("heap", "options", "young"), [("16g", ["-Xmn8G"], "-Xmn8G"), ("16g", ["-ea"], "-Xmn600m"), ("1g", [], "-Xmn256m")]
 )
-def test_the_jvm_is_started_as_the_package_starts_it(heap: str, own: list[str], young: str) -> None:
+def test_the_jvm_is_started_as_the_package_starts_it(heap: str, options: list[str], young: str) -> None:
     """With CMS, the young generation has 100 MB for each of the 6 processors, but at most a quarter of the heap."""
     version: dict[str, Any] = {"cassandra_version": "3.11.6", "cassandra_gc": "CMS"}
-    _, found, _ = cassandra(**version, cassandra_heap=heap, cassandra_java_options=own)
-    assert [each for each in found if each.startswith("-Xmn")] == [young]
+    _, arguments, _ = cassandra(**version, cassandra_heap=heap, cassandra_java_options=options)
+    assert [argument for argument in arguments if argument.startswith("-Xmn")] == [young]
     package = {"-Xss256k", "-XX:+AlwaysPreTouch", "-XX:-UseBiasedLocking", "-XX:+UseNUMA", "-XX:+PerfDisableSharedMem"}
     package |= {"-XX:StringTableSize=1000003", "-XX:ThreadPriorityPolicy=42", "-XX:+UseCondCardMark"}
-    assert package <= {*found}
-    assert ("-ea" in found) == ("-ea" in own)
+    assert package <= {*arguments}
+    assert ("-ea" in arguments) == ("-ea" in options)
 
 
 @pytest.mark.parametrize(
@@ -274,13 +274,13 @@ def test_the_commit_log_and_hints_have_disks_of_their_own_where_those_were_named
     assert {key[name] for name in folders} == {*key.values()} & {*written}
     for name, folder in folders.items():
         below = f"/dohyo/cassandra/{name}"
-        assert written[key[name]] == ([each + below for each in folder] if name == "data" else folder + below)
+        assert written[key[name]] == ([disk + below for disk in folder] if name == "data" else folder + below)
     assert effect["settings"] == {name: value for name, value in named.items() if value}
 
 
 def test_hints_alone_have_no_disk_of_their_own() -> None:
-    (said,) = described("cassandra", cassandra_hints_folder="/hints").refusals
-    assert said.startswith("cassandra_hints_folder=/hints needs cassandra_commitlog_folder")
+    (refusal,) = described("cassandra", cassandra_hints_folder="/hints").refusals
+    assert refusal.startswith("cassandra_hints_folder=/hints needs cassandra_commitlog_folder")
 
 
 @pytest.mark.parametrize(
@@ -289,8 +289,8 @@ def test_hints_alone_have_no_disk_of_their_own() -> None:
 def test_rows_are_kept_only_by_a_row_cache(settings: dict[str, Any]) -> None:
     named: dict[str, Any] = {"cassandra_rows_per_partition": "ALL", "cassandra_settings": settings}
     refusals = described("cassandra", **named).refusals
-    said = "cassandra_rows_per_partition=ALL needs a row cache; set row_cache_size in cassandra_settings"
-    assert [each.startswith(said) for each in refusals] == ([] if "64" in str(settings) else [True])
+    reason = "cassandra_rows_per_partition=ALL needs a row cache; set row_cache_size in cassandra_settings"
+    assert [refusal.startswith(reason) for refusal in refusals] == ([] if "64" in str(settings) else [True])
     assert settings.items() <= cassandra(**named)[0].items()
 
 
@@ -323,13 +323,13 @@ COUNTS: Sequence[tuple[str, str]] = [
     ],
 )
 def test_values_follow_from_the_disks(devices: int, disk_kind: str, expected: list[Any]) -> None:
-    found = {name: settings_of(name, devices, disk_kind) for name, _ in COUNTS}
-    assert [found[name].get(setting) for name, setting in COUNTS] == expected
+    values = {name: settings_of(name, devices, disk_kind) for name, _ in COUNTS}
+    assert [values[name].get(setting) for name, setting in COUNTS] == expected
 
 
 @pytest.mark.parametrize(("devices", "logs"), [(8, 8), (1, 1)])
 def test_hbase_has_room_for_the_logs_of_all_disks(devices: int, logs: int) -> None:
     """The maximum size of the write-ahead log grows with the number of logs."""
     alone = described("hbase", hbase_distributed=True).needs().size.log_mb
-    found = described("hbase", hbase_distributed=True, conditions=TUNED, dohyo_devices=["x"] * devices)
-    assert found.needs().size.log_mb == alone * logs
+    hbase = described("hbase", hbase_distributed=True, conditions=TUNED, dohyo_devices=["x"] * devices)
+    assert hbase.needs().size.log_mb == alone * logs

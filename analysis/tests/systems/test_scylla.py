@@ -48,10 +48,10 @@ CASES: dict[str, dict[str, Any]] = {
 
 def scylla(case: str = "", version: str = VERSION, cores: str = "1-3", **variables: Any) -> Any:
     """Returns ScyllaDB on hosts that have a server and were tuned for these cores."""
-    given = {**CASES.get(case, {}), **variables}
+    variables_of_case = {**CASES.get(case, {}), **variables}
     printed = {"looked": {"stdout": f"{BINARY}\n{version}\n{cores}".rstrip("\n"), "stderr": ""}}
-    states = {f"node{number}": printed for number in range(1, given.get("hosts", 1) + 1)}
-    return described("scylla", **{"states": states, "system_page_ports": PAGES, **given})
+    states = {f"node{number}": printed for number in range(1, variables_of_case.get("hosts", 1) + 1)}
+    return described("scylla", **{"states": states, "system_page_ports": PAGES, **variables_of_case})
 
 
 def configuration(system: Any) -> dict[str, Any]:
@@ -93,11 +93,11 @@ def test_one_node_that_shares_its_host_with_a_client() -> None:
 
 
 def test_newer_versions_name_compactions_only_at_level_debug() -> None:
-    words = ("--logger-log-level", "compaction=debug")
-    cases = ((VERSION, ()), ("2025.1.9", ()), ("2025.4.0-0.20251201.abc", words), ("2026.4.0-dev", words))
+    debug = ("--logger-log-level", "compaction=debug")
+    cases = ((VERSION, ()), ("2025.1.9", ()), ("2025.4.0-0.20251201.abc", debug), ("2026.4.0-dev", debug))
     for version, expected in cases:
         command = scylla(version=version).command
-        assert tuple(word for word in command if word in words) == expected
+        assert tuple(word for word in command if word in debug) == expected
 
 
 def test_a_prepared_node_of_three_without_clients() -> None:
@@ -253,16 +253,16 @@ def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
     tasks = yaml.safe_load((ANSIBLE / "systems/scylla/tasks/tune.yml").read_text("utf-8"))
     (script,) = [task["vars"]["scylla_measured"] for task in tasks if "scylla_measured" in task.get("vars", {})]
     file = tmp_path / "io_properties.yaml"
-    place = subprocess.run(["stat", "-c", "%m", tmp_path], capture_output=True, text=True, check=True).stdout.strip()
+    mount = subprocess.run(["stat", "-c", "%m", tmp_path], capture_output=True, text=True, check=True).stdout.strip()
 
     def unmeasured() -> str:
         command: list[str | Path] = ["sh", "-c", script, file, tmp_path]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
-    assert unmeasured() == place
+    assert unmeasured() == mount
     file.write_text(MEASURED.format("/var/lib/scylla"))
-    assert unmeasured() == place
-    file.write_text(MEASURED.format(place))
+    assert unmeasured() == mount
+    file.write_text(MEASURED.format(mount))
     assert unmeasured() == ""
 
 
@@ -307,13 +307,13 @@ def test_cores_are_divided_between_the_server_and_interrupts(
         fake.chmod(0o755)
     options, mark = tmp_path / "perftune.yaml", tmp_path / "mark"
     mark.touch()
-    words = [options, "eth0", cpuset, mark, "/disk 1", "/disk2"]
+    arguments = [options, "eth0", cpuset, mark, "/disk 1", "/disk2"]
     text = script.replace("/opt/scylladb", str(tmp_path))
-    subprocess.run(["sh", "-euc", text, "sh", *map(str, words)], check=True)
+    subprocess.run(["sh", "-euc", text, "sh", *map(str, arguments)], check=True)
     *tuned, setup = (tmp_path / "called").read_text().splitlines()
     always = "--tune disks --dir /disk 1 --dir /disk2 --tune net --nic eth0"
-    asked = [f"{always} --get-cpu-mask"] if not cpuset else []
-    assert tuned == [*asked, f"{always}{interrupts} --dump-options-file"]
+    shown = [f"{always} --get-cpu-mask"] if not cpuset else []
+    assert tuned == [*shown, f"{always}{interrupts} --dump-options-file"]
     assert setup == f"--cpuset {chosen}"
     assert options.read_text() == "tune: [net, disks]\n"
     assert not mark.exists()

@@ -31,25 +31,25 @@ TASKS = [
 LOOKUP = re.compile(r"""(?:lookup|query|q)\('system', *([^,)]+)([^)]*)\)((?:\.\w+\b(?!\())*)""")
 
 
-def public(of: type) -> set[str]:
+def public(owner: type) -> set[str]:
     """Returns the names of all public members of a class, including those that are inherited or only declared."""
-    declared = {name for base in inspect.getmro(of) for name in inspect.get_annotations(base)}
-    return {name for name in declared | {*dir(of)} if not name.startswith("_")}
+    declared = {name for base in inspect.getmro(owner) for name in inspect.get_annotations(base)}
+    return {name for name in declared | {*dir(owner)} if not name.startswith("_")}
 
 
-def own_members(of: type) -> set[str]:
+def own_members(owner: type) -> set[str]:
     """Returns the names of the members that a class adds to its bases."""
-    mine = {name for name in {*vars(of), *inspect.get_annotations(of)} if not name.startswith("_")}
-    return mine - {name for base in inspect.getmro(of)[1:] for name in public(base)}
+    names = {name for name in {*vars(owner), *inspect.get_annotations(owner)} if not name.startswith("_")}
+    return names - {name for base in inspect.getmro(owner)[1:] for name in public(base)}
 
 
-def kind(of: type, name: str) -> Any:
+def kind(owner: type, name: str) -> Any:
     """Returns the dataclass that is the type of a member's value, or None if the type is unknown or not a dataclass."""
-    member = inspect.getattr_static(of, name, None)
-    hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or of)
-    wanted = hints.get("return") if member is not None and not isinstance(member, type) else None
-    found = [each for each in typing.get_args(wanted) or [wanted] if each not in (None, types.NoneType)]
-    return found[0] if len(found) == 1 and dataclasses.is_dataclass(found[0]) and found[0] is not Endpoint else None
+    member = inspect.getattr_static(owner, name, None)
+    hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or owner)
+    returned = hints.get("return") if member is not None and not isinstance(member, type) else None
+    parts = [part for part in typing.get_args(returned) or [returned] if part not in (None, types.NoneType)]
+    return parts[0] if len(parts) == 1 and dataclasses.is_dataclass(parts[0]) and parts[0] is not Endpoint else None
 
 
 def lookups(text: str) -> Iterator[tuple[str, str]]:
@@ -58,31 +58,31 @@ def lookups(text: str) -> Iterator[tuple[str, str]]:
         yield name.strip("'") + behind, arguments
 
 
-def unknown(of: type, path: str) -> str:
+def unknown(owner: type, path: str) -> str:
     """Returns a message about the first unknown name of a path; empty if all names exist."""
     for name in path.split("."):
-        if name not in public(of):
-            return f"{of.__name__} has no {name}"
-        within = kind(of, name) if isinstance(getattr(of, name, None), property) else None
+        if name not in public(owner):
+            return f"{owner.__name__} has no {name}"
+        within = kind(owner, name) if isinstance(getattr(owner, name, None), property) else None
         if within is None:
             break
-        of = within
+        owner = within
     return ""
 
 
 def missing(file: Path) -> list[str]:
     """Returns the lookups in a file of tasks that name a member which no class has."""
-    place = file.parts[file.parts.index("systems") + 1] if "systems" in file.parts else ""
-    found = []
+    folder_name = file.parts[file.parts.index("systems") + 1] if "systems" in file.parts else ""
+    unknown_lookups = []
     for path, arguments in lookups(file.read_text("utf-8")):
         named = re.search(r"system='(\w+)'", arguments)
-        role = named[1] if named else place
+        role = named[1] if named else folder_name
         if path.startswith("context."):
             problems = [unknown(Context, path.removeprefix("context."))]
         else:
             problems = [unknown(type(catalogue.of_role(role)) if role in ROLES else System, path)]
-        found += [f"{file}: {path}: {problem}" for problem in problems if problem]
-    return found
+        unknown_lookups += [f"{file}: {path}: {problem}" for problem in problems if problem]
+    return unknown_lookups
 
 
 def test_whatever_tasks_look_up_is_a_member() -> None:
@@ -93,7 +93,7 @@ def test_whatever_tasks_look_up_is_a_member() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "text", "problem"),
+    ("path", "text", "problem"),
     [
         ("tasks/a.yml", "lookup('system', 'comand')", "System has no comand"),
         ("tasks/a.yml", "lookup('system', 'parts_here')", "System has no parts_here"),
@@ -105,10 +105,10 @@ def test_whatever_tasks_look_up_is_a_member() -> None:
         ("systems/hbase/tasks/a.yml", "lookup('system', 'part_comand', 'x')", "HBase has no part_comand"),
     ],
 )
-def test_a_member_that_nobody_has_is_found(place: str, text: str, problem: str, tmp_path: Path) -> None:
-    (file := tmp_path / place).parent.mkdir(parents=True)
+def test_a_member_that_nobody_has_is_found(path: str, text: str, problem: str, tmp_path: Path) -> None:
+    (file := tmp_path / path).parent.mkdir(parents=True)
     file.write_text(text)
-    assert [each.rpartition(": ")[2] for each in missing(file)] == [problem]
+    assert [lookup.rpartition(": ")[2] for lookup in missing(file)] == [problem]
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -127,32 +127,32 @@ def classes(system: System) -> list[type]:
 
 def overridden(system: System) -> set[str]:
     """Returns the members of the base class that a system overrides, except options."""
-    theirs = {name for each in classes(system) for name in {*vars(each), *inspect.get_annotations(each)}}
+    theirs = {name for ancestor in classes(system) for name in {*vars(ancestor), *inspect.get_annotations(ancestor)}}
     return (theirs & public(System)) - system.all_options().keys()
 
 
 def test_the_page_names_whatever_a_class_may_say_otherwise() -> None:
     named = set(re.findall(r"`(\w+)(?:\(\))?`", PAGE))
-    said = set.union(*map(overridden, SYSTEMS)) - {"on", "shown_options"}  # the page leaves out what only H2 overrides
-    assert sorted(said - named) == []
+    names = set.union(*map(overridden, SYSTEMS)) - {"on", "shown_options"}  # the page leaves out what only H2 overrides
+    assert sorted(names - named) == []
     rows = re.findall(r"^\| [^|]+ \| (.*) \|$", PAGE, re.MULTILINE)[2:]
-    theirs = public(System) | {name for each in SYSTEMS for name in each.all_options()}
-    words = {word for row in rows for word in re.findall(r"`(\w+)(?:\(\))?`", row)}
-    assert sorted(each for each in words - theirs - {"system", "context", "tuned"} if not each.startswith("h2")) == []
+    theirs = public(System) | {name for system in SYSTEMS for name in system.all_options()}
+    terms = {word for row in rows for word in re.findall(r"`(\w+)(?:\(\))?`", row)}
+    assert sorted(name for name in terms - theirs - {"system", "context", "tuned"} if not name.startswith("h2")) == []
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 def test_a_system_says_whatever_the_page_calls_necessary(system: System) -> None:
     necessary = {name for part in re.findall(r"\*\*(.+?)\*\*", PAGE) for name in re.findall(r"`(\w+)(?:\(\))?`", part)}
     assert necessary > REFUSING | {"role", "binding", "admin", "name", "title", "ready_timeout"}
-    theirs = {name for each in classes(system) for name in {*vars(each), *inspect.get_annotations(each)}}
+    theirs = {name for ancestor in classes(system) for name in {*vars(ancestor), *inspect.get_annotations(ancestor)}}
     assert sorted(necessary - theirs - system.all_options().keys() - {"name", "title"}) == []
     assert all(isinstance(getattr(system, name), str) for name in ("role", "binding", "admin", "name", "title"))
     assert isinstance(system.order, int)
     assert system.timeouts.keys() == {"ready", "settle", "stop"}
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 def test_a_class_says_nothing_that_nobody_reads(system: System) -> None:
     """A misspelt member would override nothing and cause no error."""
     folders = [ROOT / "analysis/dohyo", ANSIBLE / "systems" / system.role, *EXAMPLES]
@@ -161,33 +161,33 @@ def test_a_class_says_nothing_that_nobody_reads(system: System) -> None:
     text = "".join([*texts, *(file.read_text("utf-8") for file in TASKS)])
     read = set(re.findall(r"\.(\w+)|(?:'system', *|getattr\(self, f?)['\"](\w+)", text))
     read_names = {name for pair in read for name in pair}
-    own = {name for each in classes(system) for name in own_members(each)}
+    member_names = {name for ancestor in classes(system) for name in own_members(ancestor)}
     defaults = {f"default_{name}" for name in system.all_options()}
-    put_together = {name for name in own if re.search("_(timeout|port)$", name)}
-    assert sorted(own - read_names - defaults - put_together) == []
+    put_together = {name for name in member_names if re.search("_(timeout|port)$", name)}
+    assert sorted(member_names - read_names - defaults - put_together) == []
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 def test_a_member_that_the_base_class_lacks_has_a_docstring(system: System) -> None:
-    for each in classes(system):
-        members = {name: vars(each).get(name) for name in own_members(each) if not name.startswith("default_")}
+    for ancestor in classes(system):
+        members = {name: vars(ancestor).get(name) for name in own_members(ancestor) if not name.startswith("default_")}
         code = {name: member for name, member in members.items() if isinstance(member, property) or callable(member)}
-        assert [f"{each.__name__}.{name}" for name, member in code.items() if not member.__doc__] == []
+        assert [f"{ancestor.__name__}.{name}" for name, member in code.items() if not member.__doc__] == []
 
 
-@pytest.mark.parametrize("system", all_systems().values(), ids=lambda each: each.name)
+@pytest.mark.parametrize("system", all_systems().values(), ids=lambda system: system.name)
 def test_options_that_a_class_names_are_options(system: System) -> None:
     names = {f"{system.role}_{name}" for name in system.all_options()}
     assert {*system.disk_by, *system.of_tables, *system.variables} <= names
 
 
 @pytest.mark.parametrize(
-    ("system", "own", "other"), [("mysql-innodb", "InnoDB", "MyISAM"), ("mysql-myisam", "MyISAM", "InnoDB")]
+    ("system", "engine", "wrong"), [("mysql-innodb", "InnoDB", "MyISAM"), ("mysql-myisam", "MyISAM", "InnoDB")]
 )
-def test_a_variable_may_not_turn_one_system_into_another(system: str, own: str, other: str) -> None:
-    (refusal,) = described(system, mysql_engine=other).refusals
-    assert refusal.startswith(f"mysql_engine={other}: the system {system} has {own}; leave mysql_engine out, and ")
-    assert described(system, mysql_engine=own).refusals == []
+def test_a_variable_may_not_turn_one_system_into_another(system: str, engine: str, wrong: str) -> None:
+    (refusal,) = described(system, mysql_engine=wrong).refusals
+    assert refusal.startswith(f"mysql_engine={wrong}: the system {system} has {engine}; leave mysql_engine out, and ")
+    assert described(system, mysql_engine=engine).refusals == []
 
 
 def test_the_default_user_of_cassandra_is_refused_at_a_public_address() -> None:
@@ -205,15 +205,15 @@ def test_more_copies_than_hosts_are_refused() -> None:
 
 
 def test_a_system_has_its_own_verb_by_supplying_the_file() -> None:
-    found = plugin.all_variables()["systems"]
-    assert list(found) == list(all_systems())
-    verbs = found["hbase"]["verbs"]
+    systems = plugin.all_variables()["systems"]
+    assert list(systems) == list(all_systems())
+    verbs = systems["hbase"]["verbs"]
     assert "'systems/hbase/tasks/install.yml'" in verbs["install"]
     assert "'attached/install.yml' if 'hbase' in attached else" in verbs["install"]
     assert verbs["needs"] == "needs"
-    for each in found.values():
+    for facts in systems.values():
         for file in (
-            file for verb in each["verbs"].values() for file in re.findall(r"'([^']+)' (?:if|}})", verb) or [verb]
+            file for verb in facts["verbs"].values() for file in re.findall(r"'([^']+)' (?:if|}})", verb) or [verb]
         ):
             assert (ANSIBLE / "roles/system/tasks" / file).with_suffix(".yml").is_file(), file
 

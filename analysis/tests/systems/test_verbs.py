@@ -54,7 +54,7 @@ def asked_of_agents(trial: FakeTrial, host: str = "") -> list[list[str]]:
 
 def servers_that(trial: FakeTrial, verb: str, host: str) -> list[str]:
     """Returns the servers for which a verb of a host's agent was called, in order."""
-    return [words[1] for words in asked_of_agents(trial, host) if words[0] == verb]
+    return [argv[1] for argv in asked_of_agents(trial, host) if argv[0] == verb]
 
 
 def certificate(trial: FakeTrial, host: str, name: str) -> x509.Certificate:
@@ -73,15 +73,15 @@ def test_hbase_without_hdfs_is_one_process(tmp_path: Path) -> None:
     trial = trial_of("hbase", tmp_path, hbase_distributed=False)
     trial.part.servers.start()
     trial.part.servers.stop()
-    started, stopped = ([words for words in asked_of_agents(trial) if words[0] == verb] for verb in ("start", "stop"))
-    assert [words[1] for words in [*started, *stopped]] == ["hbase"] * 4
+    started, stopped = ([argv for argv in asked_of_agents(trial) if argv[0] == verb] for verb in ("start", "stop"))
+    assert [argv[1] for argv in [*started, *stopped]] == ["hbase"] * 4
     assert {*servers_that(trial, "ready", "node1")} == {"hbase"}
-    for words in started:
-        assert words[-2:] == ["org.apache.hadoop.hbase.master.HMaster", "start"]
+    for argv in started:
+        assert argv[-2:] == ["org.apache.hadoop.hbase.master.HMaster", "start"]
 
 
 def test_each_process_is_started_with_its_own_command(hbase: FakeTrial) -> None:
-    commands = {words[1]: words[5:] for words in asked_of_agents(hbase, "node1") if words[0] == "start"}
+    commands = {argv[1]: argv[5:] for argv in asked_of_agents(hbase, "node1") if argv[0] == "start"}
     for name, number in (("hbase-regionserver", 0), ("hbase-regionserver2", 1)):
         assert "/jdk/bin/java" in commands[name]
         assert f"-Dhbase.regionserver.port={16020 + number}" in commands[name]
@@ -94,7 +94,7 @@ def test_hdfs_is_formatted_before_it_starts_and_all_region_servers_are_waited_fo
     # A copied load was formatted before, so this step is skipped.
     assert formatted.arguments["creates"] == f"{hbase.folder}/node1/data/dohyo/hbase/namenode/current"
     assert programs.index(formatted) < [call.argv[1:3] for call in programs].index(["start", "hbase-namenode"])
-    waits = [(words[0], words[1], words[-1]) for words in asked_of_agents(hbase) if words[0] in ("until", "ready")]
+    waits = [(argv[0], argv[1], argv[-1]) for argv in asked_of_agents(hbase) if argv[0] in ("until", "ready")]
     assert waits == [
         ("until", "hbase-zookeeper", "^Mode"),
         ("until", "hbase-namenode", '"FSState" : "Operational"'),
@@ -112,10 +112,10 @@ def test_servers_and_clients_have_keys_that_nobody_else_reads(hbase: FakeTrial) 
         assert key.stat().st_mode & 0o077 == 0
         assert "PRIVATE KEY" in key.read_text()
         assert "PRIVATE KEY" not in (folder / "ca.pem").read_text()
-        own = certificate(hbase, host, "host.pem")
-        names = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        certificate_of_host = certificate(hbase, host, "host.pem")
+        names = certificate_of_host.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         assert {str(ip) for ip in names.get_values_for_type(x509.IPAddress)} == {f"10.0.0.{number}", "127.0.0.1"}
-        own.verify_directly_issued_by(authority)
+        certificate_of_host.verify_directly_issued_by(authority)
         assert certificate(hbase, host, "ca.pem") == authority
 
 
