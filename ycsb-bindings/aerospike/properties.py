@@ -44,7 +44,7 @@ PROPERTIES = [
              about="copies that must acknowledge a write, MASTER or ALL"),
     Property("aerospike.screadmode",
              Refused("a run reads with SESSION, and verify=acknowledged reads back with LINEARIZE"),
-             about="reads of a namespace with strong-consistency, SESSION or LINEARIZE"),
+             about="read mode in a namespace with strong-consistency, SESSION or LINEARIZE"),
     Property("aerospike.readmode", Refused("read_acks sets it for all systems"),
              about="copies that a read requests while partitions migrate, ONE or ALL"),
 ]

@@ -157,7 +157,7 @@ public abstract class Binding extends DB {
     }
   }
 
-  /** Updates a batch of records. With {@code readbeforewrite} it reads the batch first, like a single record. */
+  /** Updates a batch of records. With {@code readbeforewrite} it reads the whole batch first. */
   public final CompletableFuture<Status[]> update(List<Row> rows) {
     if (!readBeforeWrite) {
       return updateRows(rows);
@@ -224,7 +224,7 @@ public abstract class Binding extends DB {
     return Map.of();
   }
 
-  /** Returns the transport of this connected binding, empty if the binding does not report one. */
+  /** Returns the transport of this connected binding; empty if the binding does not report one. */
   public Optional<Transport> transport() {
     return Optional.empty();
   }

@@ -12,7 +12,7 @@ import org.HdrHistogram.Histogram;
 final class Measurement {
   /** Time between two reports in seconds, and the interval of the histogram logs. */
   private static final long TICK_SECONDS = 1;
-  /** Seconds for threads to end after an abort. After that, threads that hang in a driver are abandoned. */
+  /** Seconds that threads have to end after an abort. After that, threads that hang in a driver are abandoned. */
   private static final long ABORT_SECONDS = 5;
 
   private final Run run;

@@ -24,7 +24,7 @@ final class SharedHistograms {
   private Histogram[] active = new Histogram[Series.COUNT];
   private Histogram[] spare = new Histogram[Series.COUNT];
 
-  /** Creates an instance for each thread, up to MAX_COUNT. Threads share them round-robin. */
+  /** Creates an instance for each thread, up to MAX_COUNT. Further threads share them in turn. */
   static List<SharedHistograms> forThreads(int threads) {
     List<SharedHistograms> all = new ArrayList<>();
     while (all.size() < Math.min(threads, MAX_COUNT)) {

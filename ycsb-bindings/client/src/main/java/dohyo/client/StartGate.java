@@ -59,8 +59,8 @@ final class StartGate {
    *
    * @param stopped returns whether to stop waiting
    * @return the start time; the current time without a gate, {@code null} if the wait was stopped
-   * @throws RunInvalidException if there is no start time within {@code startgate.timeout}, or it has passed and there
-   *                             are several clients
+   * @throws RunInvalidException if no start time is agreed within {@code startgate.timeout}, or the start time has
+   *                             passed and there are several clients
    */
   Instant await(BooleanSupplier stopped) throws IOException, RunInvalidException {
     if (folder == null) {
@@ -127,8 +127,8 @@ final class StartGate {
   }
 
   /**
-   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between the readings of both clocks,
-   * it reads them again.
+   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between the readings of the two
+   * clocks, it reads them again.
    */
   static long nanoTime(Instant instant) {
     long shortest = Long.MAX_VALUE;
