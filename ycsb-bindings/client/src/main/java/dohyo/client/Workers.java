@@ -191,7 +191,7 @@ final class Workers {
       try {
         binding.cleanup();
       } catch (Exception | Error e) {
-        // Ignore failures, because the measurement is complete and the process ends.
+        // Ignore failures, because the measurement is complete and the process is about to end.
         continue;
       }
       cleanup.recordValue(System.nanoTime() - start);
@@ -255,7 +255,7 @@ final class Workers {
       return workers().anyMatch(Worker::reachedEnd);
     }
 
-    /** Returns the delay of the first operation in nanoseconds, which is the minimum over all clients. */
+    /** Returns the delay of the operation that was sent first, in nanoseconds: the minimum over all clients. */
     long skew() {
       return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
     }

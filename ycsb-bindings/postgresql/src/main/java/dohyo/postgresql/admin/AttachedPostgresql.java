@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Administers a trial's database on an attached PostgreSQL. The further argument database names the database to connect
+ * Administers a trial's database on an attached PostgreSQL. The argument {@code database} names the database to connect
  * to before the trial's database exists. From there, this class only reads the server's catalogue.
  */
 public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
