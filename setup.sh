@@ -183,7 +183,7 @@ sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))'
     rm -rf -- "$folder"
 }
 
-# Installs the lowest ansible-core that pyproject.toml allows, for the tests that also run with it.
+# Installs the lowest version of ansible-core that pyproject.toml allows, for the tests that also run with that version.
 setup_lowest() {
     local lowest folder="$state/ansible-lowest"
     lowest=$(sed -n 's/.*"ansible-core>=\([0-9.]*\).*/\1/p' "$root/analysis/pyproject.toml")
@@ -255,7 +255,7 @@ setup_client() {
         return
     fi
     has_maven || die "Maven >= 3.6 is needed, and $(command -v mvn) is not: $(mvn --version 2>&1 | head -n 1)"
-    say "building the client with Maven (the first time fetches the databases' drivers: a few minutes)"
+    say "building the client with Maven (the first build takes a few minutes, to download the databases' drivers)"
     # An interrupted build may have left incomplete files, which Maven would keep.
     if [[ -e $stamp && ! -s $stamp ]]; then rm -rf -- "$root"/ycsb-bindings/*/target; fi
     : >"$stamp"

@@ -60,7 +60,7 @@ public final class Call {
    * Sends the request.
    *
    * @param binding  database
-   * @param intended when it was due at the target rate, in {@link System#nanoTime}
+   * @param intended time at which the request was due at the target rate, in {@link System#nanoTime}
    * @param now      the current time, in {@link System#nanoTime}
    * @param whenDone called once, on the thread that completes the call
    */

@@ -33,7 +33,7 @@ final class Measurement {
    * @param warmupSeconds maximum length of the warm-up
    * @param results       receives the result lines
    * @param messages      receives status lines and the error
-   * @param earlier       garbage collections that do not count, because they were in earlier windows
+   * @param earlier       garbage collections that do not count, because they happened in earlier windows
    */
   Measurement(Run run, Abort abort, StartGate gate, boolean steady, double warmupSeconds, PrintStream results,
       PrintStream messages, GarbageCollections earlier) {

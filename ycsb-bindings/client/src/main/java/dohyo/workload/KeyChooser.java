@@ -12,8 +12,8 @@ import site.ycsb.generator.ScrambledZipfianGenerator;
 /**
  * Chooses the records of the run phase. {@code requestdistribution} has YCSB's meaning, with two additional
  * distributions. {@code ranges} is a {@link RangeWalk}. {@code next} takes the key number of the next new record
- * without inserting it, so that reads and inserts together request one key after another. With several tables, each
- * table has its own distribution. Each thread has its own instance.
+ * without inserting that record, so that reads and inserts together request one key after another. With several tables,
+ * each table has its own distribution. Each thread has its own instance.
  */
 final class KeyChooser {
   /** Number of consecutive draws without a new record after which the distribution counts as exhausted. */
@@ -265,8 +265,8 @@ final class KeyChooser {
       }
     }
     throw new SettingException("operationcount with insertproportion: requestdistribution=zipfian draws from "
-        + range + " records, of which hardly any exist; set a higher recordcount or a lower operationcount, or set"
-        + " duration instead of operationcount");
+        + range + " records, and hardly any of these exist; set a higher recordcount or a lower operationcount, or"
+        + " set duration instead of operationcount");
   }
 
   private long hotOrNot(long records) {

@@ -34,7 +34,7 @@ import java.util.stream.Stream;
  * the properties of {@link Access}, because a command line would show the password.
  */
 public final class AerospikeAdmin {
-  /** User and password of the only account of a new cluster. */
+  /** User name and password of the only account in a new cluster. */
   private static final String NEW_CLUSTER = "admin";
   private static final List<String> ROLES = List.of("read-write", "data-admin", "sys-admin");
   private static final String SETTLING =

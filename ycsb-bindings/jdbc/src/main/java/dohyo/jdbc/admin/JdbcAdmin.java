@@ -101,7 +101,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
 
   /**
    * Returns the number of replicas that receive changes from the primary. With semi-synchronous replication, only
-   * replicas that acknowledge count.
+   * replicas that acknowledge are counted.
    */
   protected abstract int connected() throws Exception;
 

@@ -119,7 +119,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     boolean innodb = engines.containsKey("InnoDB");
     String options = engines.values().stream().distinct().collect(Collectors.joining(", "));
     MysqlServer.SemiSync semiSync = primary().semiSync();
-    // Use the primary's count of its replicas. With semi-synchronous replication, only replicas that acknowledge count.
+    // Use the primary's count of replicas. With semi-synchronous replication, it includes only those that acknowledge.
     int replication = 1 + (semiSync.on() ? semiSync.clients() : primary().replicas());
     Map<String, Object> conditions = conditionsOf(replication, 1 + semiSync.acknowledge());
     conditions.put("title", "%s (%s)".formatted(primary().product(), String.join(", ", engines.keySet())));

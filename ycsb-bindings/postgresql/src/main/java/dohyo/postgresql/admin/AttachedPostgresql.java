@@ -49,7 +49,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
       UNION ALL SELECT 'the extension ' || quote_ident(extname), NULL FROM pg_extension WHERE oid >= 16384
       UNION ALL SELECT 'the large object ' || oid, NULL FROM pg_largeobject_metadata""";
 
-  /** Connection to the trial's database; null until its first use. */
+  /** Connection to the trial's database; null until it is first used. */
   private JdbcServer inside;
 
   AttachedPostgresql(Settings arguments) throws SQLException {
