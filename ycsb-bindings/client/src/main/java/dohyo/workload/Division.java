@@ -58,8 +58,8 @@ final class Division {
 
   /**
    * Returns the key number at which a thread's contiguous range of records begins and that of the previous thread ends.
-   * The ranges of all clients and threads cover all records without gaps. If the number of threads divides the number of
-   * tables, or vice versa, a range lies within one table or consists of whole tables. The records of a client do not
+   * The ranges of all clients and threads cover all records without gaps. If the number of threads divides the number
+   * of tables, or vice versa, a range lies within one table or consists of whole tables. The records of a client do not
    * depend on its number of threads.
    *
    * @param thread  number of a thread of this client, from 0; {@code threads} for the end of the last range
