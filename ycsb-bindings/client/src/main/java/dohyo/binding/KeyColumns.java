@@ -161,12 +161,12 @@ public final class KeyColumns {
     return columns.size() > 1;
   }
 
-  /** Returns the columns in their order. */
+  /** Returns the columns in order. */
   public List<Column> columns() {
     return columns;
   }
 
-  /** Returns the names of the columns in their order. */
+  /** Returns the names of the columns in order. */
   public List<String> names() {
     return columns.stream().map(Column::name).toList();
   }
