@@ -150,7 +150,7 @@ setup_python() {
 # Quotes a word for sh. (bash's %q may write $'…', which sh does not support.)
 quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 
-# Adds the path of analysis/ and the command dohyo to the venv $1. `pip install -e` would take half as long as all the packages.
+# Adds the path of analysis/ and the command dohyo to venv $1. `pip install -e` would take as long as installing half the packages.
 install_dohyo() {
     local site
     site=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
@@ -255,7 +255,7 @@ setup_client() {
         return
     fi
     has_maven || die "Maven >= 3.6 is needed, and $(command -v mvn) is not: $(mvn --version 2>&1 | head -n 1)"
-    say "building the client with Maven (the first build takes a few minutes, to download the databases' drivers)"
+    say "building the client with Maven (the first time, this takes a few minutes, because it downloads the databases' drivers)"
     # An interrupted build may have left incomplete files, which Maven would keep.
     if [[ -e $stamp && ! -s $stamp ]]; then rm -rf -- "$root"/ycsb-bindings/*/target; fi
     : >"$stamp"

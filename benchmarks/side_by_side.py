@@ -4,9 +4,9 @@ A cell is a combination of rows, operations and load. Dohyo's client first warms
 seconds. Then the peer and Dohyo's client run in the order A B B A B A A B (`order`). Each run lasts `--warmup` and
 `--window` seconds, counted from its first line with records. It begins when the server has settled, that is, when its
 processes use less than a tenth of a processor. Both sides use the same table and keys, and choose records uniformly.
-They have the same consistency levels, and as many connections and requests in flight. A peer without batches sends
-single requests, 8 or 128 in flight, whichever was faster in an earlier run, while Dohyo's client sends batches. All
-JVMs run with the heap and the flags of a trial's client, and thus with the same garbage collector.
+They have the same consistency levels, and equal numbers of connections and requests in flight. A peer without batches
+sends single requests, 8 or 128 in flight, whichever was faster in an earlier run, while Dohyo's client sends batches.
+All JVMs run with the heap and the flags of a trial's client, and thus with the same garbage collector.
 
 A client prints the number of records and, usually, the time of counting; otherwise, the line's arrival time is used.
 Processor time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are the kernel's

@@ -206,7 +206,7 @@ def moderated(squares: Floats, freedom: int) -> tuple[Floats, Floats]:
 
 @cache
 def _largest_share(systems: int, freedom: int) -> float:
-    """Returns the share of the sum of all variances from which on the largest variance is excluded."""
+    """Returns the maximum share of the sum of variances that one variance may have without being excluded."""
     low, high = 1 / systems, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -405,7 +405,7 @@ def main() -> None:
     options = parser.parse_args()
     generator = np.random.default_rng(17)
     check(generator)
-    print("Four systems, 3 rounds: all intervals hold · worst pair holds · equal systems told apart · half width\n")
+    print("4 systems, 3 rounds: all intervals hold · worst pair holds · equal systems called different · half width\n")
     print(heads([*SCENARIOS]))
     drawn = {name: draw(generator, (options.experiments, 4, 3)) for name, draw in SCENARIOS.items()}
     for rule in RULES:

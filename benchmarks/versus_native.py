@@ -1,4 +1,4 @@
-"""Compares Dohyo's client with load generators that support a single database, alternately on one server.
+"""Compares Dohyo's client with load generators for a single database, which run alternately on one server.
 
     benchmarks/versus_native.py cassandra --only "8 × 1"
 

@@ -1,4 +1,4 @@
-"""Compares Dohyo's client with the stock YCSB client, alternately on the same server or without a server.
+"""Compares Dohyo's client with the stock YCSB client. The two run alternately, on one server or without a server.
 
 `side_by_side.py` describes cells, turns and figures.
 
@@ -125,7 +125,7 @@ def stock(cell: Cell, table: Properties, folder: Path) -> Client:
 
 
 def stock_connection(system: str, ours: Properties) -> dict[str, str]:
-    """Returns the connection properties that a stock binding calls by other names than Dohyo's binding."""
+    """Returns the connection properties for which a stock binding uses other names than Dohyo's binding."""
     if system == "aerospike":
         return {
             "as.host": ours["aerospike.hosts"].partition(",")[0].partition(":")[0],

@@ -31,7 +31,7 @@ import site.ycsb.DBException;
 /** The connection that all logical clients of this process share, and its statements. */
 public final class CassandraConnection implements Shared.Connection, Transport {
   /**
-   * Maximum of protocol v4, whose stream ids have 15 bits. With the driver's default, 1024, requests might queue up.
+   * Maximum that protocol v4 allows: its stream ids have 15 bits. With the driver's default, 1024, requests might wait.
    */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;

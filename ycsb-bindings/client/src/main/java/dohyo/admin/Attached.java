@@ -157,6 +157,6 @@ public interface Attached extends AutoCloseable {
   /** Creates the exception for a place that already exists before the trial creates it. */
   static IOException taken(Attached attached) {
     return new IOException(attached.what() + " exists, but this run did not create it; nothing was written."
-        + " Measure again, to use a new name, or remove it yourself if an earlier run left it behind");
+        + " Measure again (this uses a new name), or remove it yourself if an earlier run left it behind");
   }
 }

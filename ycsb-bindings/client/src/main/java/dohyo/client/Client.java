@@ -29,7 +29,7 @@ public final class Client {
   public static final int NOT_CONNECTED = 3;
   /** Exit code of a run that has ended but does not count. */
   public static final int INVALID = 4;
-  /** Exit code of a run in which too many records failed or operations stopped succeeding. Such a run is a result. */
+  /** Exit code of a run in which too many records failed or operations stopped succeeding. This counts as a result. */
   public static final int DATABASE_FAILED = 5;
 
   /** Seconds for which the shutdown hook waits for the results of a run aborted by a signal. */

@@ -11,7 +11,7 @@ final class Completions {
   private final ArrayDeque<Call> atOnce = new ArrayDeque<>();
   private final ConcurrentLinkedQueue<Call> answered = new ConcurrentLinkedQueue<>();
   private final Runnable wake;
-  // This field needs no barrier: a thread can only find itself in it if it was the last thread that wrote it.
+  // This field needs no barrier: a thread can find itself in it only if it was the last one to write it.
   private Thread owner;
 
   /**

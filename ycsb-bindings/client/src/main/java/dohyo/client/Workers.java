@@ -57,7 +57,7 @@ final class Workers {
   Workers(Run run, Abort abort) {
     this.run = run;
     this.abort = abort;
-    // By default, use as many threads as a driver has event loops. They send operations that a target rate makes due.
+    // By default, use as many threads as a driver has event loops. With a target rate, they send the due operations.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
     transports = new AtomicReferenceArray<>(run.threads());
     sources = new RequestSource[run.threads()];

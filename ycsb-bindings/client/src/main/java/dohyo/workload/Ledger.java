@@ -211,7 +211,7 @@ public final class Ledger {
   /**
    * Reserves a record for one write. {@link Writes#finished} releases it.
    *
-   * @return false if another client writes the record, or it already has an open write
+   * @return false if another client writes the record, or the record already has an open write
    */
   boolean take(long keynum) {
     long index = own.index(keynum);

@@ -114,7 +114,7 @@ public abstract class BindingContract {
   /** Time limit of operations that are expected to succeed. */
   private static final Duration WORKS_WITHIN = Duration.ofSeconds(60);
   private static final int TIMEOUT_MILLIS = 2000;
-  /** Time limit of operations that time out. On a busy machine, the last attempt may begin shortly before. */
+  /** Time limit of operations that time out. On a busy machine, the last attempt may begin just before the timeout. */
   private static final Duration TIMEOUT_BOUND = Duration.ofMillis(3 * TIMEOUT_MILLIS);
 
   protected final Server server = Server.running();

@@ -163,7 +163,7 @@ public final class HBaseConnection implements Shared.Connection, Transport {
   public static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
-    // Every operation must end in time, with a value or an error. Each attempt gets an equal share of it.
+    // Every operation must end in time, with a value or an error. Each attempt gets an equal share of that time.
     String tryMillis = Long.toString(Math.max(1, millis / (Binding.retries(settings) + 1)));
     configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, tryMillis);
     configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, tryMillis);

@@ -225,7 +225,7 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Reads the settings of a namespace. The argument has had a new name since 7.0. Both are sent; a server ignores one.
+   * Reads a namespace's settings. The argument was renamed in 7.0, so both names are sent; a server ignores one.
    */
   private static Map<String, String> namespaceConfig(Node node, String namespace) throws IOException {
     return pairs(info(node, "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace), ";");

@@ -239,7 +239,7 @@ public final class CqlAdmin implements AutoCloseable {
 
   /**
    * Replaces the default user, whose password is public, with the user in the connection file. Replicates the users to
-   * every node. Fails until one of the two users exists, which takes a server some seconds after its start.
+   * every node. Fails until one of the two users exists; a new server creates one some seconds after its start.
    *
    * @param arguments see the constructor, and nodes
    * @return the keyspace whose copies a repair must make; empty if no repair is needed, as with one node

@@ -129,7 +129,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     }
     String flags = primary().value("SELECT setting FROM pg_config WHERE name = 'CFLAGS'");
     if (flags.matches("(.* )?-O[s01]( .*)?")) {
-      notes.add("the server was compiled with %s, which is slower than -O2; set postgresql_server to another one"
+      notes.add("the server was compiled with %s, which is slower than -O2; set another postgresql_server"
           .formatted(flags.replaceAll("(.* )?(-O[s01])( .*)?", "$2")));
     }
     conditions.put("notes", notes);
