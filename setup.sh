@@ -25,7 +25,7 @@ logged() {
     local log="$state/$1.log"
     shift
     "$@" 2>&1 | tee -- "$log" | show_progress && return
-    # Maven prints the code that ends a colour before its first line.
+    # Before its first line, Maven prints the escape sequence that ends a colour.
     { grep -E -m 15 $'^(\e\\[[0-9;]*m)*(\\[ERROR\\]|ERROR:|E:) ' "$log" || tail -n 15 "$log"; } >&2
     die "this failed: $* (the whole log: $log)"
 }
@@ -45,7 +45,7 @@ show_progress() {
     if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
 }
 
-# Installs Debian packages, or prints the command for it. A name may be a function that prints the package's name. The function
+# Installs Debian packages, or prints the command that does. A name may be a function that prints the package's name. The function
 # runs again after apt-get has fetched the package lists, because they may change the name.
 install_packages() {
     local sudo=() names
@@ -104,7 +104,7 @@ python_inputs() { printf '%s %s\n' "$root" "$(cat "$root/analysis/$1" "$root/ana
 # Tests whether the stamp $1 was written at this checkout's path.
 is_of_here() { [[ -e $1 ]] && sed 's/ [0-9a-f]*  -$//' "$1" | grep -qxF -- "$root"; }
 
-# Tests whether the Python $1 has a pip that can install for another Python. Then .venv needs no pip (17 MB).
+# Tests whether the Python $1 has a pip that can install for another Python. If it has, .venv needs no pip (17 MB).
 has_pip() {
     "$1" -c 'import sys, pip; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null
 }
@@ -150,7 +150,7 @@ setup_python() {
 # Quotes a word for sh. (bash's %q may write $'…', which sh does not support.)
 quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 
-# Adds the path of analysis/ and the command dohyo to the venv $1. `pip install -e` would take as long as half of the packages.
+# Adds the path of analysis/ and the command dohyo to venv $1. `pip install -e` would take as long as installing half the packages.
 install_dohyo() {
     local site
     site=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
@@ -163,7 +163,7 @@ EOF
     chmod 755 -- "$1/bin/dohyo"
 }
 
-# Creates the script for the page from vl-convert, which is 90 times as large and therefore only fetched temporarily if missing.
+# Creates the page's script from vl-convert. That is 90 times as large, so if it is not installed, it is fetched only temporarily.
 setup_page() {
     setup_python requirements.txt
     if [[ -s "$state/vega.js" ]]; then
@@ -183,7 +183,7 @@ sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))'
     rm -rf -- "$folder"
 }
 
-# Installs the lowest ansible-core that pyproject.toml allows, for the tests that also run with it.
+# Installs the lowest version of ansible-core that pyproject.toml allows, for the tests that also run with that version.
 setup_lowest() {
     local lowest folder="$state/ansible-lowest"
     lowest=$(sed -n 's/.*"ansible-core>=\([0-9.]*\).*/\1/p' "$root/analysis/pyproject.toml")
@@ -196,7 +196,7 @@ setup_lowest() {
 
 # ---- Chromium -------------------------------------------------------------------------------------------------------
 
-# Installs Chromium. Without it, only the tests of the page are skipped, and state the reason.
+# Installs Chromium. Without it, only the tests of the report's page are skipped; they state the reason.
 setup_browser() {
     local name
     for name in chromium chromium-browser google-chrome; do # the names in analysis/tests/support/browser.py
@@ -255,7 +255,7 @@ setup_client() {
         return
     fi
     has_maven || die "Maven >= 3.6 is needed, and $(command -v mvn) is not: $(mvn --version 2>&1 | head -n 1)"
-    say "building the client with Maven (the first time fetches the databases' drivers: a few minutes)"
+    say "building the client with Maven (the first time, this takes a few minutes, because it downloads the databases' drivers)"
     # An interrupted build may have left incomplete files, which Maven would keep.
     if [[ -e $stamp && ! -s $stamp ]]; then rm -rf -- "$root"/ycsb-bindings/*/target; fi
     : >"$stamp"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ./test.sh [all|PART…]: sets up the tools and runs the tests with pytest. They use real servers, no mocks.
+# ./test.sh [all|PART…]: sets up the tools and runs the tests with pytest. They use real servers instead of mocks.
 #
 #   ./test.sh           before a commit: lint, the unit and contract tests that are not marked slow, and one experiment with its report
 #   ./test.sh all       everything
@@ -14,7 +14,7 @@
 #   cluster   four hosts on this machine: clusters, synchronized clients, crashes; needs root, like hosts;
 #             one system: ./test.sh cluster hbase
 #
-# Linters and unit tests run beside the other parts, which mostly wait.
+# Linters and unit tests run in parallel with the other parts, which spend most of their time waiting.
 # Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS may contain further options for pytest. DOHYO_UNTIL is a time in
 # seconds since 1970; tests that would begin later are skipped.
 set -euo pipefail
@@ -28,7 +28,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 trap 'trap "" INT TERM HUP; for pid in $(jobs -p); do kill -- "-$pid" "$pid" 2>/dev/null || true; done; wait' EXIT
 
-# begin COMMAND…: runs a command in the background, because a trap waits for a command in the foreground.
+# begin COMMAND…: runs a command in the background, because a trap would run only after a foreground command has ended.
 begin() { setsid "$@" & }
 
 # pytest NAME ARGUMENT…: starts pytest in analysis/; its JUnit report is NAME.xml.
@@ -49,7 +49,7 @@ ended() {
 check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 
 # Starts the linters and unit tests. Some of them wait, so there are more workers than processors. The tests of a file stay on one
-# worker, because they share results of Ansible. Java's tests start first, because they take longest.
+# worker, because they share results of Ansible. Java's tests start first, because they take the longest.
 begin_units() {
     local files=()
     if [[ " ${chosen[*]} " == *' lint '* ]]; then files+=(suite/test_lint.py tests/test_documents.py); fi

@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/coverage.py [--experiments 1000] [--seconds 60]
 
-The rates of the seconds of a run scatter around the true rate in ways that occur in real runs:
+The per-second rates of a run scatter around the true rate in ways that occur in real runs:
 
 independent   independent seconds with a standard deviation of 10 %
 AR(1) 0.7     the same deviation; each second keeps 0.7 of the previous second's (first-order autoregression)
@@ -11,9 +11,9 @@ bursts        independent; once a minute on average the rate is halved (a compac
 drift         independent; the rate rises by 20 % from the first second to the last; the truth is the window's mean
 stalls        independent; once in two minutes on average the rate is 0 for 3 s
 
-The rate also differs between rounds, lognormally with a deviation of 2 %. The functions of the summary judge the
-rounds: `statistics.logarithms`, `statistics.ratios`, and the verdict of `dohyo compare` with its margin of 5 %.
-The summary gives no interval for a single run. The columns "seconds of one run" show why: they contain the usual
+The rate also differs between rounds, lognormally with a deviation of 2 %. The rounds are judged as in
+a summary, by `statistics.logarithms`, `statistics.ratios`, and the verdict of `dohyo compare` with its margin of 5 %.
+A summary gives no interval for a single run. The columns "seconds of one run" show why: they contain the usual
 interval for a single run, from batch means.
 
 - There are 20 batches of equal length (Law: Simulation Modeling and Analysis; 10 to 30 are enough, Schmeiser 1982).
@@ -52,9 +52,9 @@ Draw = Callable[[np.random.Generator, int], Floats]
 BATCHES = 20
 # Maximum estimate of the autocorrelation. A larger autocorrelation cannot be distinguished from a trend.
 MOST_CORRELATED = 0.95
-# Standard deviation of the rates of seconds, as a share of the mean rate.
+# Standard deviation of the per-second rates, as a share of the mean rate.
 DEVIATION = 0.10
-# Standard deviation of the rates of rounds (of their logarithm).
+# Standard deviation of the logarithms of the rounds' mean rates.
 ROUNDS = 0.02
 BURST, STALL, RISE = (1 / 60, 5.0, 0.5), (1 / 120, 3, 0.0), 0.2
 
@@ -146,7 +146,7 @@ def of_one(draw: Draw, generator: np.random.Generator, seconds: int, rate: float
 
 
 def of_itself(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
-    """Returns the estimate from a single run if rounds do not differ, as its interval assumes."""
+    """Returns the estimate from a single run in the case that its interval assumes: rounds do not differ."""
     return batch_means(rate * np.maximum(0, draw(generator, seconds)))
 
 
@@ -156,7 +156,7 @@ def of_rounds(draw: Draw, generator: np.random.Generator, seconds: int, rate: fl
 
 
 def share(outcomes: Sequence[bool]) -> str:
-    """Returns the share of true values in percent."""
+    """Returns the percentage of values that are true, as text."""
     return f"{100 * sum(outcomes) / len(outcomes):.1f}"
 
 
@@ -218,7 +218,7 @@ def main() -> None:
         ("Identical pairs", 1.0),
         *((f"Pairs that differ by {percent} %", 1 - percent / 100) for percent in (5, 10, 20)),
     ):
-        print(f"\n{title}, in %: called different by the table · regression or improvement by `compare`\n")
+        print(f"\n{title}, in %: called different by the table · called a regression or improvement by `compare`\n")
         print(heads("", list(designs)))
         for name, draw in KINDS.items():
             cells = []

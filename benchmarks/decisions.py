@@ -1,4 +1,4 @@
-"""Measures how soon the default command decides, with and without interleaved windows, quiet and beside other work.
+"""Measures how soon the default command decides, with and without interleaved windows, on a quiet and a busy host.
 
     .venv/bin/python benchmarks/decisions.py FOLDER [--turns 3] [--systems A,B] [--only quiet] [--seed 1]
     .venv/bin/python benchmarks/decisions.py FOLDER --read
@@ -10,10 +10,10 @@ in turns     interleave=on: all systems are up, and a round has four windows of 
 quiet        nothing else runs
 disturbed    a program computes on one or all processors for 15 to 90 s, and pauses for 20 to 120 s, at random
 
-Each run is an experiment in FOLDER, so that an interrupted benchmark goes on where it stopped. The first
+Each run is an experiment in FOLDER, so that an interrupted benchmark continues where it stopped. The first
 table contains the minutes until the first round and the experiment had ended, and the number of decided neighbours. It
-also has each system's rate, with half of its 95 % interval, and the ratios of neighbours. The second table compares
-the geometric means of the ratios of the quiet runs. Without bias they are the same with and without interleaving.
+also has each system's rate, with half the width of its 95 % interval, and the ratios of neighbours. The second table
+compares the geometric means of these ratios in the quiet runs. Without bias, interleaving does not change them.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def first_round(folder: Path, plan: dict[str, Any], systems: int) -> float:
 
 
 def read(folder: Path, ratios: dict[str, list[float]]) -> list[str]:
-    """Returns the cells of an experiment, and appends the ratio of each pair of neighbours."""
+    """Returns the table cells of an experiment, and appends the ratio of each pair of neighbours to `ratios`."""
     plan = json.loads((folder / "experiment.json").read_text())
     summary = json.loads((folder / "summary.json").read_text())
     rates = []
@@ -140,7 +140,7 @@ def print_tables(folder: Path) -> None:
 
 
 def main() -> None:
-    """Measures, and prints the tables."""
+    """Runs the measurements and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--turns", type=int, default=3)

@@ -1,8 +1,8 @@
-"""Measures how well changes of the rate's level are detected, in simulated runs whose changes are known.
+"""Measures how well changes in the level of the rate are detected, in simulated runs whose changes are known.
 
     .venv/bin/python benchmarks/levels.py [--experiments 100]
 
-The rates of the seconds of a run scatter around 1000 in ways that occur in real runs:
+The per-second rates of a run scatter around 1000 in ways that occur in real runs:
 
 white      independent seconds with a standard deviation of 30 %
 AR(1) …    deviation 15 %; each second keeps this share of the previous second's (first-order autoregression)

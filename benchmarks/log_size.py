@@ -3,13 +3,13 @@
     .venv/bin/python benchmarks/log_size.py [--clients 1000] [--seconds 3600] [--rounds 3] [--status-mb 2000]
 
 The script writes an experiment into a temporary folder, with one client per host. A client's files are histogram logs
-of READ and UPDATE for each second, result lines and client.json; `--hosts` hosts have samples. The report is written as
-tables and as report.html. It contains all results of `dohyo report`: rows per client, dips, changes of level, latencies
-over time, percentile curves. A second experiment has `--times` as many clients, and shows how the costs grow.
+of READ and UPDATE for each second, result lines and client.json; `--hosts` hosts also have samples. The report consists
+of tables and report.html. It contains all results of `dohyo report`: rows per client, dips, changes of level,
+latencies over time, and percentile curves. A second experiment with `--times` as many clients shows how the costs grow.
 
 The histogram of each second is one of 300, all of lognormal latencies. `--distinct` logs of each operation type are
-written, each with its own order of histograms. The clients' logs are hard links to these, to a different pair for each
-client. So files are read from memory, not from a slow disk, and all are decoded. A new process reads each experiment.
+written, each with its own order of histograms. Each client's logs are hard links to a different pair of
+these. So files are read from memory, not from a slow disk, and all are decoded. A new process reads each experiment.
 Its memory is the peak of the total over its processes; shared pages are counted for each process.
 """
 
@@ -249,7 +249,7 @@ def main() -> None:
         "--distinct",
         type=int,
         default=100,
-        help="distinct logs per operation type, at most 300; their number squared must reach the number of clients",
+        help="distinct logs per operation type, at most 300; the square of this number must be at least --clients",
     )
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)

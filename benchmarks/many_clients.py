@@ -39,7 +39,7 @@ WARMUP = 2
 
 
 def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[str, Any]]:
-    """Returns, by host, the first message to each agent, as dohyo.trial.clients creates it."""
+    """Returns the first message to the agent of each host, as dohyo.trial.clients creates it."""
     java = JDK / "bin" / "java" if JDK.exists() else Path("java")
     plans = {}
     for number in range(count):
@@ -184,12 +184,12 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     window = WARMUP + options.seconds
     all_seconds = ended - began
     return {
-        "all ready after s": conductor.agreed - options.start_delay - began,
+        "time until all are ready, s": conductor.agreed - options.start_delay - began,
         "start skew ms": outcome["start_skew_ms"],
         "latest start ms": max(row["start_ms"] for row in outcome["clients"].values()),
         "end skew ms": outcome["end_skew_ms"],
-        "clock known to ± ms": max(row["offset_error_ms"] for row in outcome["clients"].values()),
-        "last message after the end s": ended - conductor.agreed - window,
+        "maximum clock error, ± ms": max(row["offset_error_ms"] for row in outcome["clients"].values()),
+        "last message, s after the end": ended - conductor.agreed - window,
         "controller % of a core": 100 * controller / all_seconds,
         "agent % of a core": 100 * on_hosts / all_seconds / options.clients,
         "log B/s per client": sent[0] / options.seconds / options.clients,
@@ -218,9 +218,9 @@ def main() -> None:
         "--start-delay",
         type=float,
         default=5,
-        help="seconds from the time when all are ready to the common start",
+        help="seconds between the time when all clients are ready and the common start",
     )
-    parser.add_argument("--skew-limit", type=float, default=1000, help="maximum start skew in ms; large for few cores")
+    parser.add_argument("--skew-limit", type=float, default=1000, help="maximum start skew in ms; allows for few cores")
     options = parser.parse_args()
     rounds = []
     for number in range(options.rounds):

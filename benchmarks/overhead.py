@@ -1,9 +1,9 @@
-"""Measures a trial's time apart from its load and its runs: from the end of a measured window to the next warm-up.
+"""Measures the time between trials, without the load: from the end of a measured window to the next warm-up.
 
     .venv/bin/python benchmarks/overhead.py [cassandra] [mysql-innodb] [--times 3] [--records 1000] [--tasks]
     .venv/bin/python benchmarks/overhead.py --read FOLDER
 
-For each system, run.sh executes an experiment on this machine with the real playbook, and with one round more than
+For each system, run.sh executes an experiment on this machine with the real playbook and one more round than
 --times. The events of two successive trials (raw/TRIAL/events.jsonl) divide the time between their windows into steps;
 the load is left out. For each step, the table shows the medians of four figures. They are the number of tasks, the
 number that started Python on the host (modules), the seconds in which a task ran, and all seconds. The difference
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# Ansible's actions that run on the controller; `is_module` finds Dohyo's own by their action plugins.
+# Ansible's actions that run on the controller; `is_module` recognizes Dohyo's own by their action plugins.
 ON_THE_CONTROLLER = {
     "assert",
     "debug",
@@ -43,7 +43,7 @@ ON_THE_CONTROLLER = {
     "include_role",
     "include_tasks",
 }
-SHARE = "all trials, without servers and clients"
+SHARE = "all trials, but not of servers and clients"
 STEPS = ("run", "stop", "next", "start", "canary", "schema", "settle", "client")
 
 
@@ -202,7 +202,7 @@ def main() -> None:
                 sys.exit(f"ERROR: {system} was not measured; for the reason, run {' '.join(map(str, error.cmd))}")
             print_table(system, gaps_of(folder)[system], tasks=options.tasks)
         print(
-            f"\nProcessor seconds of the experiment, deploy.yml and {SHARE}: {processor:.0f}",
+            f"\nProcessor seconds of run.sh, deploy.yml and {SHARE}: {processor:.0f}",
             flush=True,
         )
 

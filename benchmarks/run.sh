@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares Dohyo's client with the stock YCSB client, in turns on the same server. For the options: ./benchmarks/run.sh --help
+# Compares Dohyo's client with the stock YCSB client; they run alternately on one server. Options: ./benchmarks/run.sh --help
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)

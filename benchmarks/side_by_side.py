@@ -1,12 +1,12 @@
-"""Common parts of the benchmarks that compare Dohyo's client with a peer: server and table, turns, means, printed rows.
+"""Common parts of the benchmarks that compare Dohyo's client with a peer: server, table, order of runs, means and rows.
 
 A cell is a combination of rows, operations and load. Dohyo's client first warms the server up for `--server-warmup`
 seconds. Then the peer and Dohyo's client run in the order A B B A B A A B (`order`). Each run lasts `--warmup` and
 `--window` seconds, counted from its first line with records. It begins when the server has settled, that is, when its
 processes use less than a tenth of a processor. Both sides use the same table and keys, and choose records uniformly.
-They have the same consistency levels, and equally many requests in flight and connections. A peer without batches sends
-single requests, 8 or 128 in flight, whichever was faster in a preceding run, while Dohyo's client sends batches. All
-JVMs run with the heap and the flags of a trial's client, and thus with the same garbage collector.
+They have the same consistency levels, and equal numbers of connections and requests in flight. A peer without batches
+sends single requests, 8 or 128 in flight, whichever was faster in an earlier run, while Dohyo's client sends batches.
+All JVMs run with the heap and the flags of a trial's client, and thus with the same garbage collector.
 
 A client prints the number of records and, usually, the time of counting; otherwise, the line's arrival time is used.
 Processor time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are the kernel's
@@ -142,7 +142,7 @@ class Client:
     failure: str
     worth: int = 1  # number of records that each counted unit stands for
     threads: int = 1  # number of threads that the group `by` distinguishes
-    # Files that the command reads. Only this user can read them, so they contain the secrets.
+    # Files that the command reads. Only this user can read them, so secrets are passed in them.
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -354,8 +354,8 @@ def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subproc
 def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
     """Runs a client until the end of its window. The warm-up begins when a line reports the first records.
 
-    :raises NotMeasured: if an operation fails, or the client ends too early, measures no record, or takes PATIENCE
-        seconds too long
+    :raises NotMeasured: if an operation fails, or the client ends too early, measures no record, or exceeds the
+        planned time by PATIENCE seconds
     """
     turns: dict[str, list[tuple[float, int]]] = defaultdict(list)
     allocations: list[tuple[float, int]] = []
@@ -410,7 +410,7 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
 
 
 def settle(patience: float = 60) -> None:
-    """Waits until the servers have finished compactions and the work of the last client, and are idle."""
+    """Waits until the servers have finished their compactions and the last client's work, and are idle."""
     pids = [int(file.read_text().split()[0]) for file in (ROOT / ".dohyo" / "run").glob("*/pid")]
     until = time.monotonic() + patience
     while (running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < until:
@@ -497,7 +497,7 @@ def compare(
     arguments: argparse.Namespace,
     folder: str,
 ) -> bool:
-    """Runs both sides in turns and prints a row, with dashes if a side cannot be measured.
+    """Runs the two sides alternately and prints a row, with dashes if a side cannot be measured.
 
     :returns: whether both sides were measured
     """
@@ -606,6 +606,6 @@ def arguments_of(description: str | None, subjects: Sequence[str]) -> argparse.N
         f" | ours / peer | aim at most |\n{'|---' * 14}|",
         flush=True,
     )
-    # Call sys.exit(), so that the finally blocks run, which stop client and server.
+    # Call sys.exit(), so that the finally blocks run, which stop the client and the server.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     return arguments

@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/startup.py [--times 5] [--quick]
 
-The commands run in turns. The time of a turn is the user and system time of the command and its children. The figures
-are the minimum and the median over all turns. The ratio uses the minima: other programs can only make a turn longer.
+All commands run once in each turn. A command's time is the user and system time of its process and its children. The
+figures are the minimum and the median over all turns. The ratio uses the minima: other programs can only add time.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SLOW = ([RUN, "--list"], [RUN, "workloadA", "--plan"], FULL)
 
 
 def processor_seconds(command: list[str]) -> float:
-    """Runs a command. Returns the processor time in seconds that it and its children used; they must end before it."""
+    """Runs a command. Returns the processor time in seconds of its process and of the children that ended before it."""
     before = getrusage(RUSAGE_CHILDREN)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     after = getrusage(RUSAGE_CHILDREN)
@@ -32,7 +32,7 @@ def processor_seconds(command: list[str]) -> float:
 def main() -> None:
     """Prints a row for each command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=5, help="number of turns for each command")
+    parser.add_argument("--times", type=int, default=5, help="number of runs of each command")
     parser.add_argument("--quick", action="store_true", help="leave out --list and --plan")
     options = parser.parse_args()
     commands = QUICK if options.quick else (*QUICK, *SLOW)

@@ -15,7 +15,7 @@ bursts                3 %; one trial in ten is 30 % slower
 one outlying round    3 %; one round of one system has half the rate
 p99                   2 %; the value is 100 times as high in 15 % of the rounds
 
-A rule for intervals combines a variance and a correction for several comparisons. Variances:
+A rule for intervals combines a variance and a correction for multiple comparisons. Variances:
 
 own        variance of each system (Welch 1947)
 moderated  empirical Bayes: own variances are shrunk towards a prior, which is fitted to them by moments (Smyth 2004)
@@ -60,7 +60,7 @@ Draw = Callable[[np.random.Generator, tuple[int, int, int]], Floats]
 LEAST, MOST = 3, 10
 # Degrees of freedom at which quantiles are computed; quantiles between them are interpolated.
 _FREEDOMS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 14, 20, 30, 60, 200)
-# Difference of logarithms that separates systems, because it is far larger than any scatter.
+# Difference between logarithms that is far larger than any scatter, so that systems are always told apart.
 _FAR = 9.0
 
 
@@ -82,7 +82,7 @@ def order(shape: tuple[int, int, int]) -> NDArray[np.int64]:
 
 
 def spells(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
-    """Draws deviations on a host with slow spells, a Markov chain with two states over the trials."""
+    """Draws deviations on a host that is slow for some trials in a row (a Markov chain with two states)."""
     count, systems, rounds = shape
     slow = generator.random(count) < 1 / 4
     host = np.empty((count, systems * rounds))
@@ -131,8 +131,8 @@ class Rule:
     """A rule for intervals.
 
     :ivar name: name in the tables
-    :ivar borrowed: degrees of freedom of the pooled variance in a system's variance; None to fit them (moderated)
-    :ivar account: correction for several comparisons: "none", "Tukey", "Bonferroni", "best" or "Ryan"
+    :ivar borrowed: degrees of freedom that a system's variance takes from the pooled one; None to fit them (moderated)
+    :ivar account: correction for multiple comparisons: "none", "Tukey", "Bonferroni", "best" or "Ryan"
     :ivar apart: whether variances far above the others are excluded from pooling
     :ivar exact: whether the degrees of freedom of the error assume equal scatter; otherwise as in `statistics.ratios`
     """
@@ -186,7 +186,7 @@ def _dunnett(systems: int, confidence: float) -> Floats:
 
 @cache
 def _polygamma() -> tuple[Floats, Floats, Floats]:
-    """Returns points from 0.001 to 1,000, and their digamma and trigamma, computed from differences of log-gamma."""
+    """Returns points from 0.001 to 1,000, with their digamma and trigamma values (from differences of log-gamma)."""
     places = np.geomspace(1e-3, 1e3, 2000)
     step = places * 1e-3
     values = np.array(
@@ -208,7 +208,7 @@ def moderated(squares: Floats, freedom: int) -> tuple[Floats, Floats]:
 
 @cache
 def _largest_share(systems: int, freedom: int) -> float:
-    """Returns the share of the sum of variances above which the largest variance is excluded."""
+    """Returns the maximum share of the sum of variances that one variance may have without being excluded."""
     low, high = 1 / systems, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -360,7 +360,7 @@ def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, flo
 
 
 def exactness(deviations: Floats, later: float, precision: float = 0.05) -> tuple[float, float]:
-    """Returns the coverage of the worst rate, and the mean number of rounds, when `precision` ends the rounds."""
+    """Returns the lowest coverage of a system's rate, and the mean number of rounds, if `precision` ends the rounds."""
     count, systems, _ = deviations.shape
     held, ended, open_ = np.zeros((count, systems), bool), np.full(count, MOST), np.ones(count, bool)
     for rounds in range(LEAST, MOST + 1):
@@ -407,7 +407,7 @@ def main() -> None:
     options = parser.parse_args()
     generator = np.random.default_rng(17)
     check(generator)
-    print("Four systems, three rounds: all intervals hold · worst pair holds · equal called different · half width\n")
+    print("4 systems, 3 rounds: all intervals hold · worst pair holds · equal systems called different · half width\n")
     print(heads([*SCENARIOS]))
     drawn = {name: draw(generator, (options.experiments, 4, 3)) for name, draw in SCENARIOS.items()}
     for rule in RULES:
@@ -430,7 +430,7 @@ def main() -> None:
             figures = f"{100 * wrong.mean():.1f} · {100 * decided.mean():.0f} · {ended.mean():.1f}"
             cells.append(f"{figures} · {ended.mean() * 4 * options.seconds / 60:.0f}")
         print(line(f"{rule.name}, later looks {100 * later:g} %", cells), flush=True)
-    print("\nUntil every rate is known to ± 5 %: intervals of the worst rate hold · rounds\n")
+    print("\nUntil every rate is known to ± 5 %: intervals hold for the worst rate · rounds\n")
     scatters = [(2, 0.02), (2, 0.04), (2, 0.07), (4, 0.05), (1, 0.07)]
     print(heads([f"{systems} × {100 * scatter:.0f} %" for systems, scatter in scatters]))
     for later in (0.95, LATER_LOOK, 0.985):

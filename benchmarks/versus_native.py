@@ -1,4 +1,4 @@
-"""Compares Dohyo's client with load generators that support a single database, in turns on the same server.
+"""Compares Dohyo's client with load generators for a single database, which run alternately on one server.
 
     benchmarks/versus_native.py cassandra --only "8 × 1"
 
@@ -9,7 +9,7 @@ The peers, and where the script searches for them (README.md explains how to ins
 - hbase: HBase's own PerformanceEvaluation, in the class path $HBASE_PE
 - mysql-innodb: `sysbench` (C and LuaJIT) in $SYSBENCH or on the PATH
 
-`side_by_side.py` describes cells, turns and figures. Both sides have the same table and keys, except for Aerospike. Its
+`side_by_side.py` describes cells, turns and figures. Both sides use the same table and keys, except for Aerospike. Its
 benchmark uses numbers as keys, so it has its own rows of the same size and number. The Java peers run with the JVM,
 heap and flags that Dohyo's client has in a trial.
 
@@ -75,7 +75,7 @@ NATIVE = ROOT / "benchmarks" / "native"
 LOADS = (ONE_BY_ONE, MANY, BATCHES)
 # Properties of a table that both sides can use.
 TABLE = {"insertorder": "ordered"}
-# Properties of a table like PerformanceEvaluation's: its keys have 26 digits, and its columns are named by numbers.
+# Properties of a table like PerformanceEvaluation's: its keys have 26 digits, and its columns have numbers as names.
 HBASE_TABLE = TABLE | {
     "keycolumns": "zeros text(8) 1, number text(18)",
     "fieldnameprefix": "",

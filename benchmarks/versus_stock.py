@@ -1,4 +1,4 @@
-"""Compares Dohyo's client with the stock YCSB client, in turns on the same server or without a server.
+"""Compares Dohyo's client with the stock YCSB client. The two run alternately, on one server or without a server.
 
 `side_by_side.py` describes cells, turns and figures.
 
@@ -97,7 +97,7 @@ def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
         return java(f"{bundle(system)}/*", "site.ycsb.Client", "-db", OUR_CLASSES[system])
     binding, name = STOCK_BINDINGS[system]
     if not (Path(home) / binding / "lib").is_dir():
-        sys.exit(f"YCSB_HOME={home}: {binding}/lib does not exist; set it to an unpacked stock YCSB that has it")
+        sys.exit(f"YCSB_HOME={home}: {binding}/lib does not exist; set YCSB_HOME to an unpacked stock YCSB that has it")
     # The stock HBase binding reads the server's address only from hbase-site.xml on the class path.
     entries = "".join(
         f"<property><name>{key}</name><value>{value}</value></property>"
@@ -125,7 +125,7 @@ def stock(cell: Cell, table: Properties, folder: Path) -> Client:
 
 
 def stock_connection(system: str, table: Properties) -> dict[str, str]:
-    """Returns the connection properties of a stock binding whose names differ from Dohyo's."""
+    """Returns the connection properties for which a stock binding uses other names than Dohyo's binding."""
     if system == "aerospike":
         return {
             "as.host": table["aerospike.hosts"].partition(",")[0].partition(":")[0],

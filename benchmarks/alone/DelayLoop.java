@@ -17,7 +17,7 @@ final class DelayLoop implements Shared.Connection, Transport {
   private volatile boolean isIdle;
   private volatile boolean isClosed;
 
-  /** A request; {@code due} is the time at which to answer it, as in {@link System#nanoTime}. */
+  /** A request; {@code due} is the time at which to answer it, as a value of {@link System#nanoTime}. */
   private record Request(long due, CompletableFuture<Status> answer) {
   }
 

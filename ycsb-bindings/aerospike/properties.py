@@ -12,8 +12,8 @@ PROPERTIES = [
     Property("aerospike.sockettimeout", Whole(1, 86_400_000),
              about="milliseconds for one attempt; default: operationtimeout divided by the number of attempts"),
     Property("aerospike.eventloops", Whole(1, 1024),
-             about="threads that serve the connections for batches, scans and inflight above 1; default: number of"
-             " processors of the client's host minus 1"),
+             about="threads that serve the connections of batches, scans and runs with inflight above 1; default:"
+             " number of processors of the client's host minus 1"),
     Property("aerospike.maxconnections", Whole(1, 100_000),
              about="maximum number of connections per node; default: 16 per event loop, at least 128. Further"
              " commands wait in the client until they time out"),
@@ -44,7 +44,7 @@ PROPERTIES = [
              about="copies that must acknowledge a write, MASTER or ALL"),
     Property("aerospike.screadmode",
              Refused("a run reads with SESSION, and verify=acknowledged reads back with LINEARIZE"),
-             about="reads of a namespace with strong-consistency, SESSION or LINEARIZE"),
+             about="read mode in a namespace with strong-consistency, SESSION or LINEARIZE"),
     Property("aerospike.readmode", Refused("read_acks sets it for all systems"),
              about="copies that a read requests while partitions migrate, ONE or ALL"),
 ]

@@ -43,7 +43,7 @@ def parse(text: str) -> list[KeyColumn]:
     parts, _ = _parts(text)
     if not 2 <= len(parts) <= MOST_COLUMNS:
         raise ValueError(
-            f"has {len(parts)} columns; from 2 to {MOST_COLUMNS} are possible, as in host int 10, when timestamp"
+            f"has {len(parts)} columns; from 2 to {MOST_COLUMNS} are possible, as in 'host int 10, when timestamp'"
         )
     columns = [_column(part, last=index == len(parts) - 1) for index, part in enumerate(parts)]
     names = [column.name for column in columns]

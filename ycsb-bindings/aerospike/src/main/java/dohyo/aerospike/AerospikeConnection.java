@@ -106,7 +106,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
         "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace).contains("strong-consistency=true");
   }
 
-  /** Sets the timeouts of a policy. Each try of an operation gets an equal share of its timeout. */
+  /** Sets the timeouts of a policy. Each attempt gets an equal share of the operation's timeout. */
   private void timeouts(Policy policy, Settings settings) {
     policy.maxRetries = Binding.retries(settings);
     policy.totalTimeout = (int) millis;
@@ -187,7 +187,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     conflicts.increment();
   }
 
-  /** Returns when a command that starts now must have finished, in {@link System#nanoTime}. */
+  /** Returns the time by which a command that starts now must have finished, as a value of {@link System#nanoTime}. */
   long deadline() {
     return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
   }
@@ -208,7 +208,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
    * Reads a record.
    *
    * @param bins     names of bins; {@code null} for all
-   * @param decode   converts the record, {@code null} if there is none; called on the thread that receives the answer
+   * @param decode   converts the record ({@code null} if there is none); called on the thread that receives the answer
    * @param answered receives the result or the exception
    */
   <T> void get(Key key, String[] bins, Function<Record, T> decode, BiConsumer<T, Throwable> answered) {
@@ -267,7 +267,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
    *
    * @param filter   the partition, and optionally a digest to begin after
    * @param count    maximum number of records
-   * @param deadline when the query must have finished, in {@link System#nanoTime}
+   * @param deadline time by which the query must have finished, as a value of {@link System#nanoTime}
    */
   CompletableFuture<List<KeyRecord>> records(String namespace, String set, PartitionFilter filter, String[] bins,
       int count, long deadline) {

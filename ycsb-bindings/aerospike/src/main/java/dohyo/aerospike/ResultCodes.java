@@ -6,12 +6,12 @@ import dohyo.binding.Outcome;
 import java.util.Locale;
 import site.ycsb.Status;
 
-/** Converts Aerospike's result codes to statuses, which are named after the driver's texts. */
+/** Converts Aerospike's result codes to statuses, which are named after the driver's texts for the codes. */
 final class ResultCodes {
   private ResultCodes() {
   }
 
-  /** Returns the status of a result code: TIMEOUT, HOT_KEY, DEVICE_OVERLOAD, … */
+  /** Returns the status of a result code, such as TIMEOUT, HOT_KEY or DEVICE_OVERLOAD. */
   static Status status(int code) {
     return switch (code) {
       case ResultCode.OK -> Status.OK;

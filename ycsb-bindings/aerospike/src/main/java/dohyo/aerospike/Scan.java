@@ -34,7 +34,7 @@ final class Scan {
    * @param bins     bins to read, {@code null} for all
    * @param missing  number of records to read
    * @param consumer takes a record and returns how many more are needed
-   * @param deadline when the scan must have finished, in {@link System#nanoTime}
+   * @param deadline time by which the scan must have finished, as a value of {@link System#nanoTime}
    */
   Scan(AerospikeConnection connection, Key start, String[] bins, int missing, ToIntFunction<Record> consumer,
       long deadline) {

@@ -15,7 +15,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
 
-/** Sets credentials and TLS of a connection, for clients and administration. */
+/** Configures the credentials and TLS of a connection, both for clients and for administration. */
 public final class Access {
   private static final String CA = "cassandra.ca";
 

@@ -29,8 +29,8 @@ public final class Answers {
   /**
    * Returns the next row.
    *
-   * @param rows a result set, as the general interface; for a {@code ResultSet} the compiler would choose a method
-   *             {@code one} that ScyllaDB's driver lacks
+   * @param rows a result set, typed as the general interface, because for a {@code ResultSet} the compiler would choose
+   *             a method {@code one} that ScyllaDB's driver lacks
    * @return the row; {@code null} if there is none
    */
   public static Row next(PagingIterable<?, Row> rows) {

@@ -30,11 +30,11 @@ import site.ycsb.Status;
 
 /**
  * Binding for Apache Cassandra. It prepares each CQL statement once. With {@code cassandra.statements=text} the server
- * parses each request, and the driver cannot choose a node with the record. Keys and values are sent as raw bytes,
+ * parses each request, and the driver cannot choose a node that has the record. Keys and values are sent as raw bytes,
  * so columns may be {@code text} or {@code blob}. The partition key is called {@code y_id}, as in stock YCSB.
  *
  * <p>With {@code keycolumns} the table has the key's columns. The columns that select the partition are the partition
- * key, the others are clustering columns. A scan stays within its partition.
+ * key, and the others are clustering columns. A scan stays within its partition.
  *
  * <p>{@code cassandra.batchmode=async} (default) sends the statements of a batch concurrently. {@code unlogged} and
  * {@code logged} send one CQL batch, with one status for all records. {@code cassandra.batchread=async} (default) sends
@@ -226,7 +226,7 @@ public class CassandraBinding extends Binding {
     return values;
   }
 
-  /** Sets the key from which the driver chooses a node. The driver cannot choose a node for several keys. */
+  /** Sets the key for which the driver chooses a node. The driver cannot choose a node for several keys. */
   private static Statement toCopyOf(byte[] key, Statement statement) {
     return statement instanceof BoundStatement bound ? bound.setRoutingKey(ByteBuffer.wrap(key)) : statement;
   }

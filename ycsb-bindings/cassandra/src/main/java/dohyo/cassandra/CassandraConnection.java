@@ -28,10 +28,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import site.ycsb.DBException;
 
-/** Connection of this process and its statements. */
+/** The connection that all logical clients of this process share, and its statements. */
 public final class CassandraConnection implements Shared.Connection, Transport {
   /**
-   * Maximum of protocol v4, whose stream ids have 15 bits. With the driver's default of 1024, requests might queue.
+   * Maximum that protocol v4 allows: its stream ids have 15 bits. With the driver's default, 1024, requests might wait.
    */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
@@ -116,7 +116,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
 
   /**
    * Returns the statement for a verb, table and columns. Never blocks, because the driver's thread calls this method
-   * for a write after a read. If the preparation failed, the next call repeats it.
+   * for a write that follows a read. If the preparation failed, the next call repeats it.
    */
   CompletableFuture<Template> template(Query query) {
     CompletableFuture<Template> known = templates.get(query);
@@ -144,7 +144,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
 
   private Cluster cluster(Settings settings, Cluster.Builder driver, String[] hosts, int port)
       throws DBException {
-    // Each try of an operation gets an equal share of its timeout.
+    // Each attempt gets an equal share of the operation's timeout.
     int answerMillis = (int) Math.max(1, Binding.operationTimeout(settings) / (Binding.retries(settings) + 1));
     PoolingOptions pooling = new PoolingOptions()
         .setMaxRequestsPerConnection(HostDistance.LOCAL, REQUESTS_PER_CONNECTION);
@@ -174,7 +174,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
     }
   }
 
-  /** Returns the policy that chooses the node of a request: a replica of its record, or all nodes in turn. */
+  /** Returns the policy that chooses the node for a request: a replica of its record, or all nodes in turn. */
   static LoadBalancingPolicy routing(Settings settings) {
     DCAwareRoundRobinPolicy.Builder ring = DCAwareRoundRobinPolicy.builder();
     if (settings.has("cassandra.localdc")) {

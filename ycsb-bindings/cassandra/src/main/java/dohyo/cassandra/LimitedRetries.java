@@ -58,7 +58,7 @@ final class LimitedRetries implements RetryPolicy {
 
   @Override
   public void init(Cluster cluster) {
-    // The policy has no state for a single cluster.
+    // Nothing to do, because the policy keeps no state for a cluster.
   }
 
   @Override

@@ -76,8 +76,8 @@ public record Query(Verb verb, String table, Columns columns) {
   }
 
   /**
-   * Returns the condition for a record and those after it. With several key columns, a scan ends with the partition.
-   * With one column, a scan continues in the order of tokens.
+   * Returns the condition that selects a record and those after it. With several key columns, a scan ends with the
+   * partition. With one column, a scan continues in the order of tokens.
    */
   private static String from(KeyColumns key) {
     if (!key.several()) {

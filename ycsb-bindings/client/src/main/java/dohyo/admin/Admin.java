@@ -28,7 +28,7 @@ public final class Admin {
      * Runs the verb.
      *
      * @param arguments the arguments after the verb; see {@link Settings#required}
-     * @return the result, which contains only JSON's types: maps, lists, numbers, texts
+     * @return the result, which contains only JSON's types: maps, lists, numbers and texts
      * @throws Exception if the verb fails; the user sees the message
      */
     Map<String, ?> run(Settings arguments) throws Exception;

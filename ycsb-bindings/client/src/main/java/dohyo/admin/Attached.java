@@ -87,8 +87,8 @@ public interface Attached extends AutoCloseable {
   void ping() throws Exception;
 
   /**
-   * Returns the permissions that a run needs and the account lacks, as far as they can be read without a change to the
-   * server.
+   * Returns the permissions that a run needs and the account lacks, as far as they can be determined without changing
+   * the server.
    */
   List<String> missingRights() throws Exception;
 
@@ -134,7 +134,7 @@ public interface Attached extends AutoCloseable {
   }
 
   /**
-   * Returns the message without a server's stack trace. Replaces user names and passwords by the names of their
+   * Returns the message without a server's stack trace. Replaces user names and passwords with the names of their
    * properties, because messages become evidence.
    */
   private static String anonymous(String message, Settings access) {
@@ -154,9 +154,9 @@ public interface Attached extends AutoCloseable {
     return message.replaceAll("(?<!\\w)" + Pattern.quote(word) + "(?!\\w)", Matcher.quoteReplacement("(" + key + ")"));
   }
 
-  /** Creates the exception for a place that exists before the trial creates it. */
+  /** Creates the exception for a place that already exists before the trial creates it. */
   static IOException taken(Attached attached) {
     return new IOException(attached.what() + " exists, but this run did not create it; nothing was written."
-        + " Measure again, which uses a new name, or remove it yourself if an earlier run left it");
+        + " Measure again (this uses a new name), or remove it yourself if an earlier run left it behind");
   }
 }

@@ -22,7 +22,7 @@ public final class Wait {
    * Starts the clock.
    *
    * @param arguments the arguments of the verb
-   * @param variable  variable that the user can raise for more time; messages name it
+   * @param variable  variable that the user can raise to allow more time; messages name it
    */
   public Wait(Settings arguments, String variable) {
     timeout = Duration.ofSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));

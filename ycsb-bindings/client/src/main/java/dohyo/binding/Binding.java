@@ -25,8 +25,8 @@ import site.ycsb.Status;
 
 /**
  * Base class of all database bindings. A subclass implements the {@code …Row} methods with its driver. It overrides the
- * {@code …Rows} methods if the driver has batches. This class implements reading before writing, key salting and YCSB's
- * own blocking {@link DB} interface, which the stock client uses.
+ * {@code …Rows} methods if the driver supports batches. This class implements reading before writing, key salting and
+ * YCSB's own blocking {@link DB} interface, which the stock client uses.
  *
  * <p>Each asynchronous method returns a future with the status of each record: {@link Status#OK}, {@link
  * Status#NOT_FOUND}, which is not an error, or an error. If a future fails, {@link #failed} converts its exception to a
@@ -157,7 +157,7 @@ public abstract class Binding extends DB {
     }
   }
 
-  /** Updates a batch of records. With {@code readbeforewrite} it reads the batch first, like a single record. */
+  /** Updates a batch of records. With {@code readbeforewrite} it reads the whole batch first. */
   public final CompletableFuture<Status[]> update(List<Row> rows) {
     if (!readBeforeWrite) {
       return updateRows(rows);
@@ -224,7 +224,7 @@ public abstract class Binding extends DB {
     return Map.of();
   }
 
-  /** Returns the transport of this connected binding, empty if the binding does not report one. */
+  /** Returns the transport of this connected binding; empty if the binding does not report one. */
   public Optional<Transport> transport() {
     return Optional.empty();
   }

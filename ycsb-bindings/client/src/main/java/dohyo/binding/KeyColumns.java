@@ -39,7 +39,7 @@ public final class KeyColumns {
 
   /** Type of a column. */
   public enum Type {
-    /** Whole key, bytes of any length. A single column has this type. */
+    /** The whole key, with any number of bytes. Only a single column has this type. */
     KEY,
     INT, BIGINT, TIMESTAMP, TEXT
   }
@@ -59,7 +59,7 @@ public final class KeyColumns {
       return ByteBuffer.wrap(key, start, length < 0 ? key.length : length);
     }
 
-    /** Returns the value of this column as a number; for a timestamp the milliseconds since 1970. */
+    /** Returns the value of this column as a number: for a timestamp, the milliseconds since 1970. */
     public long number(byte[] key) {
       return switch (type) {
         case INT -> of(key).getInt();
@@ -98,7 +98,7 @@ public final class KeyColumns {
     String[] parts = text.split(",", -1);
     if (parts.length < 2 || parts.length > MAX_COLUMNS) {
       throw refused(text, "has " + parts.length + " columns; from 2 to " + MAX_COLUMNS
-          + " are possible, as in host int 10, when timestamp");
+          + " are possible, as in 'host int 10, when timestamp'");
     }
     List<Column> columns = new ArrayList<>();
     Set<String> names = new HashSet<>();
@@ -156,17 +156,17 @@ public final class KeyColumns {
     return new SettingException("keycolumns=" + text + ": " + why);
   }
 
-  /** Returns whether {@code keycolumns} defines several columns. Otherwise a key is bytes of any length. */
+  /** Returns whether {@code keycolumns} defines several columns. Otherwise, a key is a single column of any length. */
   public boolean several() {
     return columns.size() > 1;
   }
 
-  /** Returns the columns in their order. */
+  /** Returns the columns in order. */
   public List<Column> columns() {
     return columns;
   }
 
-  /** Returns the names of the columns in their order. */
+  /** Returns the names of the columns in order. */
   public List<String> names() {
     return columns.stream().map(Column::name).toList();
   }
@@ -197,8 +197,8 @@ public final class KeyColumns {
       long value = last ? rest : rest % column.values();
       rest /= column.values();
       if (last && value >= column.values()) {
-        throw refused(text, "the last column has no room for record " + number + "; give it a larger type, or the"
-            + " others more values");
+        throw refused(text, "the last column has no room for record " + number + "; give it a larger type, or"
+            + " give the others more values");
       }
       switch (column.type()) {
         case INT -> key.putInt((int) value);

@@ -86,7 +86,7 @@ public final class Settings {
    * @param min      minimum, inclusive
    * @param max      maximum, inclusive
    * @return the value
-   * @throws SettingException if the value is not an integer or out of range
+   * @throws SettingException if the value is not an integer or is out of range
    */
   public long whole(String key, long fallback, long min, long max) {
     String value = text(key, Long.toString(fallback));
@@ -114,7 +114,7 @@ public final class Settings {
    * @param min      minimum, inclusive
    * @param max      maximum, inclusive
    * @return the value
-   * @throws SettingException if the value is not a number or out of range
+   * @throws SettingException if the value is not a number or is out of range
    */
   public double decimal(String key, double fallback, double min, double max) {
     String value = text(key, Double.toString(fallback));

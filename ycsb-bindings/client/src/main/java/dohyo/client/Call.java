@@ -28,7 +28,7 @@ public final class Call {
   private final Request request;
   private final ReadCheck check;
 
-  // Plain fields suffice: they are written before the call enters the sender's queue, and read after it leaves it.
+  // Plain fields suffice: they are written before the call enters the sender's queue, and read after it has left it.
   private int retries;
   private int slot;
   private long intended;
@@ -60,7 +60,7 @@ public final class Call {
    * Sends the request.
    *
    * @param binding  database
-   * @param intended when it was due at the target rate, in {@link System#nanoTime}
+   * @param intended time at which the request was due at the target rate, in {@link System#nanoTime}
    * @param now      the current time, in {@link System#nanoTime}
    * @param whenDone called once, on the thread that completes the call
    */

@@ -18,7 +18,7 @@ import site.ycsb.DBException;
  * The benchmark client. It checks the properties, connects all threads, reports that it is ready, and waits for the
  * agreed start. Then it warms up, measures, waits for open operations, and prints the results. Its options and result
  * lines are those of {@code site.ycsb.Client}. It also has exit codes for runs that do not count: {@link
- * #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID}, {@link #DATABASE_FAILED}.
+ * #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID} and {@link #DATABASE_FAILED}.
  */
 public final class Client {
   /** Exit code of an error inside the client. */
@@ -29,10 +29,10 @@ public final class Client {
   public static final int NOT_CONNECTED = 3;
   /** Exit code of a run that has ended but does not count. */
   public static final int INVALID = 4;
-  /** Exit code of a run in which too many records failed or operations stopped succeeding. This is also a result. */
+  /** Exit code of a run in which too many records failed or operations stopped succeeding. This counts as a result. */
   public static final int DATABASE_FAILED = 5;
 
-  /** Seconds for which the shutdown hook waits for the results of a run that a signal aborted. */
+  /** Seconds for which the shutdown hook waits for the results of a run aborted by a signal. */
   private static final long SHUTDOWN_SECONDS = 10;
 
   private final Run run;

@@ -11,7 +11,7 @@ final class Completions {
   private final ArrayDeque<Call> atOnce = new ArrayDeque<>();
   private final ConcurrentLinkedQueue<Call> answered = new ConcurrentLinkedQueue<>();
   private final Runnable wake;
-  // This field needs no barrier: a thread reads itself from it only if the thread was the last to write it.
+  // This field needs no barrier: a thread can find itself in it only if it was the last one to write it.
   private Thread owner;
 
   /**

@@ -22,7 +22,7 @@ final class DriverThreads {
   private final AtomicInteger working;
   private final PriorityQueue<Due> due = new PriorityQueue<>();
 
-  /** A client and the time to resume it, in {@link System#nanoTime}. */
+  /** A client and the time at which to resume it, in {@link System#nanoTime}. */
   private record Due(long time, Client client) implements Comparable<Due> {
     @Override
     public int compareTo(Due other) {
@@ -93,7 +93,7 @@ final class DriverThreads {
     working = new AtomicInteger(clients.size());
   }
 
-  /** Returns when all clients have ended. */
+  /** Runs the clients until all have ended. */
   void run() {
     long nextCheck = System.nanoTime();
     while (working.get() > 0) {
@@ -109,7 +109,7 @@ final class DriverThreads {
     }
   }
 
-  /** Lets the thread in {@link #run} resume a client at that time, in {@link System#nanoTime}. */
+  /** Lets the thread in {@link #run} resume a client at the given time, in {@link System#nanoTime}. */
   private synchronized void schedule(long time, Client client) {
     Due added = new Due(time, client);
     due.add(added);

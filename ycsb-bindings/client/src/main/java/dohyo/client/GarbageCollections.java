@@ -7,7 +7,7 @@ import site.ycsb.Utils;
 /**
  * The garbage collections of this process.
  *
- * @param byCollector number of collections and their time in milliseconds, for each collector's name in YCSB
+ * @param byCollector number of collections and their time in milliseconds, by the name that YCSB gives the collector
  */
 record GarbageCollections(Map<String, Long[]> byCollector) {
   static final GarbageCollections NONE = new GarbageCollections(Map.of());

@@ -31,7 +31,7 @@ final class InFlight {
     call.slot(slot);
   }
 
-  /** Removes a call. Returns false if it was removed before. */
+  /** Removes a call. Returns false if it had already been removed. */
   boolean remove(Call call) {
     int slot = call.slot();
     if (slots[slot] != call) {
@@ -54,7 +54,7 @@ final class InFlight {
     return now - age;
   }
 
-  /** Returns the calls that were sent up to that time, in {@link System#nanoTime}. */
+  /** Returns the calls that were sent up to the given time, in {@link System#nanoTime}. */
   List<Call> sentBefore(long time) {
     List<Call> found = new ArrayList<>();
     for (Call call : slots) {

@@ -12,7 +12,7 @@ import org.HdrHistogram.Histogram;
 final class Measurement {
   /** Time between two reports in seconds, and the interval of the histogram logs. */
   private static final long TICK_SECONDS = 1;
-  /** Seconds for threads to end after an abort. After that, threads that hang in a driver are abandoned. */
+  /** Seconds that threads have to end after an abort. After that, threads that hang in a driver are abandoned. */
   private static final long ABORT_SECONDS = 5;
 
   private final Run run;
@@ -33,7 +33,7 @@ final class Measurement {
    * @param warmupSeconds maximum length of the warm-up
    * @param results       receives the result lines
    * @param messages      receives status lines and the error
-   * @param earlier       garbage collections that do not count, because they were in earlier windows
+   * @param earlier       garbage collections that do not count, because they happened in earlier windows
    */
   Measurement(Run run, Abort abort, StartGate gate, boolean steady, double warmupSeconds, PrintStream results,
       PrintStream messages, GarbageCollections earlier) {

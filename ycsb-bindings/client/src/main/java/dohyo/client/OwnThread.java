@@ -16,7 +16,7 @@ final class OwnThread {
     worker = maker.apply(completions);
   }
 
-  /** Returns when the client has ended. */
+  /** Runs the client until it has ended. */
   void run() {
     completions.acquire();
     while (true) {

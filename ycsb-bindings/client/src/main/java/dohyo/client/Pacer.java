@@ -7,7 +7,7 @@ import java.util.List;
  * Schedule of one thread's operations. With a target rate, slow answers do not delay later due times. The latency since
  * the due time is therefore what users of an open system experience (the "intended" latency of YCSB and wrk2).
  *
- * <p>By default, due times are evenly spaced. The schedules of all threads of all clients are shifted against each
+ * <p>By default, due times are evenly spaced. The schedules of all threads of all clients are shifted relative to each
  * other, so that together they send at an even rate. With {@code arrival=poisson} the due times are random {@link
  * Arrivals}.
  */

@@ -29,13 +29,13 @@ import site.ycsb.Status;
 
 /**
  * Reads every record of the {@link Ledger} back after the run, with the strongest reads of the system. After failures
- * it pauses, so that a server can recover, and reads the failed records again. A record is unreadable if all tries
- * fail, or if it is not read within {@code verify.timeout} seconds.
+ * it pauses, so that a server can recover, and reads the failed records again. A record is unreadable if all
+ * attempts fail, or if it is not read within {@code verify.timeout} seconds.
  */
 final class ReadBack {
   private static final int MAX_THREADS = 16;
   private static final int OPEN_PER_THREAD = 32;
-  /** Pauses before each further try of the failed records, in seconds. */
+  /** Pauses before each further attempt to read the failed records, in seconds. */
   private static final int[] PAUSE_SECONDS = {1, 5, 10, 20, 30};
   /** Number of consecutive failures after which each thread sends only one read per second. */
   private static final int NOBODY_ANSWERS = 1000;
@@ -76,7 +76,7 @@ final class ReadBack {
 
   /**
    * Waits at most {@code verify.wait} seconds for the file {@code readback} in the gate's folder. The controller
-   * creates it when the effects of faults on the servers are undone.
+   * creates it when the effects of all faults on the servers have been undone.
    */
   private void await() throws IOException, InterruptedException {
     long seconds = gate == null ? 0 : settings.whole("verify.wait", 0, 0, 86_400);
@@ -109,7 +109,7 @@ final class ReadBack {
       return -1;
     };
     pass(first);
-    // The repeated passes include records that were not requested before because no thread could connect.
+    // The repeated passes include records that have not been requested yet, because no thread could connect.
     for (int i = 0; i < PAUSE_SECONDS.length && done.get() < all && !isOver(); i++) {
       pause(PAUSE_SECONDS[i]);
       ConcurrentLinkedQueue<Long> again = failed;
@@ -164,7 +164,7 @@ final class ReadBack {
       threads.add(thread);
     }
     for (Thread thread : threads) {
-      // Abandon a thread that hangs in a driver. It does not keep the process alive, and its records are unreadable.
+      // Abandon a thread that hangs in a driver. It does not keep the process alive; its records count as unreadable.
       while (thread.isAlive() && !isOver()) {
         thread.join(TimeUnit.SECONDS.toMillis(1));
         tell();

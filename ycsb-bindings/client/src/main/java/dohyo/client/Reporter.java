@@ -88,7 +88,7 @@ final class Reporter {
     nextStatus = window.measure() + statusNanos;
   }
 
-  /** Collects the latest interval, writes it to the logs, checks for stalls, and prints the status line if due. */
+  /** Collects the latest interval, writes it to the logs, checks for stalls, and prints a status line if it is due. */
   void tick() throws IOException {
     long now = System.nanoTime();
     collect();

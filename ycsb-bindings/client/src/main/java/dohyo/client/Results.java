@@ -100,7 +100,7 @@ final class Results {
     if (hasTooManyErrors()) {
       String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failedRecords(),
           attemptedRecords(), 100.0 * failedRecords() / attemptedRecords());
-      return share + (run.load() ? ", a load must be complete" : ", above maxerrorrate=" + run.maxErrorRate())
+      return share + (run.load() ? "; a load must be complete" : ", above maxerrorrate=" + run.maxErrorRate())
           + "; the first error was: " + reporter.firstError().orElse("none");
     }
     if (run.load() && recordsDone() != run.operations() && run.measuredSeconds() == 0) {

@@ -39,7 +39,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     double maxErrorRate, long timeoutMillis, double stallSeconds, int retries, int insertRetries) {
 
   /**
-   * Factor for equal intervals. One of a thousand clients may send an operation every two minutes without a stall.
+   * Factor for equal intervals. One of a thousand clients may send just one operation in two minutes without a stall.
    */
   private static final double STALL_OPERATIONS = 10;
   /** Factor for random intervals. An interval is that long with a probability of e⁻³⁰, which is about 10⁻¹³. */

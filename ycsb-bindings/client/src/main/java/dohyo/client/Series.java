@@ -4,7 +4,7 @@ import dohyo.workload.OperationType;
 
 /**
  * Series of latencies with a histogram for each type of operation, outcome, and kind of latency, measured or intended.
- * The names are those of YCSB's result lines: {@code READ}, {@code READ-FAILED}, {@code Intended-READ}.
+ * The names are those of YCSB's result lines: {@code READ}, {@code READ-FAILED} or {@code Intended-READ}.
  */
 enum Series {
   OK(""), NOT_FOUND("-NOT_FOUND"), FAILED("-FAILED");

@@ -11,7 +11,7 @@ import org.HdrHistogram.Histogram;
  * read. The hot path has no lock, and each counter has only one writer.
  */
 final class SharedHistograms {
-  /** Significant digits: values are exact to 0.1 %, as in stock YCSB. */
+  /** Significant digits: values are accurate to within 0.1 %, as in stock YCSB. */
   static final int DIGITS = 3;
   static final int NANOS_PER_MICRO = 1000;
 
@@ -24,7 +24,7 @@ final class SharedHistograms {
   private Histogram[] active = new Histogram[Series.COUNT];
   private Histogram[] spare = new Histogram[Series.COUNT];
 
-  /** Creates an instance for each thread, up to MAX_COUNT. Threads share them round-robin. */
+  /** Creates an instance for each thread, up to MAX_COUNT. Further threads share them in turn. */
   static List<SharedHistograms> forThreads(int threads) {
     List<SharedHistograms> all = new ArrayList<>();
     while (all.size() < Math.min(threads, MAX_COUNT)) {
@@ -73,7 +73,7 @@ final class SharedHistograms {
   }
 
   /**
-   * Adds the latencies since the last call to each series. A series without any latency stays {@code null}. Only one
+   * Adds to each series its latencies since the last call. A series without any latency stays {@code null}. Only one
    * thread may call this method.
    */
   void takeInto(Histogram[] series) {

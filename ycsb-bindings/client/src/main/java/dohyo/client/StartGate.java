@@ -19,7 +19,7 @@ import java.util.function.BooleanSupplier;
 final class StartGate {
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-  /** Maximum time between the readings of two clocks that count as simultaneous. */
+  /** Maximum time between readings of two clocks for which the readings count as simultaneous. */
   private static final long TOGETHER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   private final Path folder;
@@ -59,8 +59,8 @@ final class StartGate {
    *
    * @param stopped returns whether to stop waiting
    * @return the start time; the current time without a gate, {@code null} if the wait was stopped
-   * @throws RunInvalidException if there is no start time within {@code startgate.timeout}, or it has passed and there
-   *                             are several clients
+   * @throws RunInvalidException if no start time is agreed within {@code startgate.timeout}, or the start time has
+   *                             passed and there are several clients
    */
   Instant await(BooleanSupplier stopped) throws IOException, RunInvalidException {
     if (folder == null) {
@@ -127,8 +127,8 @@ final class StartGate {
   }
 
   /**
-   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between the readings of both clocks,
-   * it reads them again.
+   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between the readings of the two
+   * clocks, it reads them again.
    */
   static long nanoTime(Instant instant) {
     long shortest = Long.MAX_VALUE;

@@ -10,8 +10,8 @@ import java.util.stream.IntStream;
 import site.ycsb.Status;
 
 /**
- * Measurements of one logical client. One thread at a time writes. {@link Reporter} reads the latencies and the totals
- * at any time, and the counts by type when the client has ended.
+ * Measurements of one logical client. Only one thread at a time writes to them. {@link Reporter} reads the latencies
+ * and the totals at any time, and the counts by type when the client has ended.
  */
 final class ThreadStatistics {
   private final boolean withIntended;

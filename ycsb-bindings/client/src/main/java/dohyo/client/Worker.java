@@ -20,7 +20,7 @@ final class Worker {
   /** Time between two checks for operations that have timed out, in nanoseconds. */
   static final long TIMEOUT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** Maximum number of operations to send and of answers to take per call. Other clients wait for the thread. */
+  /** Maximum number of operations to send and of answers to take per call, as other clients wait for the thread. */
   private static final int MAX_AT_ONCE = 64;
 
   private final Run run;
@@ -202,7 +202,7 @@ final class Worker {
     }
   }
 
-  /** Returns the nanoseconds until {@link #advance} can find the next operation that has timed out. */
+  /** Returns in how many nanoseconds {@link #advance} can find the next operation that has timed out. */
   long untilTimeout() {
     long time = System.nanoTime();
     long left = open.isEmpty() ? ANSWER : timeoutNanos - (time - open.oldest());
@@ -230,7 +230,7 @@ final class Worker {
     if (!open.remove(call)) {
       return;
     }
-    // Check the duration: a blocking driver cannot be interrupted, and a late answer may precede the check above.
+    // Check the duration: a blocking driver cannot be interrupted, and a late answer may arrive before the check above.
     if (call.finished() - call.started() > timeoutNanos) {
       call.timeOut();
     }

@@ -57,7 +57,7 @@ final class Workers {
   Workers(Run run, Abort abort) {
     this.run = run;
     this.abort = abort;
-    // By default, use as many threads as a driver has event loops. They send the operations of a target rate when due.
+    // By default, use as many threads as a driver has event loops. With a target rate, they send the due operations.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
     transports = new AtomicReferenceArray<>(run.threads());
     sources = new RequestSource[run.threads()];
@@ -83,7 +83,7 @@ final class Workers {
         started.add(thread);
       } catch (OutOfMemoryError e) {
         failure.complete(new DBException("threadcount=" + run.threads() + ": thread " + (i + 1)
-            + " could not be started: " + e.getMessage() + "; set a lower threadcount, or raise the limits of threads"
+            + " could not be started: " + e.getMessage() + "; set a lower threadcount, or raise the limits on threads"
             + " and memory on this host", e));
         break;
       }
@@ -134,7 +134,7 @@ final class Workers {
   /** Ends all threads, even if they were never released, and waits for a limited time until all have disconnected. */
   void close() throws InterruptedException {
     allowDisconnect();
-    // Abort, because threads may still run after an internal error of this process.
+    // Abort, because threads may still be running after an internal error of this process.
     abort.set("closed");
     if (!failure.isDone() || connected.getCount() == 0) {
       awaitDisconnected();
@@ -191,7 +191,7 @@ final class Workers {
       try {
         binding.cleanup();
       } catch (Exception | Error e) {
-        // Ignore failures, because the measurement is complete and the process ends.
+        // Ignore failures, because the measurement is complete and the process is about to end.
         continue;
       }
       cleanup.recordValue(System.nanoTime() - start);
@@ -255,7 +255,7 @@ final class Workers {
       return workers().anyMatch(Worker::reachedEnd);
     }
 
-    /** Returns the delay of the first operation in nanoseconds, which is the minimum over all clients. */
+    /** Returns the delay of the operation that was sent first, in nanoseconds: the minimum over all clients. */
     long skew() {
       return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
     }

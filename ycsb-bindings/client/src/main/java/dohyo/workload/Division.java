@@ -6,11 +6,11 @@ import java.math.BigInteger;
 
 /**
  * Divides the records, the tables and the key numbers of new records among the clients of a run and their threads.
- * {@code clients} says how many clients there are, {@code clientnumber} which one this is. With {@code tables=client}
+ * {@code clients} is the number of clients, and {@code clientnumber} is this client's. With {@code tables=client}
  * each client uses only its own share of the {@code tablecount} tables.
  *
  * <p>New records are numbered round-robin. With two clients, the first inserts {@code recordcount}, {@code recordcount}
- * + 2, …, and the second inserts the numbers between. {@link RecordLayout#tableOf} assigns tables in the same way. A
+ * + 2, …, and the second inserts the others. {@link RecordLayout#tableOf} assigns tables in the same way. A
  * client with m tables of its own therefore takes m consecutive numbers at a time, which belong to these tables.
  */
 final class Division {
@@ -57,10 +57,10 @@ final class Division {
   }
 
   /**
-   * Returns the key number at which a thread's contiguous range of records begins, and the range of the previous thread
-   * ends. The ranges of all clients and threads cover all records without gaps. If the number of threads or of tables
-   * is a multiple of the other, a range lies within one table or consists of whole tables. The records of a client do
-   * not depend on its number of threads.
+   * Returns the key number at which a thread's contiguous range of records begins and that of the previous thread ends.
+   * The ranges of all clients and threads cover all records without gaps. If the number of threads divides the number
+   * of tables, or vice versa, a range lies within one table or consists of whole tables. The records of a client do not
+   * depend on its number of threads.
    *
    * @param thread  number of a thread of this client, from 0; {@code threads} for the end of the last range
    * @param threads number of threads per client

@@ -12,8 +12,8 @@ import site.ycsb.generator.ScrambledZipfianGenerator;
 /**
  * Chooses the records of the run phase. {@code requestdistribution} has YCSB's meaning, with two additional
  * distributions. {@code ranges} is a {@link RangeWalk}. {@code next} takes the key number of the next new record
- * without inserting it, so that reads and inserts together request one key after another. With several tables, each
- * table has its own distribution. Each thread has its own instance.
+ * without inserting that record, so that reads and inserts together request one key after another. With several tables,
+ * each table has its own distribution. Each thread has its own instance.
  */
 final class KeyChooser {
   /** Number of consecutive draws without a new record after which the distribution counts as exhausted. */
@@ -52,7 +52,7 @@ final class KeyChooser {
       if (layout.tableCount() > 1) {
         if (List.of("latest", "exponential", "next").contains(distribution)) {
           throw new SettingException("requestdistribution=" + distribution
-              + ": needs a single newest record, and so tablecount=1, not " + layout.tableCount());
+              + ": needs a single newest record, so tablecount must be 1, not " + layout.tableCount());
         }
         if (division.count() != layout.recordCount()) {
           throw new SettingException("insertstart=" + division.first() + ", insertcount=" + division.count()
@@ -74,7 +74,7 @@ final class KeyChooser {
     }
 
     /**
-     * Draws records as the threads will do, to report errors before the run begins.
+     * Draws records as the threads will, to report errors before the run begins.
      *
      * @throws SettingException if the distribution does not have enough different records for a thread
      */
@@ -264,9 +264,9 @@ final class KeyChooser {
         return keynum;
       }
     }
-    throw new SettingException("operationcount with insertproportion: requestdistribution=zipfian is drawn over "
-        + range + " records, and hardly any of them exist; set a higher recordcount, a lower operationcount, or"
-        + " duration instead of it");
+    throw new SettingException("operationcount with insertproportion: requestdistribution=zipfian draws from "
+        + range + " records, and hardly any of these exist; set a higher recordcount or a lower operationcount, or"
+        + " set duration instead of operationcount");
   }
 
   private long hotOrNot(long records) {

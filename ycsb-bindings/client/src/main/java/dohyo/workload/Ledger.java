@@ -26,7 +26,7 @@ import site.ycsb.Status;
  * verify=acknowledged}). All logical clients share the ledger.
  *
  * <p>Each value begins with a {@link Stamp}. The ledger tracks <em>cells</em>. If updates can change single fields,
- * each field is a cell, otherwise the whole record is. A cell takes eight bytes, which contain the sequence numbers of
+ * each field is a cell; otherwise the whole record is. A cell takes eight bytes, which contain the sequence numbers of
  * the last acknowledged and the last attempted write. Only one client writes a record, one write at a time, so the
  * order of the writes is known. The database may apply a failed write at any later time, so the ledger accepts its
  * value in every later read.
@@ -211,7 +211,7 @@ public final class Ledger {
   /**
    * Reserves a record for one write. {@link Writes#finished} releases it.
    *
-   * @return false if another client writes the record, or a write of it is open
+   * @return false if another client writes the record, or the record already has an open write
    */
   boolean take(long keynum) {
     long index = own.index(keynum);
@@ -491,7 +491,7 @@ public final class Ledger {
   /**
    * Stores the number of bad verdicts since the last call if there were any.
    *
-   * @param second the second that has ended, from the start of the measured window; negative in the warm-up
+   * @param second the second that has ended, counted from the start of the window; negative in the warm-up
    */
   public void tick(long second) {
     long[] now = {reads.of(Finding.BEHIND, Finding.MISSING), reads.of(Finding.UNWRITTEN), reads.of(Finding.CORRUPT),

@@ -3,8 +3,8 @@ package dohyo.workload;
 import java.util.SplittableRandom;
 
 /**
- * Draws integers from a range. All are equally likely, or with {@code zipfian} smaller ones are more likely. Only one
- * thread may use an instance.
+ * Draws integers from a range. All are equally likely, except with {@code zipfian}, where smaller ones are more likely.
+ * Only one thread may use an instance.
  */
 final class Lengths {
   private final SplittableRandom random;

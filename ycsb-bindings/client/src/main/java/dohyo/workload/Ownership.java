@@ -37,7 +37,7 @@ final class Ownership {
 
   /**
    * Returns the index of a record among the owned ones: first the loaded records, then the inserts of this run. For
-   * other records returns {@link #NOT_OWN} or {@link #OF_EARLIER_RUN}.
+   * other records, it returns {@link #NOT_OWN} or {@link #OF_EARLIER_RUN}.
    */
   long index(long keynum) {
     if (keynum < recordCount) {

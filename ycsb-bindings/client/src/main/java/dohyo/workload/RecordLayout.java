@@ -140,7 +140,7 @@ public final class RecordLayout {
    * @param from first key number of the range, below {@code recordcount}
    * @param end  key number after the range, above {@code from}
    * @param most upper limit of the result
-   * @return from 1 to {@code most}
+   * @return a number from 1 to {@code most}
    */
   int neighbours(long from, long end, int most) {
     return (int) Math.min(most, Math.min(end, endOf(tableOf(from))) - from);

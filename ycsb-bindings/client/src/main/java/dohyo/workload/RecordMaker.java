@@ -38,9 +38,9 @@ final class RecordMaker {
     int least = constantLength >= 0 ? length : distribution.equals("histogram") ? 0
         : settings.number("minfieldlength", 1, 0, Math.max(1, length));
     if (Ledger.isWanted(settings) && least < Stamp.LENGTH) {
-      throw new SettingException("verify=acknowledged: a value begins with a stamp of " + Stamp.LENGTH + " bytes, and "
-          + (distribution.equals("histogram") ? "those of fieldlengthdistribution=histogram" : "the shortest, " + least
-          + " bytes,") + " may be shorter; set fieldlength, or minfieldlength, to " + Stamp.LENGTH + " or more");
+      throw new SettingException("verify=acknowledged: a value begins with a stamp of " + Stamp.LENGTH + " bytes, but "
+          + (distribution.equals("histogram") ? "fieldlengthdistribution=histogram allows shorter values" : "values may"
+          + " have only " + least + " bytes") + "; set fieldlength or minfieldlength to " + Stamp.LENGTH + " or more");
     }
   }
 

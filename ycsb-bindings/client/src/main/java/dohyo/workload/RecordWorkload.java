@@ -148,7 +148,7 @@ public final class RecordWorkload extends Workload {
    *
    * @param thread  number of the thread, from 0
    * @param threads number of threads
-   * @return a source that ends with the load, and in the run never ends
+   * @return a source that ends when the load is complete; in a run, it never ends
    */
   public RequestSource source(int thread, int threads) {
     SplittableRandom random = seed.of(thread);
@@ -193,7 +193,7 @@ public final class RecordWorkload extends Workload {
           + " for it, or use dohyo.client.Client");
     }
     if (Ledger.isWanted(settings)) {
-      throw new WorkloadException("verify=acknowledged: the stock client cannot read back; use dohyo.client.Client");
+      throw new WorkloadException("verify=acknowledged: the stock client reads nothing back; use dohyo.client.Client");
     }
     return source(mythreadid, threadcount);
   }

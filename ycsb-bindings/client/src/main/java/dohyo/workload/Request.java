@@ -23,7 +23,7 @@ public sealed interface Request {
     /** Returns the fields to read, {@code null} for all. */
     Columns readColumns();
 
-    /** Returns what creates the read's check ({@code dataintegrity}, {@code verify}); {@code null} without a check. */
+    /** Returns the maker of the read's check ({@code dataintegrity}, {@code verify}); {@code null} without a check. */
     ReadCheck.Maker check();
   }
 

@@ -11,7 +11,7 @@ import java.util.zip.CRC32C;
  * @param key      number of the record
  * @param writer   number of the client that wrote it
  * @param run      number of the run that wrote it, 0 for the load
- * @param sequence number of the write among the run's writes of this cell, 0 for the load
+ * @param sequence number of the write among the run's writes to this cell, 0 for the load
  */
 record Stamp(long key, int writer, int run, int sequence) {
   /** Length of a stamp in bytes, and the minimum length of a value. */

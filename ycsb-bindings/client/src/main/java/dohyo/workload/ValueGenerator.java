@@ -10,7 +10,7 @@ import java.nio.ByteOrder;
  *
  * <p>{@code valueentropy} is the entropy in bits per byte, from 0 to 8. Up to 6, the bytes are printable characters
  * from {@code '0'} on; 6 yields 64 different ones, similar to YCSB's own generator. With 7 the bytes are any ASCII
- * characters, with 8 incompressible binary data. The numbers come from wyrand (Wang Yi, wyhash), with its constants and
+ * characters; with 8 they are incompressible. The numbers come from wyrand (Wang Yi, wyhash), with its constants and
  * one 128-bit product per step. Every value is new, so a compressor benefits only from the small alphabet.
  */
 public final class ValueGenerator {
@@ -28,7 +28,7 @@ public final class ValueGenerator {
    *
    * @param settings the client's properties; only {@code valueentropy} is read
    * @param seed     start of the sequence; different for every thread
-   * @throws dohyo.binding.SettingException if {@code valueentropy} is not from 0 to 8
+   * @throws dohyo.binding.SettingException if {@code valueentropy} is not between 0 and 8
    */
   public ValueGenerator(Settings settings, long seed) {
     int bits = settings.number("valueentropy", 6, 0, 8);

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Tests the contract of the administration of attached servers on the real server that {@link Server#running} returns.
+ * Tests the contract for administering attached servers, on the real server that {@link Server#running} returns.
  * The tests create, fill and remove their own place, and change nothing else.
  */
 @Timeout(180)

@@ -66,7 +66,7 @@ import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
 /**
- * Tests the contract that every binding fulfils on the real server that {@link Server#running} returns. A binding
+ * Tests the contract of all bindings, on the real server that {@link Server#running} returns. A binding
  * extends this class with methods that create a table and count reads. The last test kills the server.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -114,7 +114,7 @@ public abstract class BindingContract {
   /** Time limit of operations that are expected to succeed. */
   private static final Duration WORKS_WITHIN = Duration.ofSeconds(60);
   private static final int TIMEOUT_MILLIS = 2000;
-  /** Time limit of operations that time out. On a busy machine, the last try may begin just before the timeout. */
+  /** Time limit of operations that time out. On a busy machine, the last attempt may begin just before the timeout. */
   private static final Duration TIMEOUT_BOUND = Duration.ofMillis(3 * TIMEOUT_MILLIS);
 
   protected final Server server = Server.running();
@@ -127,7 +127,7 @@ public abstract class BindingContract {
    * Creates an empty table. Fails if a table of that name exists, because the tests must not remove it.
    *
    * @param name       table name
-   * @param binaryKeys whether keys need not be UTF-8
+   * @param binaryKeys whether keys may be bytes that are not UTF-8
    * @param fields     field names with any characters; the fields hold any bytes
    */
   protected abstract void createTable(String name, boolean binaryKeys, List<String> fields) throws Exception;
@@ -171,7 +171,7 @@ public abstract class BindingContract {
     return true;
   }
 
-  /** Returns properties with an address that has no server, and the address itself, which the error must contain. */
+  /** Returns properties with an address where no server runs, and the address itself, which the error must contain. */
   protected abstract Map.Entry<Map<String, String>, String> nowhere();
 
   @BeforeAll
@@ -485,7 +485,7 @@ public abstract class BindingContract {
   @Test
   void manyOperationsInFlightAllComplete() throws Exception {
     // Allow retries, because a server may reject some of the requests: HBase queues at most ten for each handler. Each
-    // try gets a sixteenth of the time, which is enough even on a busy machine.
+    // attempt gets a sixteenth of the time, which is enough even on a busy machine.
     Binding db = open(Map.of("retries", "15", "operationtimeout", "30000"));
     int count = 2000;
     AtomicInteger called = new AtomicInteger();
@@ -585,7 +585,7 @@ public abstract class BindingContract {
   void keysOfSeveralColumns(Mode mode) {
     Binding db = open(mode.properties(), KEY_COLUMNS);
     KeyColumns columns = keyColumns();
-    // Insert a hundred timestamps into each of six partitions. Every mode has different records.
+    // Insert a hundred timestamps into each of six partitions. Every mode uses different records.
     int first = 600 * modesOfColumns().indexOf(mode);
     List<byte[]> keys = IntStream.range(first, first + 600).mapToObj(columns::key).toList();
     List<Row> rows = keys.stream()
@@ -717,7 +717,7 @@ public abstract class BindingContract {
 
   // ---- a server that fails ----
 
-  /** Returns how often a read is repeated if a frozen server does not answer. At most {@code retries} times. */
+  /** Returns how often a read is repeated if a frozen server does not answer: at most {@code retries} times. */
   protected int sentAgain(int retries) {
     return retries;
   }
@@ -881,7 +881,7 @@ public abstract class BindingContract {
     return results(1, operation.thenApply(status -> new Status[] {status})).get(0);
   }
 
-  /** Returns the status of each record as the client counts it. If a batch fails, all its records have the error. */
+  /** Returns the status of each record as the client counts it. If a batch fails, its error counts for all records. */
   private List<Status> results(int count, CompletableFuture<Status[]> batch) {
     List<Status> statuses;
     try {

@@ -39,7 +39,7 @@ public record Server(Properties properties) {
     return new Server(properties);
   }
 
-  /** Returns the properties of this server, with those of {@code others} added or replaced. */
+  /** Returns the properties of this server, overridden and extended by {@code others}. */
   public Properties with(Map<String, String> others) {
     Properties all = new Properties();
     all.putAll(properties);
@@ -54,7 +54,7 @@ public record Server(Properties properties) {
    */
   void freeze() throws IOException, InterruptedException {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    // Wait: kill returns before every thread gets the signal, and PostgreSQL may start a process before it stops.
+    // Wait: kill returns before each thread has got the signal, and PostgreSQL may start a process before it stops.
     String running;
     do {
       signal("STOP");

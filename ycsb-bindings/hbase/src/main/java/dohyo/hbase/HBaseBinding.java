@@ -194,7 +194,7 @@ public final class HBaseBinding extends Binding {
         connection.requests().begin()).thenApply(done -> statuses);
   }
 
-  /** Sends the records of a batch with these indexes. Retries all records that failed in one batch. */
+  /** Sends those records of a batch that have these indexes. Retries the failed records together, in one batch. */
   private <Q, T> CompletableFuture<Void> send(List<Integer> places, List<Q> batch,
       Function<List<Q>, List<CompletableFuture<T>>> verb, BiFunction<Integer, T, Status> decode, Status[] statuses,
       Retries.Tries tries) {

@@ -27,9 +27,9 @@ import org.apache.hbase.thirdparty.io.netty.util.concurrent.DefaultThreadFactory
 import org.apache.hbase.thirdparty.io.netty.util.concurrent.EventExecutor;
 import site.ycsb.DBException;
 
-/** Connection of this process and its tables. */
+/** The connection that all logical clients of this process share, and its tables. */
 public final class HBaseConnection implements Shared.Connection, Transport {
-  /** Maximum number of tries to connect. The pauses grow with each try, so the timeout normally comes first. */
+  /** Maximum number of attempts to connect. The pauses grow, so the timeout is normally reached first. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
   private static final String EVENT_LOOPS = NettyRpcClientConfigHelper.HBASE_NETTY_EVENTLOOP_RPCCLIENT_THREADCOUNT_KEY;
@@ -157,13 +157,13 @@ public final class HBaseConnection implements Shared.Connection, Transport {
    * Returns the driver's configuration.
    *
    * @param settings the binding's properties; properties of HBase and ZooKeeper override the others
-   * @param millis   timeout of one operation in milliseconds; each try gets an equal share of it
+   * @param millis   timeout of one operation in milliseconds; each attempt gets an equal share of it
    * @throws dohyo.binding.SettingException if a property has an invalid value
    */
   public static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
-    // Every operation must end in time, with a value or an error. Each try gets an equal share of that time.
+    // Every operation must end in time, with a value or an error. Each attempt gets an equal share of that time.
     String tryMillis = Long.toString(Math.max(1, millis / (Binding.retries(settings) + 1)));
     configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, tryMillis);
     configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, tryMillis);

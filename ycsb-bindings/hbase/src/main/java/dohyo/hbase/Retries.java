@@ -38,7 +38,7 @@ final class Retries {
     return new Tries();
   }
 
-  /** Returns the cause of a failure, without the driver's wrapper around the exception of its last try. */
+  /** Returns the cause of a failure, without the driver's wrapper around the exception of its last attempt. */
   static Throwable cause(Throwable failure) {
     Throwable cause = Outcome.cause(failure);
     while (cause instanceof RetriesExhaustedException && cause.getCause() != null) {

@@ -56,7 +56,7 @@ public interface Dialect {
   /** Returns whether the statement conflicted with other statements, so that a retry may succeed. */
   boolean isRolledBack(SQLException error);
 
-  /** Returns the server's code of an error, which ends the name of the status; empty if there is no code. */
+  /** Returns the server's code for an error, which is appended to the status's name; empty if there is no code. */
   String code(SQLException error);
 
   /** Returns whether an error concerns the whole statement instead of a record that the server rejects. */

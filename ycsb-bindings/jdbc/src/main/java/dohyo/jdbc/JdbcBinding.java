@@ -40,7 +40,7 @@ public abstract class JdbcBinding extends Binding {
   private static final int VARIABLES = 65_535;
   /**
    * Maximum number of ranges in a read with alternatives. MariaDB does not use the index for more than 16,000 ranges
-   * (optimizer_max_sel_args), MySQL for ranges of more than 8 MB (range_optimizer_max_mem_size).
+   * (optimizer_max_sel_args), nor does MySQL for ranges of more than 8 MB (range_optimizer_max_mem_size).
    */
   private static final int RANGES = 8_000;
   /** Number of rows that the driver fetches at once, which limits the size of a response. */

@@ -127,7 +127,7 @@ final class JdbcConnection implements AutoCloseable {
     return fields;
   }
 
-  /** Returns the prepared statement, and prepares it at its first use. */
+  /** Returns the prepared statement; prepares it on first use. */
   Prepared prepared(Sql sql) throws SQLException {
     Prepared known = statements.get(sql);
     if (known == null) {

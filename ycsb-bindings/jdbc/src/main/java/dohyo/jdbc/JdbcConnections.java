@@ -22,7 +22,7 @@ import site.ycsb.Status;
  * threads, because JDBC blocks.
  */
 final class JdbcConnections implements Transport {
-  /** Maximum of the default number of connections. With more, the server's threads would only wait for each other. */
+  /** Limit of the default number of connections. With more, the server's threads would only wait for each other. */
   private static final int MOST = 32;
 
   private final long timeoutMillis;
@@ -69,7 +69,7 @@ final class JdbcConnections implements Transport {
       } catch (SQLException e) {
         all.forEach(JdbcConnection::close);
         throw new DBException(("cannot connect to %1$s: %2$s; check that the server is up, and that %3$s.url,"
-            + " %3$s.user and %3$s.password name it").formatted(login.place(), e.getMessage(), dialect.name()), e);
+            + " %3$s.user and %3$s.password are correct").formatted(login.place(), e.getMessage(), dialect.name()), e);
       }
     }
     idle = new ConcurrentLinkedDeque<>(all);
@@ -98,7 +98,7 @@ final class JdbcConnections implements Transport {
       if (System.nanoTime() - asked > TimeUnit.MILLISECONDS.toNanos(timeoutMillis)) {
         return error.apply(Outcome.TIMEOUT);
       }
-      // There is a connection for each thread, so at least one is idle. Take the last used one, which has statements.
+      // There is a connection for each thread, so at least one is idle. Take the one used last, which has statements.
       JdbcConnection connection = idle.pop();
       try {
         return on(connection, work, error);
@@ -109,7 +109,7 @@ final class JdbcConnections implements Transport {
   }
 
   private void execute(Runnable work) {
-    // Work that already waits for a connection comes first.
+    // Work that is already waiting for a connection comes first.
     if (Thread.currentThread() instanceof ConnectionThread thread && thread.connections() == this
         && thread.next == null && threads.getQueue().isEmpty()) {
       thread.next = work;
@@ -141,7 +141,7 @@ final class JdbcConnections implements Transport {
     }
   }
 
-  /** Closes all connections after the current work. */
+  /** Closes all connections when the current work has finished. */
   void close() {
     if (threads != null) {
       threads.shutdown();

@@ -49,7 +49,7 @@ public final class MysqlLogin implements Login {
         "connectTimeout", millis,
         "socketTimeout", millis,
         "useServerPrepStmts", "true",
-        // The binding has its own cache of statements, whose keys are faster to compare than their text.
+        // The binding has its own cache, whose keys are faster to compare than the text of statements.
         "cachePrepStmts", "false",
         // Reject values that do not fit the column, in any row of a statement and with any engine.
         "sessionVariables", "sql_mode='STRICT_ALL_TABLES'",

@@ -45,9 +45,9 @@ public final class PostgresqlLogin implements Login {
         "password", settings.text("postgresql.password", ""),
         "connectTimeout", seconds,
         "loginTimeout", seconds,
-        // Let the server prepare a statement at its first use, so that values are sent as binary.
+        // Let the server prepare a statement on first use, so that values are sent as binary.
         "prepareThreshold", "1",
-        // The binding has its own cache of statements, whose keys are faster to compare than their text.
+        // The binding has its own cache, whose keys are faster to compare than the text of statements.
         "preparedStatementCacheQueries", "0"));
     if (settings.flag("postgresql.useSSL", false)) {
       options.put("sslmode", "verify-full");

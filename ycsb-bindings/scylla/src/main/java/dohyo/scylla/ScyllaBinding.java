@@ -12,7 +12,7 @@ import dohyo.cassandra.CassandraConnection;
  * statement over a connection to the shard that owns the key.
  *
  * <p>With {@code scylla.shardawareness=true} (default) a connection selects its shard through the server's shard-aware
- * port. With {@code false} the shard is random, for networks that translate port numbers.
+ * port. With {@code false}, for networks that translate port numbers, the shard is random.
  */
 public final class ScyllaBinding extends CassandraBinding {
   private static final Shared<CassandraConnection> CONNECTION = new Shared<>(

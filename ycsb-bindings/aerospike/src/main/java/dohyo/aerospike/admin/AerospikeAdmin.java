@@ -34,7 +34,7 @@ import java.util.stream.Stream;
  * the properties of {@link Access}, because a command line would show the password.
  */
 public final class AerospikeAdmin {
-  /** User and password of the only account of a new cluster. */
+  /** User name and password of the only account in a new cluster. */
   private static final String NEW_CLUSTER = "admin";
   private static final List<String> ROLES = List.of("read-write", "data-admin", "sys-admin");
   private static final String SETTLING =
@@ -78,8 +78,8 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Fails unless the cluster has all its nodes (argument nodes), no partition migrates, and a write succeeds. An open
-   * port does not prove any of these.
+   * Fails unless the cluster has the expected number of nodes (argument nodes), no partition migrates, and a write
+   * succeeds. An open port does not prove any of these.
    */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
@@ -225,7 +225,7 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Reads the settings of a namespace. Sends the argument's old name and its new one, since 7.0; a server ignores one.
+   * Reads a namespace's settings. The argument was renamed in 7.0, so both names are sent; a server ignores one.
    */
   private static Map<String, String> namespaceConfig(Node node, String namespace) throws IOException {
     return pairs(info(node, "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace), ";");
@@ -244,7 +244,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Returns the matching counters of all nodes that are not zero. */
+  /** Returns the counters of all nodes that match {@code names} and are not zero. */
   private static List<String> busy(AerospikeClient client, String namespace, String names) throws IOException {
     List<String> busy = new ArrayList<>();
     for (Node node : client.getNodes()) {

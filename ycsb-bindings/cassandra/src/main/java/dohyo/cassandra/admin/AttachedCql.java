@@ -16,13 +16,13 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Administers a trial's keyspace in an attached cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces. The
- * arguments are those of {@link CqlAdmin}, with a list of hosts as host, and those of {@link Attached}.
+ * Administers a trial's keyspace in an attached cluster that speaks CQL: Cassandra, DataStax, ScyllaDB or Keyspaces.
+ * The arguments are those of {@link CqlAdmin}, where {@code host} is a list of hosts, and those of {@link Attached}.
  */
 public final class AttachedCql implements Attached {
   /** Column of system_schema.tables since Cassandra 5.0: false if a dropped table leaves no snapshot. */
   private static final String SNAPSHOT = "allow_auto_snapshot";
-  /** Tables that contain a server's settings: in ScyllaDB, whose values are JSON, and in Cassandra since 4.0. */
+  /** Tables with a server's settings: that of ScyllaDB, with JSON values, and that of Cassandra 4.0 and newer. */
   private static final List<String> SETTINGS = List.of("system.config", "system_views.settings");
   /** Permission to create the keyspace. The server grants its creator all other permissions on it. */
   private static final String RIGHT = "CREATE";
@@ -61,7 +61,7 @@ public final class AttachedCql implements Attached {
     int copies = arguments.number("replication", 1, 1, Integer.MAX_VALUE);
     int nodes = cql.metadata().getAllHosts().size();
     if (copies > nodes) {
-      throw new IOException("replication %d needs as many nodes, but %s has %d; lower replication"
+      throw new IOException("replication %d needs that many nodes, but %s has %d; lower replication"
           .formatted(copies, arguments.required("host"), nodes));
     }
     try {
@@ -111,7 +111,7 @@ public final class AttachedCql implements Attached {
     boolean made = exists();
     Map<String, Object> conditions = new LinkedHashMap<>(made ? cql.conditions()
         : Map.of("version", cql.version(), "nodes", cql.metadata().getAllHosts().size(), "notes", List.of()));
-    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // some servers state no number, such as Keyspaces
+    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // some servers, such as Keyspaces, state no number
       conditions.put("replication", UNKNOWN);
       conditions.put("write_copies", null);
       conditions.put("read_copies", null);
@@ -159,7 +159,7 @@ public final class AttachedCql implements Attached {
     return Long.parseLong(cql.value("SELECT toUnixTimestamp(now()) FROM system.local").orElse("-1"));
   }
 
-  /** Returns CREATE on all keyspaces if the user lacks it. The run's keyspace does not exist yet. */
+  /** Returns the permission CREATE on all keyspaces if the user lacks it. The run's keyspace does not exist yet. */
   @Override
   public List<String> missingRights() {
     Settings access = Admin.properties(arguments, "connection");

@@ -92,8 +92,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Returns the sync period of the commit log with its unit. Since 4.1 the setting's value contains the unit, before
-   * that its name did.
+   * Returns the sync period of the commit log with its unit. Since 4.1 the setting's value contains the unit; before
+   * that, its name did.
    */
   private static String period(Map<String, String> settings) {
     String millis = settings.get("commitlog_sync_period_in_ms");
@@ -113,8 +113,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Flushes unless flush=false. Waits until no compaction is pending or active, or compactions make no progress. Then
-   * counts the rows.
+   * Flushes unless flush=false. Waits until no compaction is pending or active, or until compactions make no progress.
+   * Then counts the rows.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Wait wait = new Wait(arguments, "cassandra_settle_timeout");
@@ -147,8 +147,8 @@ public final class CassandraAdmin {
 
   private static String unflushed(long files) {
     return "settle.flush=false: " + (files == 0 ? "all records are in memtables, none in SSTables"
-        : files + " SSTables were written nevertheless, because memtables were full, and reads come from both; raise "
-            + "cassandra_heap, or load fewer records");
+        : files + " SSTables were written nevertheless, because memtables were full, so reads also use SSTables; "
+            + "raise cassandra_heap, or load fewer records");
   }
 
   /**

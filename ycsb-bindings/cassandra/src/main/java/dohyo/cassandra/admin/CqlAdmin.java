@@ -198,7 +198,7 @@ public final class CqlAdmin implements AutoCloseable {
 
   /**
    * Reads the conditions that CQL shows: version, nodes, replication, write_acks, read_acks, write_copies, read_copies,
-   * compression, endpoints. The caller may add to the map.
+   * compression and endpoints. The caller may add to the map.
    */
   public Map<String, Object> conditions() {
     Metadata metadata = cluster.getMetadata();
@@ -224,7 +224,7 @@ public final class CqlAdmin implements AutoCloseable {
     return cluster.getMetadata();
   }
 
-  /** Returns the replication of a keyspace in CQL. */
+  /** Returns the replication settings of a keyspace in CQL syntax. */
   private String replication(String strategy, int copies) {
     String where = strategy.equals("SimpleStrategy") ? "replication_factor"
         : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
@@ -239,7 +239,7 @@ public final class CqlAdmin implements AutoCloseable {
 
   /**
    * Replaces the default user, whose password is public, with the user in the connection file. Replicates the users to
-   * every node. Fails until the server has created either user, some seconds after its start.
+   * every node. Fails until one of the two users exists; a new server creates one some seconds after its start.
    *
    * @param arguments see the constructor, and nodes
    * @return the keyspace whose copies a repair must make; empty if no repair is needed, as with one node
@@ -358,7 +358,7 @@ public final class CqlAdmin implements AutoCloseable {
    * Queries a single value.
    *
    * @param query     a statement; the first column of its first row is the value
-   * @param variables values of its question marks
+   * @param variables values for its question marks
    * @return the value as text; empty if there is no row, or the value is null
    */
   public Optional<String> value(String query, Object... variables) {

@@ -21,12 +21,12 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import site.ycsb.DBException;
 
 /**
- * Administers a trial's namespace in an attached HBase. The arguments are those of {@link HBaseAdmin}, except for the
- * web pages, and connection, a file with further properties of the binding. The tables' names begin with the name of
- * the place and a colon.
+ * Administers a trial's namespace in an attached HBase. The arguments are those of {@link HBaseAdmin} without the
+ * web pages, and {@code connection}, a file with further properties of the binding. The tables' names begin with the
+ * name of the place and a colon.
  */
 public final class AttachedHBase implements Attached {
-  /** Timeout of connecting to the servers, in milliseconds. It is short, because the servers are already running. */
+  /** Timeout for connecting to the servers, in milliseconds. It is short, because the servers are already running. */
   private static final long REACH_MILLIS = 20_000;
 
   private final Settings arguments;

@@ -348,7 +348,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return stored;
   }
 
-  /** Waits until no compaction runs, and HBase's own flushes write no more files. */
+  /** Waits until no compaction is running, and HBase's own flushes write no more files. */
   private Stored awaitIdle(Wait wait) throws Exception {
     Stored[] stored = {Stored.of(regions(tables()))};
     wait.untilQuiet(() -> {

@@ -24,7 +24,7 @@ final class HdfsPages {
    * Files below a folder.
    *
    * @param count  number of files
-   * @param copies minimum number of copies of any file, whether configured or being written; 0 without files
+   * @param copies minimum number of copies of any file, finished or still being written; 0 without files
    */
   record Files(long count, int copies) {
     private Files with(int more, String number) {
@@ -64,13 +64,13 @@ final class HdfsPages {
     return files;
   }
 
-  /** Returns a note for the conditions on DataNodes, under-replicated blocks and settings. */
+  /** Returns a note on DataNodes, under-replicated blocks and settings, for the conditions. */
   String note() throws IOException {
     JsonObject state = new JsonObject();
     for (JsonElement bean : pages.beans("Hadoop:service=NameNode,name=FSNamesystem*")) {
       bean.getAsJsonObject().entrySet().forEach(entry -> state.add(entry.getKey(), entry.getValue()));
     }
-    return "HDFS: %s DataNodes, %s blocks with too few copies, writes need at least %s".formatted(
+    return "HDFS: %s DataNodes, %s blocks with too few copies, minimum copies per write: %s".formatted(
         state.get("NumLiveDataNodes"), state.get("UnderReplicatedBlocks"),
         pages.configuration().get("dfs.namenode.replication.min"));
   }

@@ -32,7 +32,7 @@ final class InfoPages {
     this.address = address;
   }
 
-  /** Returns the conditions of the server's JVM: heap, jdk, gc. */
+  /** Returns the conditions of the server's JVM: heap, jdk and gc. */
   Map<String, String> conditions() throws IOException {
     long heap = beans("java.lang:type=Memory").get(0).getAsJsonObject().getAsJsonObject("HeapMemoryUsage").get("max")
         .getAsLong();

@@ -23,7 +23,7 @@ final class RegionSplits {
   /**
    * Returns the first keys of all regions except the first.
    *
-   * @param arguments regions, and the properties of keys: recordcount, keysalt, insertorder, keycolumns, zeropadding
+   * @param arguments regions, and the properties of keys: recordcount, keysalt, insertorder, keycolumns and zeropadding
    */
   static byte[][] of(Settings arguments) {
     int regions = arguments.number("regions", 1, 1, SALTS);

@@ -17,11 +17,11 @@ record Stored(int files, long memstoreMegabytes) {
         regions.stream().mapToLong(region -> (long) region.getMemStoreSize().get(Size.Unit.MEGABYTE)).sum());
   }
 
-  /** Returns a note that says where reads come from if nothing was flushed. */
+  /** Returns a note that says whether reads access memory or files if nothing was flushed. */
   String unflushed() {
     return "settle.flush=false: " + (files == 0
         ? "all records are in memstores, none in files"
-        : "%d store files were written nevertheless, because memstores were full, and reads come from both; "
+        : "%d store files were written nevertheless, because memstores were full, so reads also use files; "
             .formatted(files) + "raise hbase_heap or hbase.hregion.memstore.flush.size, or load fewer records");
   }
 }

@@ -64,7 +64,7 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
     return "the database " + place() + " on " + server.place();
   }
 
-  /** Returns a server connection for statements about the tables, in which the place is the current database. */
+  /** Returns a server connection in which the place is the current database, for statements about the tables. */
   protected abstract S inside() throws SQLException;
 
   @Override

@@ -101,7 +101,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
 
   /**
    * Returns the number of replicas that receive changes from the primary. With semi-synchronous replication, only
-   * replicas that acknowledge count.
+   * replicas that acknowledge are counted.
    */
   protected abstract int connected() throws Exception;
 
@@ -117,14 +117,14 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   /** Waits until every replica has all changes that the primary has committed so far. */
   protected abstract void waitForCopies(Wait wait) throws Exception;
 
-  /** Writes a server's changes to disk that are only in its memory. */
+  /** Writes to disk the changes that are only in a server's memory. */
   protected abstract void flush(S server, Wait wait) throws Exception;
 
   /** Throws an exception if a server has violated its reported conditions. */
   protected void check(S server) throws Exception {
   }
 
-  /** Returns queries for the server's own statistics. The keys are parts of the files' names. */
+  /** Returns queries for the server's own statistics. The keys become parts of the file names. */
   protected abstract Map<String, String> views() throws Exception;
 
   /** Waits for the replicas, creates the tables, then reads the conditions back. */
@@ -216,7 +216,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
       for (S replica : replicas) {
         long copied = count(replica, table.getKey());
         if (copied != table.getValue()) {
-          throw new IOException("the replica %s has %d rows in %s, the primary %s has %d".formatted(
+          throw new IOException("the replica %s has %d rows in %s, but the primary %s has %d".formatted(
               replica.place(), copied, table.getKey(), primary.place(), table.getValue()));
         }
       }

@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Administers a trial's database on an attached MySQL or MariaDB. Has the further arguments of {@link Schema}. */
+/** Administers a trial's database on an attached MySQL or MariaDB. It also takes the arguments of {@link Schema}. */
 public final class AttachedMysql extends AttachedJdbc<MysqlServer> {
   /** Error code ER_DB_CREATE_EXISTS. */
   private static final int EXISTS = 1007;

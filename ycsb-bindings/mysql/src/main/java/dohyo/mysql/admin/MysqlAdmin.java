@@ -119,7 +119,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     boolean innodb = engines.containsKey("InnoDB");
     String options = engines.values().stream().distinct().collect(Collectors.joining(", "));
     MysqlServer.SemiSync semiSync = primary().semiSync();
-    // Use the primary's count of its replicas. With semi-synchronous replication, only replicas that acknowledge count.
+    // Use the primary's count of replicas. With semi-synchronous replication, it includes only those that acknowledge.
     int replication = 1 + (semiSync.on() ? semiSync.clients() : primary().replicas());
     Map<String, Object> conditions = conditionsOf(replication, 1 + semiSync.acknowledge());
     conditions.put("title", "%s (%s)".formatted(primary().product(), String.join(", ", engines.keySet())));
@@ -153,10 +153,10 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
       notes.add(semiSync.on()
           ? "semi-synchronous replication: a write waits until %d of %d replicas have logged it, %s".formatted(
               semiSync.acknowledge(), semiSync.clients(), semiSync.point())
-          : "asynchronous replication: a write waits for no replica");
+          : "asynchronous replication: writes do not wait for replicas");
     }
     if (!replicas().isEmpty() && !innodb) {
-      notes.add("MyISAM has no transactions: a write is visible before a replica has it, and stays if none gets it");
+      notes.add("MyISAM has no transactions: a write is visible before a replica has it, and is kept if none gets it");
     }
     return notes;
   }
@@ -185,8 +185,8 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * Returns the compression in the scenario's terms. MariaDB stores the algorithm in a variable, MySQL in the table's
-   * options.
+   * Returns the compression in the scenario's terms. MariaDB stores the algorithm in a variable, and MySQL in the
+   * table's options.
    */
   static String compression(String options, Map<String, String> variables) {
     String algorithm = options.toLowerCase(Locale.ROOT);

@@ -31,7 +31,7 @@ public final class Schema {
    *
    * @param arguments trial, tables, keycolumns, key (primary, or unique: an index on columns that may be NULL, and no
    *                  primary key), fieldcount, fieldnameprefix, columntype (bytes, int), fieldlength (maximum length of
-   *                  a field in bytes, 0 for any), engine, compression
+   *                  a field in bytes, 0 for any), engine and compression
    */
   public Schema(Settings arguments) {
     this.arguments = arguments;

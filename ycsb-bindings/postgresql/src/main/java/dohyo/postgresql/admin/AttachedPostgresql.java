@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Administers a trial's database on an attached PostgreSQL. The further argument database names the database to connect
+ * Administers a trial's database on an attached PostgreSQL. The argument {@code database} names the database to connect
  * to before the trial's database exists. From there, this class only reads the server's catalogue.
  */
 public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
@@ -49,7 +49,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
       UNION ALL SELECT 'the extension ' || quote_ident(extname), NULL FROM pg_extension WHERE oid >= 16384
       UNION ALL SELECT 'the large object ' || oid, NULL FROM pg_largeobject_metadata""";
 
-  /** Connection to the trial's database; null until its first use. */
+  /** Connection to the trial's database; null until it is first used. */
   private JdbcServer inside;
 
   AttachedPostgresql(Settings arguments) throws SQLException {

@@ -72,7 +72,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   /**
    * Returns the statements that create a table.
    *
-   * @param arguments keycolumns, fieldcount, fieldnameprefix, trial
+   * @param arguments keycolumns, fieldcount, fieldnameprefix and trial
    * @param table     table name
    * @param lz4       whether large values are compressed with LZ4; otherwise they are not compressed
    */
@@ -123,13 +123,13 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
         + ", max_wal_size %s MiB, checkpoint_timeout %s s".formatted(
             settings.get("max_wal_size"), settings.get("checkpoint_timeout")));
     if (!replicas().isEmpty()) {
-      notes.add(waitsFor == 0 ? "asynchronous replication: a write waits for no standby"
+      notes.add(waitsFor == 0 ? "asynchronous replication: writes do not wait for standbys"
           : "synchronous replication: a write waits until %d of %d standbys have its log %s".formatted(
               waitsFor, replication - 1, commit.equals("remote_write") ? "in memory" : "on disk"));
     }
     String flags = primary().value("SELECT setting FROM pg_config WHERE name = 'CFLAGS'");
     if (flags.matches("(.* )?-O[s01]( .*)?")) {
-      notes.add("the server was compiled with %s, which is slower than -O2; name an installed postgresql_server"
+      notes.add("the server was compiled with %s, which is slower than -O2; set another postgresql_server"
           .formatted(flags.replaceAll("(.* )?(-O[s01])( .*)?", "$2")));
     }
     conditions.put("notes", notes);

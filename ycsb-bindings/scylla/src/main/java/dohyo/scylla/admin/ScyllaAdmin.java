@@ -23,7 +23,7 @@ import java.util.stream.Stream;
 public final class ScyllaAdmin {
   private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
   private static final Duration REPAIR_TIMEOUT = Duration.ofMinutes(1);
-  /** Page that waits until tablets have moved. It exists since 6.0. */
+  /** Page that waits until tablets have moved. It was added in 6.0. */
   private static final String QUIESCE = "/storage_service/quiesce_topology";
   /** Pages of the node's REST interface that become evidence. The keys are file names. */
   private static final Map<String, String> REPORTS = Map.of(
@@ -99,7 +99,7 @@ public final class ScyllaAdmin {
   /** Returns a note on file systems that the vendor's manual does not allow in production. */
   private static Stream<String> fileSystems(Map<String, String> settings) throws IOException {
     Set<String> types = new TreeSet<>();
-    // The first value is a list, such as ["/data"], in which Dohyo sets one folder.
+    // The first value is a list, such as ["/data"], which contains the one folder that Dohyo sets.
     for (String folder : List.of("data_file_directories", "commitlog_directory")) {
       types.add(Files.getFileStore(Path.of(settings.get(folder).replaceAll("[\\[\\]\"]", ""))).type());
     }
@@ -118,7 +118,7 @@ public final class ScyllaAdmin {
     if (flush) {
       api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), wait.timeout());
     }
-    // This request returns when all moves that have begun are over. 2026.3 also waits until no moves are planned.
+    // This request returns when all moves that have begun are over. Version 2026.3 also waits for planned moves.
     boolean hasTopology = api.postIfKnown(QUIESCE, wait.timeout());
     wait.untilQuiet(() -> {
       if (hasTopology) {
