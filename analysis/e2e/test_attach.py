@@ -150,7 +150,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     yield server_
     server_.process.kill()
     server_.process.wait(60)
-    # A failed test may leave connection files of this server, with which all later trials would fail.
+    # A failed test may leave connection files of this server, which would make all later trials fail.
     left = HOME / "attached/mysql"
     if any(f":{port}" in file.read_text("utf-8", "replace") for file in left.rglob("*") if file.is_file()):
         shutil.rmtree(left)
@@ -269,7 +269,7 @@ def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -
     while "Go on?" not in said:
         said += run.stdout.read(1)
         assert run.poll() is None, said
-    time.sleep(1)  # wait: Python may miss a signal between its prompt and the answer
+    time.sleep(1)  # Python may miss a signal that arrives directly after the prompt
     run.send_signal(signal.SIGINT)
     said, _ = run.communicate(timeout=30)
     os.close(terminal)

@@ -17,7 +17,7 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     assert run.end() == 0
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
-    assert not any("under faults" in note for note in trial["notes"])  # each end of the server was requested
+    assert not any("under faults" in note for note in trial["notes"])  # the test itself stopped the server
     (of,) = trial["faults"]
     kill, stop = of["faults"]
     assert 2 <= kill["at"] < 3

@@ -125,7 +125,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     # The loads of the first attempt were valid, so they are kept.
     assert any(row["operation"] == "INSERT" for row in innodb["rows"])
 
-    # Shorten the experiment's copy of the scenario: a shorter scenario file would be another experiment.
+    # Shorten the experiment's copy of the scenario, because a different scenario file would mean a new experiment.
     shorten(run.out)
     again = Run(run.out, "--resume", str(run.out))
     assert again.end() == 0

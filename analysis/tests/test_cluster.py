@@ -1,4 +1,4 @@
-"""Tests runs with several clients and nodes: their rows, why they are invalid, and the times of their events."""
+"""Tests runs with several clients and nodes: their rows, the reasons why they are invalid, and the times of events."""
 
 import csv
 import io
@@ -86,7 +86,7 @@ def test_one_client_has_no_tables_of_its_own(tmp_path: Path) -> None:
 def test_of_many_clients_the_ends_are_listed(tmp_path: Path) -> None:
     folder = several(tmp_path)
     for run in ("run-1", "run-2"):
-        for log in (folder / run).glob("*/*.hdr"):  # this test does not need the logs, which take long to read
+        for log in (folder / run).glob("*/*.hdr"):  # this test does not need the logs, which are slow to read
             log.unlink()
         for number in range(3, 30):
             shutil.copytree(folder / run / "host2", folder / run / f"host{number}")

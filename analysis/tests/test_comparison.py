@@ -361,7 +361,7 @@ RATES: Key = ("run", "OVERALL", "ops_per_second")
 
 
 def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
-    """Returns a row near 1000 op/s, from three rounds that scatter by `between`, or runs or seconds of one round."""
+    """Returns a row near 1000 op/s, sampled from three rounds that scatter by `between`, or from parts of one round."""
     rates = [1000 * rng.lognormvariate(0, between) for _ in range(3)]
     samples = rates if kind == "rounds" else [rng.gauss(rates[0], 0.02 * rates[0]) for _ in range(20)]
     return sampled(Row("run", "OVERALL", 3), kind, samples, [], [])
@@ -377,7 +377,7 @@ def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, 
     for _ in range(400):
         of = {name: drawn(rng, between, kind) for name in (regression.BEFORE, regression.AFTER)}
         if kind == "rounds":
-            # Do not call `judge`: it also computes the number of rounds that would decide, which takes long.
+            # Do not call `judge`, because it also computes the number of rounds that would decide, which is slow.
             verdicts.append(regression.verdict(pairs(RATES, of)[regression.AFTER, regression.BEFORE], margin))
         else:
             verdicts.append(regression.judge(RATES, of, margin)[1])
@@ -688,7 +688,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_options_of_the_command_are_those_of_the_comparison() -> None:
-    """cli.py repeats these values, because it imports the commands' modules only when they run."""
+    """cli.py repeats these values, because it imports a command's module only when the command runs."""
     options = {option.name: option for option in cli.compare_command.params}
     assert options["margin"].default == 100 * regression.MARGIN
     for command, formats in ((cli.compare_command, two_experiments.Format), (cli.tabulate, tabulate.Format)):

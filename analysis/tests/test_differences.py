@@ -1,4 +1,4 @@
-"""Tests the differences from a published experiment: all published settings are compared, equal ones are not listed."""
+"""Tests the differences from a published experiment: all published settings are compared, but equal ones not listed."""
 
 import dataclasses
 import json
@@ -181,7 +181,7 @@ def test_threads_of_a_collector_count() -> None:
 
 
 def other(key: str, value: str) -> str:
-    """Returns another valid value of a property or variable."""
+    """Returns a different valid value of a property or variable."""
     variable = catalogue.all_options().get(key)
     known = properties.find(key)
     choices = variable.choices if variable else known.type.choices if known else ()
@@ -209,7 +209,7 @@ FULL = [
 
 @pytest.mark.parametrize(("name", "key", "value"), FULL, ids=lambda text: text.removeprefix("full.")[:60])
 def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> None:
-    """If a key of --full has another value, the differences or the list of unpublished settings must change."""
+    """If a key of --full is given another value, the differences or the list of unpublished settings must change."""
     key = key.removeprefix("full.")
     own = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
     changed = {key: ",".join(other(own, each) for each in value.split(",")) if "matrix." in key else other(own, value)}
@@ -242,7 +242,7 @@ def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
 
 
 def test_what_cannot_be_asked_for_is_a_difference(tmp_path: Path) -> None:
-    """The bindings determine the number of sessions, so no scenario can request another one."""
+    """The bindings determine the number of sessions, so no scenario can request a different number."""
     of = file_with(tmp_path, {"workload": {"sessions": "one for each thread"}})
     ours = {here.system: here for here in planned("workloadA", full=False)}
     one, many = "one for each client", "one or more for each thread"

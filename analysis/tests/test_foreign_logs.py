@@ -307,7 +307,7 @@ def test_reads_before_ycsb_0_6_count_what_failed_and_say_so(tmp_path: Path) -> N
     of = only(tmp_path)
     assert (of.status, row(of, "OVERALL").operations, row(of, "READ").errors) == ("ok", 999_900, 100)
     assert of.notes == ["latencies include those of operations that failed or found nothing: READ (YCSB before 0.6)"]
-    assert "of operations that succeeded (except for types that a note names)" in table.legend(collect([tmp_path]))
+    assert "of operations that succeeded (except for types named in a note)" in table.legend(collect([tmp_path]))
 
 
 VERIFIED = results({"VERIFY": 5021, "READ": 5021, "UPDATE": 4979}, overall=10_000).replace(

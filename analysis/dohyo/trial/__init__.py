@@ -1,3 +1,3 @@
-"""Runs a trial: its steps on servers and clients of one system of `dohyo.systems`, with faults of `dohyo.scenario`.
+"""Runs a trial of one system: its steps on the servers and clients, including the faults that the scenario requests.
 It imports only the standard library and packages that Ansible needs, because Ansible's process imports it.
 """

@@ -1,4 +1,4 @@
-"""Measures hosts and network before the servers start, which is called the canary (docs/method.md)."""
+"""Measures the hosts and the network before the servers start. This is called the canary (docs/method.md)."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
         return wrong
     for phase in values["trial_phases"]:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
-            return f"trial_phases: the name '{phase.get('name', '')}' must consist of lower-case letters, digits and -"
+            return f"trial_phases: the name '{phase.get('name', '')}' must consist of lower-case letters, digits or '-'"
     if not values["dohyo_deployment"]:
         return (
             f"{values['dohyo_control']} has no mark of a deployment: type {values['dohyo_playbook']} deploy.yml first"
@@ -150,7 +150,7 @@ def why_it_stays_on(world: World, name: str) -> str:
 
 
 def of_this_machine(addresses: Iterable[str]) -> list[str]:
-    """Returns those addresses that belong to this machine, because a program can listen only on them."""
+    """Returns the addresses that belong to this machine, which are those on which a program can listen."""
     local = []
     for address in addresses:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as sock, contextlib.suppress(OSError):

@@ -199,7 +199,7 @@ def phases(experiment: Path) -> None:
 
 
 def search(experiment: Path) -> None:
-    """Creates searches for the highest rates that two systems reach within a bound."""
+    """Creates searches for the highest rates that two systems reach within a latency bound."""
     _facts(experiment, title="Under an objective")
     settings = {"slo": "p99<10ms", "probes": 3, "duration": 2, "precision": 0.03}
     held = {"cassandra": 1000.0, "hbase": 1500.0}

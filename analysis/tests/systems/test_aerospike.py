@@ -40,7 +40,7 @@ def aerospike(
 def keys(system: Any) -> dict[str, list[str]]:
     """Returns the values of each key, regardless of its section."""
     (file,) = system.files
-    assert file.content.count("{") == file.content.count("}"), "a context does not end"
+    assert file.content.count("{") == file.content.count("}"), "a context is not closed"
     found: dict[str, list[str]] = {}
     for line in file.content.splitlines():
         match = re.fullmatch(r"\s*([a-z][a-z0-9-]*)\s*(.*?)\s*\{?", line)

@@ -329,7 +329,7 @@ def test_nothing_is_done_after_a_step_has_failed(number: int, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("verb", "step"),
     [
-        ("settle", "Flush, wait for background writes, count the rows"),
+        ("settle", "Flush, wait for background writes, and count the rows"),
         ("drop", "Empty the server's caches"),
         ("empty the page cache", "Empty the page cache"),
         ("stats", "Save the server's statistics"),

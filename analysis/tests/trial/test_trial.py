@@ -444,7 +444,7 @@ def test_hosts_that_others_use_are_refused_unless_they_are_shared(
     trial.answers["node2", "in_use taken"] = {"uses": [{**THEIRS, "since": since}, OURS]}
     reason = tried(trial)
     assert (": eve is at work there since " in reason) == refused
-    assert ("; wait for its end, or play stop.yml there" in reason) == refused
+    assert ("; wait for it to end, or run stop.yml there" in reason) == refused
     if refused:
         assert reason.startswith("Check that no other playbook uses the hosts: ")
         assert done(trial) == [f"node1 node2: {line}" for line in ("owned checked", "in_use taken", "in_use withdrawn")]
@@ -489,7 +489,7 @@ def test_evidence_of_a_trial_by_hand_says_how_it_ended(tmp_path: Path) -> None:
     (folder := tmp_path / "failed").mkdir()
     trial = fake_trial(folder)
     trial.answers["schema"] = HostError("no quorum")
-    reason = "Create the tables, and read the conditions back: no quorum"
+    reason = "Create the tables, and read back the conditions: no quorum"
     assert tried(trial) == reason
     assert trial.json("state.json") == {"status": "failed", "reason": reason}
 
