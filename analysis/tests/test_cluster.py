@@ -121,7 +121,7 @@ def test_a_client_without_results_is_named(tmp_path: Path, known: bool) -> None:
 
 
 def outage(experiment: Path) -> Path:
-    """Writes a run with errors from second 6 to 10. Then host3 was killed, and the other servers were stopped."""
+    """Writes a run with errors from second 6 to 10, after which host3 was killed and the other servers stopped."""
     content = clients_json(
         THREE, valid=False, failure=LOST, events=[CRASH, {"at": 13.9, "host": "host3", "what": LOST}]
     )

@@ -44,7 +44,7 @@ from support.evidence import (
 
 
 def series(mean: float, seconds: int = 60, relative: float = 0.05, seed: int = 1) -> list[int]:
-    rng = random.Random(seed + mean)  # noqa: S311  a simulation
+    rng = random.Random(seed + mean)  # noqa: S311 - only a simulation
     return [max(0, round(rng.gauss(mean, relative * mean))) for _ in range(seconds)]
 
 
@@ -104,8 +104,8 @@ def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
     assert " 83% " in rendered(summary)
     said = " ".join(rendered(summary).split())
     assert (
-        "Rates are geometric means of 2 repeats ± the upper part of their 95 % interval over 2 rounds; p99 ± is that of"
-        " the p99; counts are sums."
+        "Rates are geometric means of 2 repeats ± the upper part of their 95 % interval over 2 rounds; p99 ± is the"
+        " upper part of the interval of the p99; counts are sums."
     ) in said
 
 
@@ -372,7 +372,7 @@ def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
 @pytest.mark.parametrize("kind", ["rounds", "runs"])
 @pytest.mark.parametrize("between", [0.02, 0.07])
 def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, margin: float) -> None:
-    rng = random.Random(18)  # noqa: S311  a simulation
+    rng = random.Random(18)  # noqa: S311 - only a simulation
     verdicts: list[str] = []
     for _ in range(400):
         of = {name: drawn(rng, between, kind) for name in (regression.BEFORE, regression.AFTER)}
@@ -424,7 +424,7 @@ def test_a_latency_at_another_rate_says_so(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", [1.0, 0.97, 0.88, 1.2])
 def test_so_many_rounds_decide_in_most_cases(truth: float) -> None:
-    rng = random.Random(18)  # noqa: S311  a simulation
+    rng = random.Random(18)  # noqa: S311 - only a simulation
     row, scatter = Row("run", "OVERALL", 3), 0.07
 
     def verdict(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Tests how `dohyo doctor` detects that the client will limit the rates: rule, needed rates, measurement, table."""
+"""Tests how `dohyo doctor` detects clients that would limit rates: its rule, rates, measurement and table."""
 
 import io
 import re

@@ -341,7 +341,7 @@ def test_failures_of_every_kind_are_on_the_screen(
         (1082, 50_000_000, "invalid",
          "load.txt: 8,585,000 of 50,000,000 records are missing: threads gave up; failed: INSERT 1,082 of 41,416,082"),
         (1082, 41_415_000, "ok", ""),  # retries succeeded
-        (0, 41_415_010, "ok", ""),  # each of 50 threads inserts equally many, so 10 are left over
+        (0, 41_415_010, "ok", ""),  # each of 50 threads inserts the same number, so 10 are left over
         (0, 41_415_090, "invalid", "90 of 41,415,090 records are missing"),
         (98, None, "ok", ""),
         (98_000, None, "invalid", "failed: INSERT 98,000 of 41,513,000"),
@@ -679,7 +679,7 @@ def test_an_output_that_was_collected_twice_is_one_run(tmp_path: Path) -> None:
 
 
 def interleaved(prefixes: tuple[str, str], *texts: str) -> str:
-    """Returns the lines of two clients alternately, each with its client's prefix."""
+    """Returns alternating lines of two clients, each with its client's prefix."""
     pairs = zip(*(text.splitlines() for text in texts), strict=True)
     return "".join(f"{prefix}{line}\n" for pair in pairs for prefix, line in zip(prefixes, pair, strict=True))
 

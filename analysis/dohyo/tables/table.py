@@ -506,7 +506,7 @@ def legend(summary: Summary) -> str:
     over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str)]
     spread = f" \N{PLUS-MINUS SIGN} the upper part of their 95 % interval over {' or '.join(over)}" if over else ""
     if any(row.p99_ms_high is not None for row, _ in rows):
-        spread += f"; {_P99_INTERVAL.head} is that of the p99"
+        spread += f"; {_P99_INTERVAL.head} is the upper part of the interval of the p99"
     counts = " or ".join(map(str, repeats))
     return f"{text} Rates are geometric means of {counts} repeats{spread}; counts are sums.{discarded}"
 

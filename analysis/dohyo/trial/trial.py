@@ -22,9 +22,7 @@ from dohyo.trial.world import Host, StepError, World, program, write_json
 
 # Maximum number of attempts to start servers on a single host. Each attempt uses other ports.
 MOST_STARTS = 3
-NOT_REUSABLE = (
-    "its load is not shared: some of it is outside the data folders, or each trial has a new password"
-)
+NOT_REUSABLE = "its load is not shared: some of it is outside the data folders, or each trial has a new password"
 
 
 def run_trial(world: World, conduct: Conduct) -> str:

@@ -1,4 +1,4 @@
-"""Checks that foreign values in a scenario, an experiment, a path or a server's response are data. Neither Ansible's
+"""Checks that foreign values in a scenario, an experiment, a path or a server's response stay data. Neither Ansible's
 templates nor a shell executes them, and they arrive unchanged.
 """
 

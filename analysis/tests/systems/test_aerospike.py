@@ -1,4 +1,4 @@
-"""Tests Aerospike's configuration for versions that tests cannot start. A key of another version is a fatal error."""
+"""Tests Aerospike's configuration for versions that tests cannot start. A key that a version does not know is fatal."""
 
 import re
 from typing import Any

@@ -60,7 +60,7 @@ class Small(System):
         return self.context.cores == 1
 
     def tuned(self) -> list[Tuned]:
-        """Returns two options, one with its default value, and two settings, one only for some hosts."""
+        """Returns two options, one of them with its default value, and two settings, one of them for some hosts."""
         values = {"a": 2, "b": "x", "k": 3, "few": 1 if self.context.cores == 1 else None}
         return [Tuned(name, value, "a book") for name, value in values.items()]
 
