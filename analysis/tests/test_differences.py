@@ -1,4 +1,4 @@
-"""Tests the differences from a published experiment: all published settings are compared, but equal ones not listed."""
+"""Tests differences from a published experiment: all published settings are compared, but equal ones are not listed."""
 
 import dataclasses
 import json

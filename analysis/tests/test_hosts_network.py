@@ -1,4 +1,4 @@
-"""Tests preflight's messages about a host's network and folder, with real sockets and a fake file of SELinux."""
+"""Tests preflight's messages about a host's network and folder, with real sockets and a fake SELinux file."""
 
 import asyncio
 import os

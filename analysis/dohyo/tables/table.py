@@ -249,7 +249,7 @@ def findings(summary: Summary) -> list[str]:
 
 
 def label(trial: Trial, summary: Summary) -> str:
-    """Returns the system with its point and round. Without these, an ambiguous system appears as the trial's name."""
+    """Returns the system with its point and round. If it has neither and is ambiguous, returns the trial's name."""
     mark = "(attached)" if trial.conditions.attached else ""
     if trial.point or trial.round:
         part = f"round {trial.round}" if trial.round else ""

@@ -174,7 +174,7 @@ def _noise(pairs: Sequence[Pair]) -> str:
 
 
 def _unit(summary: Summary, key: Key) -> str:
-    """Returns the unit, such as "records/s". For the maxima of searches, the latency bounds follow."""
+    """Returns the unit, such as "records/s". For the maxima of searches, it includes the latency bounds."""
     bounds = dict.fromkeys(trial.search.slo for trial in summary.trials if trial.search and key[0] == PROBE)
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 

@@ -58,7 +58,7 @@ def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
     """Returns the properties with which clients log in to an attached system. Their names are those of the binding.
 
     :param text: content of the file, in YAML: the properties of each system. A property ``….ca`` names a file of
-        certificates; its content replaces the name, in Base64, so that clients and administration do not need the file
+        certificates. The file's content, in Base64, replaces the name, so clients and administration need no file
     :param file: path of the file on the control machine
     :raises BadInputError: if other users may read the file, or its format is wrong
     """

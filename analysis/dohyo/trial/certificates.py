@@ -71,7 +71,7 @@ def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def certify(
     subject: str, key: ec.EllipticCurvePrivateKey, issuer: x509.Name | None, signer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """Returns a builder with the fields that all certificates need. Without an issuer, it is for the authority."""
+    """Returns a builder with the fields that all certificates need. Without an issuer, it builds the authority's."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject[:64])])
     now = datetime.now(UTC)
     return (

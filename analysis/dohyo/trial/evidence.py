@@ -50,7 +50,7 @@ for pattern; do
   done
 done
 """
-# Prefix of the files that note trials under way. Each trial that takes turns has its own file.
+# Prefix of the names of the files that record trials under way. Each trial that takes turns has its own file.
 UNDER_WAY = "trial-under-way"
 
 
@@ -215,7 +215,7 @@ class Evidence:
 
 
 def controller(values: Mapping[str, Any]) -> str:
-    """Returns the pid of the playbook. The samplers end after this process."""
+    """Returns the identity of the playbook's process. The samplers end when this process has ended."""
     process = values["dohyo_controller"]
     return f"{process['pid']} {process['start']} {process['machine']}"
 

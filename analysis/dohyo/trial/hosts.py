@@ -23,7 +23,7 @@ from dohyo.trial.world import Host, HostError, World, program
 
 # Memory that the administration of attached servers needs, in MiB.
 ADMINISTRATION_MB = 128
-# Memory of the clients by host, for a deployment without clients: empty.
+# Memory of the clients by host, if there are no clients.
 NO_CLIENTS: Mapping[str, int] = {}
 # Script that runs a program. If the program fails, the script prints its exit code and its output.
 TRY = 'said=$("$@" 2>&1) || printf "%s\\n" "exit code $?" "$said"'
@@ -45,7 +45,7 @@ def check_owner(world: World) -> None:
         if result["problems"]:
             raise HostError(f"{host.name}: {'; '.join(result['problems'])}")
 
-    world.on(world.hosts, "Check that the folders are ours", check)
+    world.on(world.hosts, "Check that the folders belong to Dohyo", check)
 
 
 def take(world: World) -> None:
@@ -221,7 +221,7 @@ def carry(host: Host, needs: Sequence[str], *, memory_mb: int, **more: Any) -> N
     :param memory_mb: memory of the process, in MiB
     :param more: ``shared_mb``, ``disk_mb`` and ``disk_by`` for the agent's verb ``host_resources``; ``open``: addresses
         on which a server without passwords will listen, by the name of the server
-    :raises HostError: if it lacks any; the error names all problems
+    :raises HostError: if the host lacks any of them; the error names all problems
     """
     context = Context(host.values)
     carries = {
@@ -273,7 +273,7 @@ def find_availability(servers: ServerSteps) -> None:
 
 
 def find_jdk(servers: ServerSteps) -> None:
-    """Finds the server's JDK on the database hosts. Remembers it as ``jdk_host``; without a JDK, its home is empty.
+    """Finds the server's JDK on the database hosts. Remembers it as ``jdk_host``, with an empty home if there is none.
 
     :raises StepError: if hosts have different builds, because JDKs of the same major version differ in speed
     """
@@ -343,7 +343,7 @@ def _check_room(servers: ServerSteps) -> None:
 
 
 def _check_collector(servers: ServerSteps) -> None:
-    """Checks that the JDK of every database host supports the collector, and remembers its options."""
+    """Checks that the JDK of every database host supports the collector, and remembers the collector's options."""
 
     def check(name: str) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
@@ -377,7 +377,7 @@ def _check_collector(servers: ServerSteps) -> None:
 
 
 def _describe(servers: ServerSteps) -> None:
-    """Reads the versions and abilities of the servers' programs, and checks that they support the conditions."""
+    """Reads the versions and capabilities of the servers' programs, and checks that they support the conditions."""
     names = [name for name in servers.first.hosts if servers.system(name).look is not None]
 
     def ask(name: str) -> None:

@@ -20,7 +20,7 @@ class Load:
 
     :ivar is_copy: whether the servers start from a copy of the load
     :ivar kept_by: name of the trial that loaded the data
-    :ivar note: message to the user: why the load is not shared, or is not shared as requested
+    :ivar note: message to the user that says why the load is not shared, or not in the way that was requested
     """
 
     world: World

@@ -143,7 +143,7 @@ def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
 
 
 def ended(host: Host, role: str) -> str:
-    """Returns how processes of a system ended on a host, in one line for each; empty if none has ended."""
+    """Returns how processes of a system ended on a host, one line for each process; empty if none has ended."""
     script = """
     for name in "$1" "$1"-*; do
       words=$("$0" status "$name") || { [ $? != 3 ] || echo "$words"; }

@@ -79,7 +79,7 @@ def note_use(host: Host, state: str) -> None:
 
 
 def with_control(world: World) -> World:
-    """Returns the world with the control machine as a further host: servers of the local inventory may run there."""
+    """Returns the world with the control machine as one more host: servers of the local inventory may run there."""
     home = world.first.values["dohyo_control"]
     if any(host.values["dohyo_home"] == home and is_local(host) for host in world.hosts.values()):
         return world

@@ -92,7 +92,7 @@ class ServerSteps:
     def admin(self, host: str, verb: str, *arguments: str) -> str:
         """Runs a command of the system's administration, and returns its output.
 
-        Its timeout is ADMIN_SECONDS plus the time that replicas have to connect.
+        Its timeout is ADMIN_SECONDS plus the time allowed for replicas to connect.
         """
         replicas = int(getattr(self.system(host), "replica_timeout", 0))
         return self.run(host, self.admin_words(host, [verb], arguments), timeout=replicas + ADMIN_SECONDS)
@@ -369,7 +369,7 @@ class ServerSteps:
     def keep_stats(self, folder: str) -> None:
         """Saves the servers' own statistics as evidence, in a folder below the run folder of each server.
 
-        Most counters begin when a server starts, so the values of a run are the difference between two statistics.
+        Most counters begin when a server starts, so the values of a run are the difference between two saved ones.
         """
         systems = {name: self.system(name) for name in self.databases}
         hosts = [name for name, node in systems.items() if node.serves and (node.is_first or not self.is_attached)]
@@ -516,7 +516,7 @@ def with_notes(
     """
     notes = [note for answer in answers for note in answer.get("notes", [])] + list((dropped or {}).get("notes", []))
     if not flush and settled.get("flushed", True):
-        notes.append(f"settle.flush=false changes nothing: {title} has no memory that only a flush empties")
+        notes.append(f"settle.flush=false has no effect: {title} has no buffer that only a flush would empty")
     if dropped is not None:
         notes.append("settle.cache=drop: the page caches of the hosts were emptied before the runs")
         if not dropped:

@@ -194,7 +194,7 @@ class TrialSteps:
     # ---- start ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts fresh servers. On a single host, it starts them again on other ports if another program has taken one.
+        """Starts fresh servers. On a single host, starts them again on other ports if a program has taken a port.
 
         Other programs and checkouts may use the same host. One of them may take a port after it was chosen and before
         the server listens on it.

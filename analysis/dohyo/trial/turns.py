@@ -1,8 +1,8 @@
 """Lets trials that are up at the same time take turns, so that only one of them works on the hosts at any time.
 
-Each trial is a separate process. The trials share a folder on the control machine. An empty file, named
-after the turn's number, marks each turn that is over. Another file marks each trial that has ended, even if it had
-turns left. The folder also contains measurements that all trials share.
+Each trial is a separate process. The trials share a folder on the control machine. An empty file, named after the
+turn's number, marks each turn that is over. Another file marks each trial that has ended, even if it had turns left.
+The folder also contains measurements that all trials share.
 """
 
 from __future__ import annotations

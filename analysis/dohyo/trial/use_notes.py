@@ -24,7 +24,7 @@ def start_of(pid: int) -> int:
 
 
 def machine() -> str:
-    """Returns an id of this machine or container, and of its boot. Within one boot, pid and start time are unique."""
+    """Returns an id of this machine or container and its last boot. Within one boot, pid and start time are unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 

@@ -213,7 +213,7 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:
-    """Yields the paths that playbooks and trials remove in dohyo_home and dohyo_control, with the file of the code."""
+    """Yields the paths that playbooks and trials remove in dohyo_home and dohyo_control, each with its source file."""
     for file in sorted(ANSIBLE.rglob("*.yml")):
         text = file.read_text("utf-8")
         for match in re.finditer(r"inside: \[(.*)\]", text):

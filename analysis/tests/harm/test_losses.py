@@ -116,7 +116,7 @@ def test_a_log_that_is_removed_is_missed(tmp_path: Path) -> None:
 
 def test_a_playbook_whose_evidence_is_lost_has_not_gone_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "events.jsonl").symlink_to("/dev/full")
-    # `play` runs the ansible-playbook in the folder of Python. In this test, it is a fake.
+    # `play` runs the ansible-playbook that is in the same folder as Python. In this test, it is a fake.
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     program = tmp_path / "ansible-playbook"
 

@@ -82,7 +82,7 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
-# Delays in µs. Each run adds another one to the times in its logs, because no two runs may have equal histogram logs.
+# Delays in µs. Each run adds its own to the times in its logs, because no two runs may have equal histogram logs.
 _RUNS = itertools.count(1)
 _STAMPS = re.compile(r"^(\d[\d.]*),(\d[\d.]*),(?=.*,HIST)", re.MULTILINE)
 

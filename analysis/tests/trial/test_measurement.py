@@ -178,7 +178,7 @@ def test_a_system_that_settles_in_one_place_is_asked_there(tmp_path: Path) -> No
         "node1 node2 node3: stats folder=hbase/stats/load within 900 s",
     ]
     assert trial.json("settled.json")["notes"] == [
-        "settle.flush=false changes nothing: Apache HBase has no memory that only a flush empties",
+        "settle.flush=false has no effect: Apache HBase has no buffer that only a flush would empty",
         "settle.cache=drop: the page caches of the hosts were emptied before the runs",
     ]
 

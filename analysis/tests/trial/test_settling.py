@@ -135,7 +135,7 @@ def test_a_system_that_can_leave_out_the_flush_says_so_itself() -> None:
 
 def test_for_one_that_has_nothing_to_flush_it_is_said() -> None:
     assert kept([{"seconds": 3, "rows": {}}], flush=False)["notes"] == [
-        "settle.flush=false changes nothing: Still DB has no memory that only a flush empties"
+        "settle.flush=false has no effect: Still DB has no buffer that only a flush would empty"
     ]
 
 

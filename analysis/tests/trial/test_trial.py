@@ -398,7 +398,7 @@ def test_hosts_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, 1, trial_load_id="id")
     theirs = "/opt/dohyo has the mark of another deployment"
     trial.answers["node2", "owned checked"] = {"problems": [theirs, "and more"]}
-    assert tried(trial) == f"Check that the folders are ours: node2: {theirs}; and more"
+    assert tried(trial) == f"Check that the folders belong to Dohyo: node2: {theirs}; and more"
     assert done(trial) == ["node1 node2 client1: owned checked"]
     home = ["/opt/dohyo", ""]
     data = [["/data1", "dohyo/cassandra"], ["/data1", "dohyo/kept"]]
@@ -409,7 +409,7 @@ def test_hosts_that_do_not_answer_are_left_alone(tmp_path: Path) -> None:
     gone = HostError("the host does not answer: no route")
     trial = fake_trial(tmp_path, 2)
     trial.answers["node2", "owned checked"] = gone
-    assert tried(trial) == "Check that the folders are ours: the host does not answer: no route"
+    assert tried(trial) == "Check that the folders belong to Dohyo: the host does not answer: no route"
     assert done(trial) == ["node1 node2: owned checked"]
 
 
