@@ -19,7 +19,7 @@ from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 ROLES = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text(encoding="utf-8"))
 
 # Speed does not matter here: other processes do not make a run invalid, and servers may take long to respond. A single
-# client may start late, too, as long as its window is complete.
+# client may begin at any time before its window.
 SETTINGS = {
     "warmuptime": "1",
     "operationtimeout": "30000",

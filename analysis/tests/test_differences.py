@@ -287,7 +287,7 @@ def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], TrialSetup
 
 
 def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
-    """The other commands differ from the publication as `--full` does, and in the parts that they do not measure."""
+    """The other commands differ from the publication like `--full`, and in the parts that they do not measure."""
     of = published.load(FOLDER / "heavyweights.yml")
     for changes in (MORE_THREADS, YCSB):
         ours = planned("heavyweights", changes=changes)

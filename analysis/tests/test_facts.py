@@ -628,7 +628,7 @@ def test_tables_of_the_user_are_not_replaced(tmp_path: Path) -> None:
         mine.executescript("drop table sqlitenotes; drop view slow; pragma journal_mode = wal")
     assert dohyo(tmp_path / "x").return_value == 0
     assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # A damaged database contains no data of the user, so it is replaced.
+    # A damaged database contains no user data, so it is replaced.
     whole = (tmp_path / "x/facts.db").read_bytes()
     (tmp_path / "x/facts.db").write_bytes(whole[:100] + b"\xff" * 5000)
     assert dohyo(tmp_path / "x").return_value == 0

@@ -712,7 +712,7 @@ def test_a_label_before_status_lines_is_no_client(label: str, option: str, tmp_p
 
 
 def go_table(ops: Mapping[str, int]) -> str:
-    """Returns the output of go-ycsb with outputstyle=table. The column heads are centred."""
+    """Returns the output of go-ycsb with outputstyle=table. The column headings are centred."""
     rows = [["OPERATION", "TAKES(S)", "COUNT", "AVG(US)", "MIN(US)", "MAX(US)", "99TH(US)"]]
     rows += [[name, "10.0", str(count), "70", "9", "900", "99"] for name, count in ops.items()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

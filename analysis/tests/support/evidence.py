@@ -337,7 +337,7 @@ def only(experiment: Path) -> Trial:
 
 
 def shorts(summary: Summary) -> list[str]:
-    """Returns the reasons for doubt in the short form that cells of tables contain."""
+    """Returns the reasons for doubt in the short form that table cells contain."""
     return [reason.short for reason in judged(summary).reasons]
 
 

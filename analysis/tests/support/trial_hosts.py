@@ -168,7 +168,7 @@ class FakeTrial:
 
     @property
     def notes(self) -> list[str]:
-        """All calls in order. Equal calls of a step to several hosts are one line."""
+        """All calls in order. Equal calls of a step to several hosts appear as one line."""
         file = self.folder / "notes"
         found: list[str] = []
         for line in file.read_text("utf-8").splitlines() if file.exists() else []:

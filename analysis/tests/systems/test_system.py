@@ -59,7 +59,7 @@ def lookups(text: str) -> Iterator[tuple[str, str]]:
 
 
 def unknown(of: type, path: str) -> str:
-    """Returns a message about the first unknown name of a path; empty if all names exist."""
+    """Returns a message about the first unknown name in a path; empty if all names exist."""
     for name in path.split("."):
         if name not in public(of):
             return f"{of.__name__} has no {name}"
