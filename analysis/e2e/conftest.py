@@ -1,4 +1,4 @@
-"""Checks after each end-to-end test that no process of this checkout is left."""
+"""Checks after each end-to-end test that no process of this checkout is still running."""
 
 import signal
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from e2e.runs import find_processes, running  # noqa: E402 - pytest must rewrite
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """Checks that no process is left. Ends the runs of a failed test first, so that the next test can begin."""
+    """Checks that no process is left running. Ends the runs of a failed test first, so that the next test can begin."""
     assert find_processes() == []
     yield
     for run in list(running):

@@ -18,8 +18,8 @@ from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 # Variables of the roles. Tests that call playbooks themselves use them, too.
 ROLES = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text(encoding="utf-8"))
 
-# Speed does not matter here: other processes do not make a run invalid, and servers may respond late. A single client
-# may start as late as its window allows.
+# Speed does not matter here: other processes do not make a run invalid, and servers may take long to respond. A single
+# client may begin at any time before its window.
 SETTINGS = {
     "warmuptime": "1",
     "operationtimeout": "30000",
@@ -71,7 +71,7 @@ running: list["Run"] = []
 
 
 class Run:
-    """A run.sh in the background that receives signals as if it ran in the foreground of a terminal."""
+    """A run.sh process in the background that receives signals as if it ran in the foreground of a terminal."""
 
     def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
         """Starts the run. If `within` is a command, that command starts it."""

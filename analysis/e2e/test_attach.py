@@ -150,7 +150,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForeignServer]
     yield server_
     server_.process.kill()
     server_.process.wait(60)
-    # A failed test may leave connection files of this server, with which all later trials would fail.
+    # A failed test may leave connection files of this server, which would make all later trials fail.
     leftovers = HOME / "attached/mysql"
     if any(f":{port}" in file.read_text("utf-8", "replace") for file in leftovers.rglob("*") if file.is_file()):
         shutil.rmtree(leftovers)
@@ -226,7 +226,7 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(
     loaded = json.loads((out / "raw/01-mysql-innodb/load/localhost/client.json").read_text())
     assert loaded["records"] / loaded["measured_seconds"] <= 300 * 1.05  # the limit applies to records
     assert "mysql-innodb (attached)" in output
-    assert "replication: asked for 1, not known" in output
+    assert "replication: requested '1', but the server does not state its value" in output
     written = [file for file in out.rglob("*") if file.is_file()]
     assert [
         file for file in written if PASSWORD.encode() in file.read_bytes() or b"benchuser" in file.read_bytes()
@@ -274,7 +274,7 @@ def test_ctrl_c_at_the_question_starts_nothing(foreign: ForeignServer, tmp_path:
     while "Go on?" not in output:
         output += run.stdout.read(1)
         assert run.poll() is None, output
-    time.sleep(1)  # wait: Python may miss a signal between its prompt and the answer
+    time.sleep(1)  # Python may miss a signal that arrives directly after the prompt
     run.send_signal(signal.SIGINT)
     output, _ = run.communicate(timeout=30)
     os.close(terminal)

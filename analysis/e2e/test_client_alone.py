@@ -87,7 +87,7 @@ def clients() -> list[str]:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Waits at most two minutes until the condition holds."""
+    """Waits up to two minutes for the condition to hold."""
     deadline = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < deadline

@@ -41,7 +41,7 @@ def run(command: str) -> None:
 
 def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     scenario = tmp_path / f"{NAME}.properties"
-    # In property files, a backslash escapes, as in Java.
+    # In property files, a backslash is an escape character, as in Java.
     scenario.write_text(SCENARIO.replace("\\", "\\\\"))
     inventory = Path(shutil.copytree(ANSIBLE / "inventories/local", tmp_path / f"inventory {NAME}"))
     out = tmp_path / f"out {NAME}"

@@ -1,4 +1,4 @@
-"""Tests runs that lose their process, their disk or the reader of their output, and still end in order."""
+"""Tests that runs end cleanly even if they lose their process, their disk or the reader of their output."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def playbooks() -> list[int]:
 def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) -> None:
     """Interrupts a later phase in each attempt. The folders of earlier attempts still exist when the next one begins.
 
-    test_hostile_values.py interrupts the start of the servers by SIGTERM.
+    test_hostile_values.py interrupts the start of the servers with SIGTERM.
     """
     arguments = ["workloadA", "--systems=mysql-innodb", "--details", *LONG]
     run = Run(tmp_path / "out", *arguments)
@@ -63,7 +63,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
 
 
 def end(run: Run, number: signal.Signals) -> None:
-    """Sends a signal to a run. Unless the signal kills the run, checks that it ends in order."""
+    """Sends a signal to a run. Unless the signal kills the run, checks that it ends cleanly."""
     run.signal(number)
     if number == signal.SIGKILL:
         assert run.end() == -number
@@ -78,7 +78,7 @@ def end(run: Run, number: signal.Signals) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
-    """Yields a prefix with which commands see a small disk, the disk's path for commands, and its path for tests."""
+    """Yields a prefix that lets commands see a small disk, the disk's path for commands, and its path for tests."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount a file system")
     disk = tmp_path / "disk"

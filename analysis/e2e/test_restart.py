@@ -17,13 +17,13 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     assert run.end() == 0
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
-    assert not any("under faults" in note for note in trial["notes"])  # each end of the server was requested
+    assert not any("under faults" in note for note in trial["notes"])  # the test itself stopped the server
     (entry,) = trial["faults"]
     kill, stop = entry["faults"]
     assert 2 <= kill["at"] < 3
     assert 4 <= kill["until"] < 5
     assert kill["zero_seconds"] >= 1
-    # The end of the dip is only known to the second, and the server may respond in the same second in which it starts.
+    # The end of the dip is known only to the second, and the server may respond in the same second in which it starts.
     least = int(kill["until"]) - kill["at"]
     assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= least - 0.001
     assert 9 <= stop["at"] < 10

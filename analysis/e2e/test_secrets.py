@@ -117,7 +117,7 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
         (["cassandra.password=wrong"], WRONG_PASSWORD.format("dohyo")),
         (["cassandra.username=cassandra", "cassandra.password=cassandra"], WRONG_PASSWORD.format("cassandra")),
         (["cassandra.useSSL=false"], NO_TLS),
-        (["cassandra.ca="], NO_TLS),  # only the JVM's own authorities
+        (["cassandra.ca="], NO_TLS),  # trusts only the JVM's default authorities
     ):
         check_refused(stock("cassandra", *patient, *wrong), reason)
     # Only the client without TLS causes this message. The client without our authority rejects the server itself.
@@ -179,7 +179,7 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
     for wrong, reason in (
         ("hbase.client.netty.tls.enabled=false", "ConnectionClosedException"),
         ("hbase.rpc.tls.keystore.location=", "Received fatal alert: bad_certificate"),  # no client certificate
-        ("hbase.rpc.tls.truststore.location=", "PKIX path building failed"),  # only the JVM's own authorities
+        ("hbase.rpc.tls.truststore.location=", "PKIX path building failed"),  # trusts only the JVM's authorities
         # Without a ticket, the server closes the connection and sends no message.
         ("hbase.security.authentication=simple", "Exception making rpc to masters"),
         ("principal=somebody", "failure to login: for principal: somebody"),  # the client has no key for this principal

@@ -57,7 +57,7 @@ def file_of(trial: Path, name: str) -> str:
 def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
     conditions, trial = tuned["hbase"].conditions, tuned["hbase"].folder
     notes = "; ".join(conditions["notes"])
-    # Short-circuit reads need a socket, which Hadoop rejects below a folder that others may write to, such as /tmp.
+    # Short-circuit reads need a socket, which Hadoop rejects below a folder that all users can write to, such as /tmp.
     safe = not any(folder.stat().st_mode & stat.S_IWOTH for folder in ROOT.parents)
     assert f"short-circuit reads: {'on' if safe else 'off'}" in notes
     assert "splits of regions: off" in notes

@@ -62,7 +62,7 @@ def test_several_clients_end_their_warm_up_at_one_instant(tmp_path: Path) -> Non
     assert min(compiled) > 0
     assert LEAST <= outcome["warmup_seconds"] < MOST
     for client in clients:
-        # Times are rounded to milliseconds, and a busy machine may read the two clocks at different times.
+        # Times are rounded to milliseconds, and on a busy machine the two clocks may be read at different times.
         assert client["warmup_seconds"] == pytest.approx(outcome["warmup_seconds"], abs=0.1)
         assert (client["measured_seconds"], client["valid"]) == (2, True)
         assert client["warmup_operations"] > client["operations"] > 0

@@ -18,7 +18,7 @@ SECONDS_TO_END = 120
 
 
 def without_slow(config: pytest.Config) -> tuple[str, ...]:
-    """Returns options with which Maven leaves out tests with the JUnit tag `slow` if pytest leaves out slow tests."""
+    """Returns options that make Maven skip tests with the JUnit tag `slow` if pytest skips slow tests."""
     return ("-DexcludedGroups=slow",) if config.getoption("markexpr") == "not slow" else ()
 
 

@@ -1,4 +1,4 @@
-"""Plugin of pytest for all tests. No test begins after a given time, and a signal ends pytest in order."""
+"""A pytest plugin for all tests: no test begins after a given time, and pytest cleans up when it receives a signal."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Additional contract tests, as system and binding: each of the two CQL drivers with the server of the other.
+# Additional contract tests, as system and binding: each of the two CQL drivers with the server of the other driver.
 OTHER_DRIVERS = {"scylla-driver": ("cassandra", "scylla"), "cassandra-driver": ("scylla", "cassandra")}
 
 
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     """Makes pytest clean up and end. Further signals do not interrupt the cleanup."""
     for number in SIGNALS:
-        # The commands that clean up would inherit SIG_IGN.
+        # Do not use SIG_IGN, because the commands that clean up would inherit it.
         signal.signal(number, lambda _number, _frame: None)
     raise KeyboardInterrupt
 

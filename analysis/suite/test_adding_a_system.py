@@ -1,4 +1,4 @@
-"""Follows docs/adding-a-system.md word by word, in a copy of the checkout."""
+"""Follows docs/adding-a-system.md to the letter, in a copy of the checkout."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def test_the_page_leads_to_a_measured_system(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> None:
     if pytestconfig.getoption("system"):
-        pytest.skip("other systems are mentioned")
+        pytest.skip("--system selects other systems")
     copy: Path = request.getfixturevalue("copy")
     output = ""
     for block in COMMANDS.findall(PAGE):

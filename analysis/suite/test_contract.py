@@ -17,7 +17,7 @@ from suite.plugin import OTHER_DRIVERS
 
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
-    """Returns the system and binding of each case: the systems of --system, or by default the first of each binding."""
+    """Returns the system and binding of each case: those that --system names, or the first of each binding."""
     systems = catalogue.all_systems().values()
     # The binding of ScyllaDB is tested with Cassandra, too, because many machines have no ScyllaDB.
     drivers = {system.name: (system.name, system.binding) for system in systems} | OTHER_DRIVERS
@@ -82,7 +82,7 @@ def test_contract(
     # trial.yml also stops the servers of the previous case.
     variables = (f"trial_system={system} trial_until=schema", f"{{dohyo_data: ['{folder}']}}")
     _play(run, "trial.yml", *variables, "@tests/quick_start.yml")
-    # This Maven goal packages no jars: setup.sh has done so, and other tests use those jars.
+    # These goals build no jars, because setup.sh has already built them and other tests are using them.
     goals = ("test-compile", "failsafe:integration-test", "failsafe:verify", "-Pcontract", "-Dcheckstyle.skip")
     tests = (f"-Dit.test=dohyo/{binding}/**/*IT", "-Dfailsafe.failIfNoSpecifiedTests=false")
     server = f"-Ddohyo.server={LOCAL_HOME}/run/{system}.properties"

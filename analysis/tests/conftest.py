@@ -1,4 +1,4 @@
-"""Configures all tests: plugins import each other as in Ansible, and examples of hypothesis have no deadline.
+"""Configures all tests: plugins import each other as in Ansible, and Hypothesis sets no deadline for its examples.
 
 There is no deadline because other programs may slow down an example.
 """

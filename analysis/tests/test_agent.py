@@ -129,7 +129,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
 
 
 def client_of(home: Path, run: int, command: str) -> dict[str, Any]:
-    """Returns a client whose windows alternate with those of other trials. It continues from its second run on."""
+    """Returns a client whose windows alternate with those of other trials. After its first run, it is continued."""
     return {
         "name": "client-host1.cassandra",
         "folder": str(home / f"client/cassandra/run-{run}/host1"),

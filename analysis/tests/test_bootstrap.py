@@ -20,7 +20,7 @@ DEBIAN = ["python3", "python3-apt", "sudo", "xfsprogs", "chrony"]
 REDHAT = ["python3", "sudo", "xfsprogs", "chrony"]
 SYSTEMS = {
     "debian12": ('ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm', [*DEBIAN, "openjdk-17-jre-headless"]),
-    "debian13": ('ID=debian\nVERSION_ID="13"\nVERSION_CODENAME=trixie', "has no package of JDK 17"),
+    "debian13": ('ID=debian\nVERSION_ID="13"\nVERSION_CODENAME=trixie', "has no JDK 17 package"),
     "ubuntu22": (
         'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy',
         [*DEBIAN, "openjdk-17-jre-headless"],
@@ -34,7 +34,7 @@ SYSTEMS = {
         [*REDHAT, "java-17-openjdk-headless"],
     ),
     "rhel9": ('ID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.6"', [*REDHAT, "java-17-openjdk-headless"]),
-    "rhel10": ('ID="rhel"\nID_LIKE="centos fedora"\nVERSION_ID="10.0"', "has no package of JDK 17"),
+    "rhel10": ('ID="rhel"\nID_LIKE="centos fedora"\nVERSION_ID="10.0"', "has no JDK 17 package"),
     "plan9": ("ID=plan9\nVERSION_ID=4", "the operating system is"),
 }
 
@@ -96,7 +96,7 @@ Plans = dict[str, dict[str, Any]]
 
 
 def test_each_system_gets_its_packages_or_a_reason(plans: Plans) -> None:
-    """Package names depend on the family of the operating system. Without a package of JDK 17, it needs an archive."""
+    """Package names depend on the operating system's family. A system without a JDK 17 package needs an archive."""
     for name, (_, expected) in SYSTEMS.items():
         if isinstance(expected, str):
             assert expected in " ".join(plans[name]["problems"]), (name, plans[name])
@@ -115,7 +115,7 @@ def test_an_account_that_sudoers_would_misread_is_refused(plans: Plans) -> None:
     """In sudoers, the name ALL would give every user the rights of root."""
     assert plans["account"]["problems"] == []
     assert [len(plans[f"account{n}"]["problems"]) for n, _ in enumerate(WRONG_ACCOUNTS)] == [1] * len(WRONG_ACCOUNTS)
-    assert plans["account0"]["problems"][0].startswith("bootstrap_account=ALL: must be a name of small letters")
+    assert plans["account0"]["problems"][0].startswith("bootstrap_account=ALL: must be a name of lower-case letters")
 
 
 def test_an_array_takes_its_tool(plans: Plans) -> None:

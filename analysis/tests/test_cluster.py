@@ -1,4 +1,4 @@
-"""Tests runs with several clients and nodes: their rows, why they are invalid, and the times of their events."""
+"""Tests runs with several clients and nodes: their rows, the reasons why they are invalid, and the times of events."""
 
 import csv
 import io
@@ -90,7 +90,7 @@ def test_one_client_has_no_tables_of_its_own(tmp_path: Path) -> None:
 def test_of_many_clients_the_ends_are_listed(tmp_path: Path) -> None:
     folder = several(tmp_path)
     for run in ("run-1", "run-2"):
-        for log in (folder / run).glob("*/*.hdr"):  # this test does not need the logs, which take long to read
+        for log in (folder / run).glob("*/*.hdr"):  # this test does not need the logs, which are slow to read
             log.unlink()
         for number in range(3, 30):
             shutil.copytree(folder / run / "host2", folder / run / f"host{number}")
@@ -129,7 +129,7 @@ def test_a_client_without_results_is_named(tmp_path: Path, is_known: bool) -> No
 
 
 def outage(experiment: Path) -> Path:
-    """Writes a run with errors from second 6 to 10. Then host3 was killed, and the other servers were stopped."""
+    """Writes a run with errors from second 6 to 10, after which host3 was killed and the other servers stopped."""
     content = clients_json(
         THREE, valid=False, failure=LOST, events=[CRASH, {"at": 13.9, "host": "host3", "what": LOST}]
     )

@@ -94,7 +94,7 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
     assert result.clients[0].rows == result.rows
     text = rendered(summarise(tmp_path))
     assert "[update, discarded] OVERALL" in text
-    assert "[update, discarded] UPDATE" not in text  # only summary.json contains discarded runs
+    assert "[update, discarded] UPDATE" not in text  # only summary.json has a row for each operation
     assert "means of 2 repeats" in text
     assert "The first repeats are discarded and do not count." in " ".join(text.split())
     content = json.loads(summarise(tmp_path).json())
@@ -245,7 +245,7 @@ def test_points_and_rounds_together(tmp_path: Path) -> None:
 def test_evidence_of_the_wrong_types_does_not_crash(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"), trial_discard=1, trial_point={"batchsize": "1"},
                    trial_round=1, trial_rounds=2, trial_load={"name": "insert"})  # fmt: skip
-    for log in folder.rglob("*.hdr"):  # this test does not need the logs, which take long to read
+    for log in folder.rglob("*.hdr"):  # this test does not need the logs, which are slow to read
         log.unlink()
     content = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
     for key in ("trial_phases", "trial_discard", "trial_point", "trial_round", "trial_rounds", "trial_load"):

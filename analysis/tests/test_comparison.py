@@ -44,7 +44,7 @@ from support.evidence import (
 
 
 def series(mean: float, seconds: int = 60, relative: float = 0.05, seed: int = 1) -> list[int]:
-    rng = random.Random(seed + mean)  # noqa: S311  a simulation
+    rng = random.Random(seed + mean)  # noqa: S311 - only a simulation
     return [max(0, round(rng.gauss(mean, relative * mean))) for _ in range(seconds)]
 
 
@@ -104,8 +104,8 @@ def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
     assert " 83% " in rendered(summary)
     text = " ".join(rendered(summary).split())
     assert (
-        "Rates are geometric means of 2 repeats ± the upper part of their 95 % interval over 2 rounds; p99 ± is that of"
-        " the p99; counts are sums."
+        "Rates are geometric means of 2 repeats ± the upper part of their 95 % interval over 2 rounds; p99 ± is the"
+        " upper part of the interval of the p99; counts are sums."
     ) in text
 
 
@@ -361,7 +361,7 @@ RATES: Key = ("run", "OVERALL", "ops_per_second")
 
 
 def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
-    """Returns a row near 1000 op/s, from three rounds that scatter by `between`, or runs or seconds of one round."""
+    """Returns a row near 1000 op/s, sampled from three rounds that scatter by `between`, or from parts of one round."""
     rates = [1000 * rng.lognormvariate(0, between) for _ in range(3)]
     samples = rates if kind == "rounds" else [rng.gauss(rates[0], 0.02 * rates[0]) for _ in range(20)]
     return sampled(Row("run", "OVERALL", 3), kind, samples, [], [])
@@ -372,12 +372,12 @@ def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
 @pytest.mark.parametrize("kind", ["rounds", "runs"])
 @pytest.mark.parametrize("between", [0.02, 0.07])
 def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, margin: float) -> None:
-    rng = random.Random(18)  # noqa: S311  a simulation
+    rng = random.Random(18)  # noqa: S311 - only a simulation
     verdicts: list[str] = []
     for _ in range(400):
         samples = {name: drawn(rng, between, kind) for name in (regression.BEFORE, regression.AFTER)}
         if kind == "rounds":
-            # Do not call `judge`: it also computes the number of rounds that would decide, which takes long.
+            # Do not call `judge`, because it also computes the number of rounds that would decide, which is slow.
             verdicts.append(regression.verdict(pairs(RATES, samples)[regression.AFTER, regression.BEFORE], margin))
         else:
             verdicts.append(regression.judge(RATES, samples, margin)[1])
@@ -424,7 +424,7 @@ def test_a_latency_at_another_rate_says_so(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", [1.0, 0.97, 0.88, 1.2])
 def test_so_many_rounds_decide_in_most_cases(truth: float) -> None:
-    rng = random.Random(18)  # noqa: S311  a simulation
+    rng = random.Random(18)  # noqa: S311 - only a simulation
     row, scatter = Row("run", "OVERALL", 3), 0.07
 
     def verdict(count: int) -> str:
@@ -690,7 +690,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_options_of_the_command_are_those_of_the_comparison() -> None:
-    """cli.py repeats these values, because it imports the commands' modules only when they run."""
+    """cli.py repeats these values, because it imports a command's module only when the command runs."""
     options = {option.name: option for option in cli.compare_command.params}
     assert options["margin"].default == 100 * regression.MARGIN
     for command, formats in ((cli.compare_command, two_experiments.Format), (cli.tabulate, tabulate.Format)):

@@ -1,4 +1,4 @@
-"""Checks that each condition is declared in one place, from which all code that shows or compares conditions reads."""
+"""Checks that each condition is declared in only one place, which all code that shows or compares conditions uses."""
 
 from pathlib import Path
 
@@ -65,4 +65,4 @@ def test_no_condition_is_shown_twice() -> None:
 
 def test_the_documents_have_the_table_that_the_program_prints() -> None:
     written = (ROOT / "docs/summary-json.md").read_text("utf-8")
-    assert conditions.reference() in written, "replace it by what python -m dohyo.summary.conditions prints"
+    assert conditions.reference() in written, "replace it with the output of python -m dohyo.summary.conditions"

@@ -183,7 +183,7 @@ FAULTS = [
 
 
 def done(stage: Stage, host: str, number: int | None, kind: str, time: float, error: str | None = None) -> None:
-    """Reports that a fault was executed at a second of the window. The report has the time of the host's clock."""
+    """Reports that a fault was executed at a second of the window. The report contains the time on the host's clock."""
     began = stage.conductor.measure + time + AHEAD[host]
     of_host = {"began": began, "done": began + 0.1, "what": f"{kind} of cassandra", "error": error}
     stage.say(host, "fault", done={"n": number, "kind": kind, **of_host})

@@ -1,4 +1,4 @@
-"""Tests the differences from a published experiment: all published settings are compared, equal ones are not listed."""
+"""Tests differences from a published experiment: all published settings are compared, but equal ones are not listed."""
 
 import dataclasses
 import json
@@ -183,7 +183,7 @@ def test_threads_of_a_collector_count() -> None:
 
 
 def change_value(key: str, value: str) -> str:
-    """Returns another valid value of a property or variable."""
+    """Returns a different valid value of a property or variable."""
     variable = catalogue.all_options().get(key)
     known_property = properties.find(key)
     choices = variable.choices if variable else known_property.type.choices if known_property else ()
@@ -211,7 +211,7 @@ FULL = [
 
 @pytest.mark.parametrize(("name", "key", "value"), FULL, ids=lambda text: text.removeprefix("full.")[:60])
 def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> None:
-    """If a key of --full has another value, the differences or the list of unpublished settings must change."""
+    """If a key of --full is given another value, the differences or the list of unpublished settings must change."""
     key = key.removeprefix("full.")
     short = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
     changed = {
@@ -248,7 +248,7 @@ def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
 
 
 def test_what_cannot_be_asked_for_is_a_difference(tmp_path: Path) -> None:
-    """The bindings determine the number of sessions, so no scenario can request another one."""
+    """The bindings determine the number of sessions, so no scenario can request a different number."""
     publication = file_with(tmp_path, {"workload": {"sessions": "one for each thread"}})
     by_system = {setup.system: setup for setup in planned("workloadA", full=False)}
     single, many = "one for each client", "one or more for each thread"
@@ -294,7 +294,7 @@ def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], TrialSetup
 
 
 def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
-    """The other commands differ from the publication as `--full` does, and in the parts that they do not measure."""
+    """The other commands differ from the publication like `--full`, and in the parts that they do not measure."""
     publication = published.load(FOLDER / "heavyweights.yml")
     for changes in (MORE_THREADS, YCSB):
         setups = planned("heavyweights", changes=changes)
@@ -450,7 +450,7 @@ def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
     write_json(trial(tmp_path, 2, "hbase", 0) / "state.json", {"status": "failed", "reason": "no port"})
     edit_json(
         folder / "conditions.json", version="5.0.8", durability="disk",
-        differences=["durability: asked for memory, the server has disk"],
+        differences=["durability: requested 'memory', but the server has 'disk'"],
         values={"cassandra_heap": "1g", "cassandra_gc": "G1", "concurrent_compactors": 4},
     )  # fmt: skip
     (tmp_path / "published").mkdir()

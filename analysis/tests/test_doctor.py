@@ -1,4 +1,4 @@
-"""Tests how `dohyo doctor` detects that the client will limit the rates: rule, needed rates, measurement, table."""
+"""Tests how `dohyo doctor` detects clients that would limit rates: its rule, rates, measurement and table."""
 
 import io
 import re
@@ -60,7 +60,7 @@ def test_a_target_comes_before_what_was_measured_and_that_before_what_was_publis
     (target,) = doctor.wanted_of(load(target="777"), "run", None, sample().parent)
     assert (target.ops, target.source, round((target.cpu or 0) * 1e6)) == (777, "target", 26)
     assert doctor.wanted_of(load("hbase-cache"), "a", None, sample().parent) == [Wanted(79439, "published: hbase")]
-    # The published rate of one of several clients does not tell the rate of all clients.
+    # The published rate of one of several clients does not say how fast all clients together were.
     changes = {"phases": "insert", "matrix.variant": "ycsb-cassandra,ycsb-hbase"}
     ycsb = dict(loading.load(loading.find("heavyweights"), changes).points)
     assert doctor.wanted_of(ycsb["cassandra"], "load", None, sample().parent) == [

@@ -1,4 +1,4 @@
-"""Tests the phases max and equal: max compares rates, equal compares latencies at a rate fixed after round 1."""
+"""Tests the phases max and equal: max compares rates, and equal compares latencies at a rate fixed after round 1."""
 
 import io
 import json

@@ -133,7 +133,7 @@ def test_what_a_trial_gives_to_ansible(tmp_path: Path) -> None:
 
 
 def test_a_trial_says_what_it_is_a_part_of(tmp_path: Path) -> None:
-    """Sizes of more than 32 bits must be kept."""
+    """Sizes that need more than 32 bits must be preserved."""
     file = tmp_path / "large"
     file.write_text("readproportion=1\nupdateproportion=0\nrecordcount=500000000000\nduration=1\nsystems=hbase\n")
     large = load(file, {"scale": "0.01"})

@@ -1,4 +1,4 @@
-"""Checks that the database of facts has exactly the figures of the summary, and survives damaged evidence."""
+"""Checks that the database of facts contains exactly the figures of the summary, and tolerates damaged evidence."""
 
 import csv
 import io
@@ -158,7 +158,7 @@ def check_servers(facts: sqlite3.Connection, of_trial: int, content: dict[str, A
 
 
 def check_search(facts: sqlite3.Connection, of_trial: int, stated: dict[str, Any] | None) -> None:
-    """Checks a search, and its probes' counts and percentiles of each operation type."""
+    """Checks a search, and the counts and percentiles of each operation type in its probes."""
     searches = facts.execute("select * from search where trial = ?", (of_trial,)).fetchall()
     if stated is None:
         assert searches == []
@@ -276,7 +276,7 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
     (experiment,) = experiments(hosts, tmp_path)
     written(tmp_path, experiment).close()
     with closing(database.connect(tmp_path / "facts.db")) as facts:
-        # The histograms of a run's clients add up to the run's, and those of all runs to the row over all rounds.
+        # The sum of the clients' histograms is the run's histogram; the sum over all runs is that of all rounds.
         begin = (
             "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99) from operation"
         )
@@ -432,7 +432,7 @@ PAGE = (ROOT / "docs/facts.md").read_text("utf-8")
 
 
 def test_the_page_has_the_tables() -> None:
-    assert PAGE.endswith(schema.reference()), "write it anew: python -m dohyo.facts.schema"
+    assert PAGE.endswith(schema.reference()), "update it with the output of python -m dohyo.facts.schema"
     count = len(re.findall("^create table", schema.statements(), re.MULTILINE))
     assert f": {count} tables," in PAGE
     assert len(re.findall("^### ", schema.reference(), re.MULTILINE)) == count
@@ -583,7 +583,7 @@ def test_the_command_writes_the_database_beside_the_evidence(tmp_path: Path) -> 
         done = dohyo(tmp_path / "x")
         assert (done.exception, done.return_value, done.output) == (None, 0, f"{tmp_path}/x/facts.db\n")
     assert sorted(file.name for file in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # A database beside the evidence causes no warning.
+    # A database next to the evidence causes no warning.
     assert summarise(tmp_path / "x").warnings == []
 
 
@@ -628,12 +628,12 @@ def test_tables_of_the_user_are_not_replaced(tmp_path: Path) -> None:
     done = dohyo(tmp_path / "x")
     assert isinstance(done.exception, BadInputError)
     assert "has tables or views that dohyo did not write: slow, sqlitenotes;" in str(done.exception)
-    # The check of the database leaves no files of SQLite beside it.
+    # Checking the database leaves no SQLite files next to it.
     with closing(sqlite3.connect(tmp_path / "x/facts.db")) as connection:
         connection.executescript("drop table sqlitenotes; drop view slow; pragma journal_mode = wal")
     assert dohyo(tmp_path / "x").return_value == 0
     assert sorted(file.name for file in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # A damaged database contains no data of the user, so it is replaced.
+    # A damaged database contains no user data, so it is replaced.
     whole = (tmp_path / "x/facts.db").read_bytes()
     (tmp_path / "x/facts.db").write_bytes(whole[:100] + b"\xff" * 5000)
     assert dohyo(tmp_path / "x").return_value == 0

@@ -209,7 +209,7 @@ def test_the_program_knows_all_kinds() -> None:
 
 # ---- Faults of real processes ----
 
-# A server whose child works, like a backend of PostgreSQL. Server and child write a line every few ms.
+# A server whose child works, like a PostgreSQL backend. The server and its child each write a line every few ms.
 BEAT = """
 import time
 while True:
@@ -323,7 +323,7 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     # After a boot, the paused processes and the agent no longer exist.
     (folder / "changed").write_text(json.dumps({"pause": [[1, 0]]}))
     (folder / "agent").write_text("1 0\n")
-    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # by the clock before the boot
+    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # on the clock before the boot
     service(home, "stop", "db", 0)
     booted = subprocess.Popen([home / "bin/agent", "faults", "boot", "here"])
     time.sleep(0.5)

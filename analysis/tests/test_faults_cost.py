@@ -202,7 +202,7 @@ def test_faults_that_were_done_and_undone_are_fine() -> None:
 def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
     lost = {**ACCOUNT, "lost": 3, "missing": 2, "stale_reads": 7, "maybe": 11, "corrupt": 1, "unreadable": 4}
     folder = faulted(tmp_path, account=lost)
-    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth of the reads finds no record
+    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth of the reads find no record
     edit_json(folder / "run-1/node1/client.json", accounting=lost)
     summary = summarise(tmp_path)
     (result,) = summary.trials
@@ -425,7 +425,7 @@ def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_o
     assert changed(short, long) == ("regression", None)
     assert changed(long, short) == ("improvement", None)
     assert changed(short, [ill(5), ill(9), ill(9), ill(9)]) == ("inconclusive", None)
-    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # times are exact only to a second
+    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # times are accurate only to a second
     assert changed([ill(None)] * 4, [ill(None)] * 4) == ("within", None)
     assert changed(short[:3], long[:3]) == ("inconclusive", "3 and 3 rounds; 4 of each would be needed to decide")
 
@@ -604,7 +604,7 @@ NEVER_AGAIN = [100] * 10 + [0] * 20
         (faulted_run(SERIES, errors=1204), "4 s without success, 4 s to 90 % of the rate, 1,204 errors, 0 lost"),
         (faulted_run(NEVER_AGAIN, lost=7),
          "20 s without success, 90 % of the rate not in the window, 0 errors, 7 lost"),
-        # A gap that lasts beyond the return is mentioned once. So is a gap that only the return caused.
+        # A gap that continues after the server's return is mentioned once, as is a gap that only the return caused.
         (faulted_run([100] * 10 + [0] * 13 + [100] * 9),
          "13 s without success, 13 s to 90 % of the rate, 0 errors, 0 lost"),
         (faulted_run([100] * 20 + [0] * 3 + [100] * 9),

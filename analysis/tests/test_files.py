@@ -109,7 +109,7 @@ def test_owners_are_names_or_numbers(tmp_path: Path) -> None:
     assert list(Path(folder).iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_root_gives_files_away_and_leaves_them_to_their_owner(tmp_path: Path) -> None:
     path = tmp_path / "file"
     files.answer(files=[{"path": str(path), "content": "old", "owner": "4321"}])

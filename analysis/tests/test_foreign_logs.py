@@ -311,7 +311,7 @@ def test_reads_before_ycsb_0_6_count_what_failed_and_say_so(tmp_path: Path) -> N
     trial = only(tmp_path)
     assert (trial.status, row(trial, "OVERALL").operations, row(trial, "READ").errors) == ("ok", 999_900, 100)
     assert trial.notes == ["latencies include those of operations that failed or found nothing: READ (YCSB before 0.6)"]
-    assert "of operations that succeeded (except for types that a note names)" in table.legend(collect([tmp_path]))
+    assert "of operations that succeeded (except for types named in a note)" in table.legend(collect([tmp_path]))
 
 
 VERIFIED = results({"VERIFY": 5021, "READ": 5021, "UPDATE": 4979}, overall=10_000).replace(
@@ -345,7 +345,7 @@ def test_failures_of_every_kind_are_on_the_screen(
         (1082, 50_000_000, "invalid",
          "load.txt: 8,585,000 of 50,000,000 records are missing: threads gave up; failed: INSERT 1,082 of 41,416,082"),
         (1082, 41_415_000, "ok", ""),  # retries succeeded
-        (0, 41_415_010, "ok", ""),  # each of 50 threads inserts equally many, so 10 are left over
+        (0, 41_415_010, "ok", ""),  # each of 50 threads inserts the same number, so 10 are left over
         (0, 41_415_090, "invalid", "90 of 41,415,090 records are missing"),
         (98, None, "ok", ""),
         (98_000, None, "invalid", "failed: INSERT 98,000 of 41,513,000"),
@@ -683,7 +683,7 @@ def test_an_output_that_was_collected_twice_is_one_run(tmp_path: Path) -> None:
 
 
 def interleaved(prefixes: tuple[str, str], *texts: str) -> str:
-    """Returns the lines of two clients alternately, each with its client's prefix."""
+    """Returns alternating lines of two clients, each with its client's prefix."""
     pairs = zip(*(text.splitlines() for text in texts), strict=True)
     return "".join(f"{prefix}{line}\n" for pair in pairs for prefix, line in zip(prefixes, pair, strict=True))
 
@@ -716,7 +716,7 @@ def test_a_label_before_status_lines_is_no_client(label: str, option: str, tmp_p
 
 
 def go_table(ops: Mapping[str, int]) -> str:
-    """Returns the output of go-ycsb with outputstyle=table. The column heads are centred."""
+    """Returns the output of go-ycsb with outputstyle=table. The column headings are centred."""
     rows = [["OPERATION", "TAKES(S)", "COUNT", "AVG(US)", "MIN(US)", "MAX(US)", "99TH(US)"]]
     rows += [[name, "10.0", str(count), "70", "9", "900", "99"] for name, count in ops.items()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

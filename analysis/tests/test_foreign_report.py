@@ -1,4 +1,4 @@
-"""Tests `dohyo report FOLDER` on logs of other clients: it shows the usual charts as far as the logs have the data."""
+"""Tests `dohyo report FOLDER` on logs of other clients: it shows the usual charts if the logs contain their data."""
 
 import re
 import shutil

@@ -80,7 +80,7 @@ def _write(golden: Path, shown: dict[str, str]) -> None:
 
 
 def _normal(text: str, folder: Path) -> str:
-    """Returns the text without local paths, uncertain digits, and spaces at the ends of lines."""
+    """Returns the text without local paths, uncertain digits, or spaces at the ends of lines."""
     text = _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", text.replace(f"{folder}/", ""))
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
@@ -121,7 +121,7 @@ def _shown(folder: Path) -> dict[str, str]:
 
 
 def _first_of_each(text: str) -> Iterator[str]:
-    """Yields the head of summary.csv, and the first two lines of each trial, scope and phase."""
+    """Yields the header line of summary.csv, and the first two lines for each combination of trial, scope and phase."""
     head, *lines = text.splitlines()
     yield head
     counts = Counter[tuple[str, ...]]()
@@ -143,7 +143,7 @@ def _lean(value: Any) -> Any:
 
 
 def _lines(value: Any, before: str = "", indent: str = "") -> Iterator[str]:
-    """Yields the lines of JSON. A value that fits is on one line."""
+    """Yields a JSON value in lines. A value that fits on one line is not split."""
     whole = f"{indent}{before}{json.dumps(value, ensure_ascii=False)}"
     if len(whole) <= WIDTH or not re.search(r"\{|\[\[", whole[len(indent) + len(before) + 1 :]):
         yield from textwrap.wrap(whole, WIDTH, subsequent_indent=f"{indent}  ", break_on_hyphens=False)

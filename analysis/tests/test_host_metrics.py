@@ -192,7 +192,7 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     agent.wait()
     host, counted = counters(samples)
     if not host["sees_all"]:
-        pytest.skip("in a container, other processes cannot be told from Dohyo's")
+        pytest.skip("in a container, other processes cannot be distinguished from Dohyo's")
     counted = [sample for sample in counted if "known" in sample]  # the server may end during a sample
     dohyo, kernel = ((counted[-1]["known"][index] - counted[0]["known"][index]) / TICKS for index in (0, 1))
     user, nice, system = ((counted[-1]["cpu"][index] - counted[0]["cpu"][index]) / TICKS for index in (0, 1, 2))
@@ -220,13 +220,13 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
     service("stop-all", "30")
     host, counted = counters(tmp_path / FILE)
     if not host["sees_all"]:
-        pytest.skip("in a container, other processes cannot be told from Dohyo's")
+        pytest.skip("in a container, other processes cannot be distinguished from Dohyo's")
     first = next(sample for sample in counted if sample["time"] > ended)
     around = [sample for sample in counted if "known" not in sample]
     assert 1 <= len(around) <= 2  # the client and its supervisor may end in two different seconds
     assert all(abs(sample["time"] - first["time"]) < 2 for sample in around)
     figures = read(tmp_path / FILE, pytest.fail)
-    other_cpu = figures.figures[figures.device == None, FIGURES.index("other_cpu")]  # noqa: E711 - of each line
+    other_cpu = figures.figures[figures.device == None, FIGURES.index("other_cpu")]  # noqa: E711 - compares each line
     assert not np.isnan(other_cpu).all()
     assert np.isnan(other_cpu[figures.time[figures.device == None] == first["time"]]).all()  # noqa: E711
 
@@ -235,8 +235,8 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
     ("ended", "whole"),
     [
         ((), True),
-        ((11,), True),  # a child that its server has collected
-        ((12,), True),  # a grandchild that the child has collected
+        ((11,), True),  # a child for which its server has waited
+        ((12,), True),  # a grandchild for which the child has waited
         ((11, 12), True),
         ((20, 21), False),  # a client and its supervisor
         ((21,), False),  # a client whose supervisor is about to end
@@ -716,7 +716,7 @@ def test_who_is_known_to_be_at_work_on_the_hosts_is_named_with_what_others_took(
     edit_json(folder / "conditions.json", notes=[message.partition("; wait")[0], "another note"])
     worked(folder / "hosts/node1" / FILE, share)
     summary = summarise(tmp_path)
-    assert "ann keeps servers up there since 1970" in " ".join(rendered(summary).split())
+    assert "ann has kept servers up there since 1970" in " ".join(rendered(summary).split())
     assert "another note" not in on_screen(summary)
 
 

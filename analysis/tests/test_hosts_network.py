@@ -1,4 +1,4 @@
-"""Tests preflight's messages about a host's network and folder, with real sockets and a file like SELinux's."""
+"""Tests preflight's messages about a host's network and folder, with real sockets and a fake SELinux file."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ def test_what_a_host_lacks_for_a_server_is_said_with_the_way_out(tmp_path: Path)
 @pytest.mark.parametrize(
     ("address", "public"),
     [
-        *(("8.8.8.8", True), ("2a00:1450:4001::1", True), ("0.0.0.0", True), ("::", True)),  # noqa: S104 - not bound
+        *(("8.8.8.8", True), ("2a00:1450:4001::1", True), ("0.0.0.0", True), ("::", True)),  # noqa: S104 - only text
         *(("10.1.2.3", False), ("100.64.0.1", False), ("127.0.0.1", False), ("fd00::1", False), ("192.0.2.1", False)),
         *(("", False), ("localhost", False)),
     ],

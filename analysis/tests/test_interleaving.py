@@ -63,7 +63,7 @@ def test_a_block_has_a_window_of_each_system_in_random_order(tmp_path: Path) -> 
     names = [trial.name for trial in start]
     turns = interleaving.turns_of(start, tmp_path)
     assert turns == interleaving.turns_of(start, tmp_path), "--resume needs the same order"
-    assert [*turns.order[:3]] == [*turns.order[-3:]] == names, "each loads first, and ends last"
+    assert [*turns.order[:3]] == [*turns.order[-3:]] == names, "all trials load before the runs and end after them"
     blocks = [tuple(turns.order[index : index + 3]) for index in range(3, 30, 3)]
     assert len(blocks) == 9
     assert all(sorted(block) == sorted(names) for block in blocks)
@@ -134,7 +134,7 @@ class Bout:
             turns.wait()
             assert self.working.acquire(blocking=False), "two trials work at the same time"
         except ValueError:
-            time.sleep(0.3)  # simulate the stop of the servers, for which the other trials wait
+            time.sleep(0.3)  # simulate stopping the servers, for which the other trials wait
         self.seen.append(f"{name} ends")
         self.working.release()
 

@@ -186,13 +186,13 @@ def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_pat
     folder = trial(tmp_path, 2, "hbase")
     assert summarise(tmp_path).unequal == {}
     edit_json(folder / "conditions.json", durability="disk", compression=None, version="2.6.4",
-              differences=["durability: asked for memory, the server has disk"])  # fmt: skip
+              differences=["durability: requested 'memory', but the server has 'disk'"])  # fmt: skip
     summary = summarise(tmp_path)
     assert summary.unequal == {
         "durability": {"01-cassandra": "memory", "02-hbase": "disk"},
         "compression": {"01-cassandra": "none", "02-hbase": "unknown"},
     }
-    assert summary.trials[1].deviations == ["durability: asked for memory, the server has disk"]
+    assert summary.trials[1].deviations == ["durability: requested 'memory', but the server has 'disk'"]
     assert "\x1b[1;31mdurability   memory" in rendered(summary, color="standard")
 
 

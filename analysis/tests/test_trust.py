@@ -192,9 +192,9 @@ def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
     assert shorts(changed(nodes=nodes)) == ["clients on the servers' host"]
     target = replace(plain.trials[0].conditions, target=100.0)
     assert shorts(changed(conditions=target)) == ["a target rate was set"]
-    judgement = judged(changed(deviations=["durability: asked for disk, the server has memory"]))
+    judgement = judged(changed(deviations=["durability: requested 'disk', but the server has 'memory'"]))
     assert judgement.mark == "caution"
-    assert "b: durability: asked for disk" in judgement.reasons[0].text
+    assert "b: durability: requested 'disk'" in judgement.reasons[0].text
 
 
 def test_compactions_that_were_left_weaken_a_verdict() -> None:

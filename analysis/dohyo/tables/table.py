@@ -220,7 +220,7 @@ def other_grids(summary: Summary) -> list[Grid]:
 
 
 def warnings(summary: Summary) -> list[tuple[bool, str]]:
-    """Returns the reasons to doubt the numbers, each with True if it is a deviation or reports broken evidence."""
+    """Returns the reasons to doubt the numbers. Deviations and broken evidence are marked with True."""
     return [
         *((True, text) for text in _said(summary, lambda trial: trial.deviations)),
         *((True, text) for text in summary.warnings),
@@ -239,17 +239,17 @@ def _events(summary: Summary) -> list[tuple[bool, str]]:
 
 
 def settings(summary: Summary) -> list[str]:
-    """Returns the notes of the compared trials on systems and hosts, which are not conditions."""
+    """Returns the notes of the compared trials about systems and hosts. These notes are not conditions."""
     return _said(summary, lambda trial: trial.notes)
 
 
 def findings(summary: Summary) -> list[str]:
-    """Returns sentences with the results of the searches, and on whether the hosts stayed the same."""
+    """Returns sentences that state the results of the searches, and whether the hosts stayed the same."""
     return [*_searches(summary)[1], *([summary.canary.headline()] if summary.canary else [])]
 
 
 def label(trial: Trial, summary: Summary) -> str:
-    """Returns the system with its point and round. Without these, an ambiguous system appears as the trial's name."""
+    """Returns the system with its point and round. If it has neither and is ambiguous, returns the trial's name."""
     mark = "(attached)" if trial.conditions.attached else ""
     if trial.point or trial.round:
         part = f"round {trial.round}" if trial.round else ""
@@ -268,7 +268,7 @@ def _said(summary: Summary, texts: Callable[[Trial], Sequence[str]]) -> list[str
 
 
 def _unequal(values: Mapping[str, str], summary: Summary) -> str:
-    """Returns the values of a condition with their trials, as text."""
+    """Returns a text that lists each value of a condition with the trials that had it."""
     groups: dict[tuple[str, str], list[Trial]] = {}
     for trial in summary.compared:
         if trial.name in values:
@@ -285,7 +285,7 @@ def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
 
 
 def _heads(summary: Summary) -> list[str]:
-    """Returns the heads of the columns that identify a line."""
+    """Returns the headings of the columns that identify a line."""
     return ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
 
 
@@ -303,7 +303,7 @@ def _keys(operation: str, trial: Trial, summary: Summary) -> tuple[str, ...]:
 
 
 def _rows(summary: Summary) -> Iterator[tuple[Row, Trial]]:
-    """Yields the rows that the tables show, in their order."""
+    """Yields the rows that the tables show, in the order in which they are shown."""
     phases = list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows))
     entries = [(row, position, trial) for position, trial in enumerate(summary.compared) for row in trial.rows]
 
@@ -326,7 +326,7 @@ def is_shown(row: Row, trial: Trial) -> bool:
         if (sibling.phase, sibling.discarded) == (row.phase, row.discarded)
         and not sibling.operation.startswith((OVERALL, INTENDED))
     ]
-    # With a single operation type, OVERALL would repeat its line. Discarded rows are shown as one line.
+    # With a single operation type, an OVERALL line would repeat its figures. Discarded rows are shown as one line.
     if row.operation == OVERALL:
         return len(beside) != 1
     return not row.discarded or len(beside) == 1
@@ -494,7 +494,7 @@ def legend(summary: Summary) -> str:
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)
     suffix, *_ = _latencies_at(summary) or ("",)
     mixed = any(MIXED in note for trial in summary.compared for note in trial.notes)
-    but = " (except for types that a note names)" if mixed else ""
+    but = " (except for types named in a note)" if mixed else ""
     text = _LEGEND.format(at=f" {suffix}" if suffix else "", but=but) + (_PRICE_LEGEND if priced else "")
     text += _FAULTS if any(trial.faults for trial in summary.trials) else ""
     discarded = " The first repeats are discarded and do not count." if any(row.discarded for row, _ in rows) else ""
@@ -506,7 +506,7 @@ def legend(summary: Summary) -> str:
     over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str)]
     spread = f" \N{PLUS-MINUS SIGN} the upper part of their 95 % interval over {' or '.join(over)}" if over else ""
     if any(row.p99_ms_high is not None for row, _ in rows):
-        spread += f"; {_P99_INTERVAL.head} is that of the p99"
+        spread += f"; {_P99_INTERVAL.head} is the upper part of the interval of the p99"
     counts = " or ".join(map(str, repeats))
     return f"{text} Rates are geometric means of {counts} repeats{spread}; counts are sums.{discarded}"
 

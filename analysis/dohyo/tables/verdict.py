@@ -21,7 +21,7 @@ class Verdict:
     """The verdict in one sentence. It says how far the comparison can be trusted and what faults cost.
 
     :ivar sentence: the verdict, with the costs of faults
-    :ivar brief: the verdict without absolute numbers, costs of faults and the full stop
+    :ivar brief: the verdict without absolute numbers, costs of faults or the final full stop
     :ivar costs: costs of faults, a line for each system at a point
     """
 
@@ -72,7 +72,7 @@ class _Words:
 
     @property
     def behind(self) -> str:
-        """Returns which systems behind the winner are alike or cannot be told apart; empty if none."""
+        """Returns a text on the systems behind the winner that are alike or cannot be told apart, or ""."""
         ranked = {pair.to for pair in self.contest.pairs} if self.contest.is_won else set()
         texts = {"alike": f"alike within {percent(self.summary.alike)}", "open": "not told apart"}
         return "".join(
@@ -174,7 +174,7 @@ def _noise(pairs: Sequence[Pair]) -> str:
 
 
 def _unit(summary: Summary, key: Key) -> str:
-    """Returns the unit, such as "records/s". For the maxima of searches, the latency bounds follow."""
+    """Returns the unit, such as "records/s". For the maxima of searches, it includes the latency bounds."""
     bounds = dict.fromkeys(trial.search.slo for trial in summary.trials if trial.search and key[0] == PROBE)
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 

@@ -58,13 +58,13 @@ def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
     """Returns the properties with which clients log in to an attached system. Their names are those of the binding.
 
     :param text: content of the file, in YAML: the properties of each system. A property ``….ca`` names a file of
-        certificates; its content replaces the name, in Base64, so that clients and administration do not need the file
+        certificates. The file's content, in Base64, replaces the name, so clients and administration need no file
     :param file: path of the file on the control machine
     :raises BadInputError: if other users may read the file, or its format is wrong
     """
     try:
         if os.stat(os.path.expanduser(file)).st_mode & 0o077:  # noqa: PTH111, PTH116 - pathlib fails for an unknown user
-            raise BadInputError(f"attached_secrets={file}: others may read it; type chmod 600 {file}")
+            raise BadInputError(f"attached_secrets={file}: other users may read it; run: chmod 600 {file}")
         entries = (yaml.safe_load(text) or {}).get(system, {}).items()
         properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in entries}
         for key in [key for key in properties if key.endswith(".ca")]:

@@ -1,4 +1,4 @@
-"""Measures hosts and network before the servers start, which is called the canary (docs/method.md)."""
+"""Measures the hosts and the network before the servers start. This is called the canary (docs/method.md)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.trial.world import Host, HostError, World
 
-# Seconds after which the kernel ends a listener. One is added per host, because hosts may have to wait their turn.
+# Seconds after which the kernel ends a listener. Each host adds one second, because hosts may have to wait their turn.
 LISTEN_SECONDS = 60
 
 

@@ -71,7 +71,7 @@ def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def certify(
     subject: str, key: ec.EllipticCurvePrivateKey, issuer: x509.Name | None, signer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """Returns a builder with the fields that all certificates need. Without an issuer, it is for the authority."""
+    """Returns a builder with the fields that all certificates need. Without an issuer, it builds the authority's."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject[:64])])
     now = datetime.now(UTC)
     return (
@@ -93,9 +93,9 @@ def certify(
 def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
     """Makes the certificates that are missing, expire soon, or do not match the names of a host.
 
-    :param folder: folder for ``ca.pem``, an authority for this folder, its key ``ca.key``, and for each host
-        ``HOST.pem``: a private key (P-256, PKCS 8, without a password) followed by its certificate. Only the owner can
-        read the files
+    :param folder: folder for the files, which only the owner can read: ``ca.pem`` (certificate of an authority for
+        this folder), ``ca.key`` (its key), and ``HOST.pem`` for each host (a private key, P-256 in PKCS 8 without a
+        password, followed by its certificate)
     :param hosts: names and addresses of each host
     :returns: the authority's certificate, X.509 in Base64 on one line
     :raises OSError: if a file cannot be written

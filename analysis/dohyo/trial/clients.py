@@ -31,7 +31,7 @@ class ClientOptions:
     heap: str = option("", "Heap of a client's JVM; by default the scenario's.", pattern=f"({HEAP})?")
     module: str = option("", "Module of ycsb-bindings with the client's jars; by default the binding's own.")
     java_options: list[str] = option(
-        # The garbage collector with the lowest cost per operation, and the packages that drivers need on JDK 17.
+        # The garbage collector with the lowest cost per operation, and access to packages that drivers need on JDK 17.
         [
             "-XX:+UseParallelGC",
             "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -39,17 +39,17 @@ class ClientOptions:
         ],
         "Options of a client's JVM.",
     )
-    ready_timeout: int = option(120, "Seconds for all threads of a client to connect.")
-    grace: int = option(90, "Seconds after the measured window to finish operations in flight and write results.")
-    count_timeout: int = option(21600, "Seconds for a load, or for a run that a number of operations ends.")
+    ready_timeout: int = option(120, "Seconds within which all threads of a client must connect.")
+    grace: int = option(90, "Seconds that clients have after the window to finish operations and write results.")
+    count_timeout: int = option(21600, "Timeout in seconds of a load, or of a run of a fixed number of operations.")
     start_delay: int = option(2000, "Milliseconds between the clients' agreement on a start and the start itself.")
     launch_interval: int = option(0, "Milliseconds between the launches of two clients.")
     skew_limit_ms: float = option(
-        10.0, "Maximum spread of the clients' starts and maximum error of their clocks in a run that counts, in ms."
+        10.0, "Maximum spread of the clients' starts, and maximum error of their clocks, in a valid run, in ms."
     )
-    fault_grace: int = option(420, "Seconds after the window for undoing faults and for servers to become ready again.")
+    fault_grace: int = option(420, "Seconds allowed after the window to undo faults and for servers to become ready.")
     # Server hardware tests its memory when it boots.
-    boot_timeout: int = option(600, "Seconds for a host to respond after it was switched on.")
+    boot_timeout: int = option(600, "Seconds within which a host must respond after it was switched on.")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> ClientOptions:
@@ -67,7 +67,7 @@ class ClientPhase:
 
     :ivar name: name in the folder's name and in messages; ``load`` for the load
     :ivar number: number of the run, counted from 1; 0 for the load
-    :ivar threads: threads of each client, or of all clients together if the property threadcount.of is all
+    :ivar threads: threads of each client, or of all clients together if the property threadcount.of is ``all``
     :ivar warmup: maximum warm-up, in seconds
     :ivar duration: seconds of the measured window; 0 if a number of operations ends the run
     :ivar measured: whether the run does not count if the clients began too far apart

@@ -21,7 +21,7 @@ def read_back(servers: ServerSteps) -> dict[str, Any]:
     def look(host: Host) -> dict[str, Any]:
         return host.do("process_limits", run=f"{host.values['dohyo_home']}/run", name=role)
 
-    limited = world.on(world.databases, "Read the limits of the servers back", look)
+    limited = world.on(world.databases, "Read back the limits of the servers", look)
     budgets = {name: world.hosts[name].values["host_budget_mb"] for name in limited}
     bound = {name: world.hosts[name].values["host_cpus_server"] for name in limited}
     warnings = {name: host.values.get("host_warnings", []) for name, host in world.hosts.items()}
@@ -37,7 +37,7 @@ def read_back(servers: ServerSteps) -> dict[str, Any]:
 
 
 def by_sentence(sentences_by_host: dict[str, list[str]]) -> list[str]:
-    """Merges equal sentences of several hosts: ``a, b: SENTENCE``. If more than four hosts share one, it names three.
+    """Merges equal sentences of several hosts: ``a, b: SENTENCE``. If more than four share one, only three are named.
 
     :param sentences_by_host: sentences of each host
     """
@@ -62,7 +62,7 @@ def judged(state: dict[str, Any], requested: dict[str, Any]) -> dict[str, Any]:
     required, because a reader's and a writer's sets of copies must overlap. A system that works differently states its
     consistency itself.
 
-    ``exceeded`` contains the requested values of conditions that the server must exceed: its ``fixed`` names them.
+    ``exceeded`` contains requested values that the server cannot help exceeding; ``fixed`` in ``state`` names these.
     """
     result = {"consistency": consistency(state["write_copies"], state["read_copies"], state["replication"]), **state}
     expected = dict(requested)
@@ -72,8 +72,8 @@ def judged(state: dict[str, Any], requested: dict[str, Any]) -> dict[str, Any]:
             copies(requested["write_acks"], replication), copies(requested["read_acks"], replication), replication
         )
     differences = [
-        f"{name}: asked for {value}, "
-        + (UNKNOWN if result.get(name) == UNKNOWN else f"the server has {result.get(name, 'not said which')}")
+        f"{name}: requested '{value}', but the server "
+        + ("does not state its value" if result.get(name, UNKNOWN) == UNKNOWN else f"has '{result[name]}'")
         for name, value in expected.items()
         if str(result.get(name)) != str(value)
     ]
@@ -92,7 +92,7 @@ def limits(
 ) -> dict[str, str]:
     """Returns the limits of the servers on all hosts as text: ``memory_budget`` and ``server_cpus``, if they are known.
 
-    A limit that was asked for on one host is stated for all hosts.
+    A limit that was requested on one host is stated for all hosts.
 
     :param limits_by_host: limits that the agent's ``process_limits`` has read back, by host
     :param budgets: requested MiB by host; 0 for no limit

@@ -41,7 +41,7 @@ ASKED = (
 # nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
-# Script that appends a line to the files in a folder that match patterns. The line has the time in UTC, as in the logs.
+# Script that appends a line to files in a folder whose names match patterns. Like the logs, the line has a UTC time.
 END_LOGS = """
 cd "$0" || exit 1
 for pattern; do
@@ -50,7 +50,7 @@ for pattern; do
   done
 done
 """
-# Prefix of the files that note trials under way. Each trial that takes turns has its own file.
+# Prefix of the names of the files that record trials under way. Each trial that takes turns has its own file.
 UNDER_WAY = "trial-under-way"
 
 
@@ -125,7 +125,7 @@ class Evidence:
             "deployment": self.values["dohyo_deployment"],
             "hosts": [*self.world.hosts],
         }
-        # If the note of a killed trial stayed, stop.yml would fetch this trial's files into the killed trial's folder.
+        # If a killed trial's note remained, stop.yml would fetch this trial's files into the killed trial's folder.
         lanes = {self.lane, *self.values["trial_beside"]}
         for file in self.note_file.parent.glob(f"{UNDER_WAY}*"):
             if file.suffix.removeprefix(".") not in lanes:
@@ -141,7 +141,7 @@ class Evidence:
     def needs_shutdown(self) -> bool:
         """Whether servers must be shut down properly even if their data is not kept.
 
-        Killed servers lose no line of their logs, except in the log of JDK 8's collector.
+        When a server is killed, its logs lose no lines, except for the log of JDK 8's garbage collector.
         """
         return "-Xloggc:gc.log" in Context(self.values).gc_options
 
@@ -172,7 +172,7 @@ class Evidence:
         process = controller(self.values)
 
         def begin(host: Host) -> None:
-            # The samples are beside the clients' files, so that one step fetches both.
+            # The samples are stored next to the clients' files, so that one step fetches both.
             folder = f"{host.values['dohyo_home']}/{clients.files_of(self.lane)}/hosts/{host.name}"
             script = 'mkdir -p "$0" && exec "$@"'
             sampler = [tool(host), "sample", str(ALONE), process, servers, *filter(None, [self.lane])]
@@ -215,7 +215,7 @@ class Evidence:
 
 
 def controller(values: Mapping[str, Any]) -> str:
-    """Returns the pid of the playbook. The samplers end after this process."""
+    """Returns the identity of the playbook's process. The samplers end when this process has ended."""
     process = values["dohyo_controller"]
     return f"{process['pid']} {process['start']} {process['machine']}"
 
@@ -239,7 +239,7 @@ def end_observing(world: World, folder: Path) -> bool:
     values = world.first.values
     _, failures = world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, folder))
     for name, message in failures.items():
-        world.progress.event("note", text=f"{name}: {message}; its sampler may still run; stop.yml ends it")
+        world.progress.event("note", text=f"{name}: {message}; its sampler may still be running; stop.yml ends it")
     return not failures
 
 
@@ -287,7 +287,7 @@ def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_n
             )  # fmt: skip
 
     _, failures = world.attempt(names, fetch)
-    # Keep the note while evidence is left, also on a lost host: stop.yml fetches it later.
+    # Keep the note while any host, even a lost one, has evidence that was not fetched: stop.yml fetches it later.
     is_whole = not failures and not {*trial["hosts"]} - {*names}
     if is_whole and not keeps_note and trial["dir"] in (note["dir"] for note in under_way(world)):
         note_file(world, lane).unlink(missing_ok=True)

@@ -21,9 +21,9 @@ from dohyo.trial.servers import ServerSteps
 from dohyo.trial.use_notes import others
 from dohyo.trial.world import Host, HostError, World, program
 
-# Memory of the administration of attached servers, in MiB.
+# Memory that the administration of attached servers needs, in MiB.
 ADMINISTRATION_MB = 128
-# Memory of the clients on each host, if there are no clients.
+# Memory of the clients by host, if there are no clients.
 NO_CLIENTS: Mapping[str, int] = {}
 # Script that runs a program. If the program fails, the script prints its exit code and its output.
 TRY = 'said=$("$@" 2>&1) || printf "%s\\n" "exit code $?" "$said"'
@@ -32,7 +32,7 @@ TRY = 'said=$("$@" 2>&1) || printf "%s\\n" "exit code $?" "$said"'
 def check_owner(world: World) -> None:
     """Checks on all hosts that Dohyo's folder and the system's data folders have no other owner.
 
-    :raises StepError: if any has; the error names the folders
+    :raises StepError: if any folder has another owner; the error names these folders
     """
 
     def check(host: Host) -> None:
@@ -45,13 +45,13 @@ def check_owner(world: World) -> None:
         if result["problems"]:
             raise HostError(f"{host.name}: {'; '.join(result['problems'])}")
 
-    world.on(world.hosts, "Check that the folders are ours", check)
+    world.on(world.hosts, "Check that the folders belong to Dohyo", check)
 
 
 def take(world: World) -> None:
     """Records on every host that this trial uses it, and remembers other users of the host as ``trial_notes``.
 
-    :raises StepError: if others used a host first; for attached systems, also if Dohyo's own servers were kept up
+    :raises StepError: if others were using a host already or, for attached systems, if servers of Dohyo were kept up
     """
     values = world.first.values
     context, deployment, group = Context(values), str(values["dohyo_deployment"]), str(values["trial_group"])
@@ -110,7 +110,7 @@ def check_clients(world: World, binding: str) -> None:
 def report(world: World) -> None:
     """Reads as root how hosts are tuned. Remembers ``host_conditions`` (values by name) and ``host_warnings`` (texts).
 
-    The role host has the settings. Hosts that it did not prepare have neither conditions nor warnings.
+    The role `host` defines the settings. Hosts that it did not prepare have neither conditions nor warnings.
     """
 
     def read(host: Host) -> None:
@@ -215,13 +215,13 @@ def of_system(world: World, name: str) -> ServerSteps:
 
 
 def carry(host: Host, needs: Sequence[str], *, memory_mb: int, **more: Any) -> None:
-    """Checks that a host can carry a process, and remembers its resources as ``service_host``.
+    """Checks that a host has the resources for a process, and remembers its resources as ``service_host``.
 
     :param needs: paths that deploy.yml has put on the host
     :param memory_mb: memory of the process, in MiB
-    :param more: ``shared_mb`` of a client beside it, ``disk_mb``, ``disk_by`` as the agent's verb knows them; ``open``,
-        addresses on which a server without passwords will listen, by its name
-    :raises HostError: if it cannot; the error names all problems
+    :param more: ``shared_mb``, ``disk_mb`` and ``disk_by`` for the agent's verb ``host_resources``; ``open``: addresses
+        on which a server without passwords will listen, by the name of the server
+    :raises HostError: if the host lacks any of them; the error names all problems
     """
     context = Context(host.values)
     carries = {
@@ -238,7 +238,7 @@ def carry(host: Host, needs: Sequence[str], *, memory_mb: int, **more: Any) -> N
 
 
 def look_for(servers: ServerSteps) -> None:
-    """Looks on the database hosts for the servers and what they require, without changing anything."""
+    """Looks for the servers and their requirements on the database hosts, without changing anything."""
 
     def detect(name: str) -> None:
         if servers.system(name).downloads:
@@ -264,7 +264,7 @@ def look_for(servers: ServerSteps) -> None:
 def find_availability(servers: ServerSteps) -> None:
     """Finds out on every database host why the servers are not available there, and how to get them.
 
-    The fact ``unavailable`` of the system is empty if they are.
+    The fact ``unavailable`` of the system is empty if they are available.
     """
     if not servers.is_attached:
         look_for(servers)
@@ -273,7 +273,7 @@ def find_availability(servers: ServerSteps) -> None:
 
 
 def find_jdk(servers: ServerSteps) -> None:
-    """Finds the server's JDK on the database hosts. Remembers it as ``jdk_host``, whose home is empty without a JDK.
+    """Finds the server's JDK on the database hosts. Remembers it as ``jdk_host``, with an empty home if there is none.
 
     :raises StepError: if hosts have different builds, because JDKs of the same major version differ in speed
     """
@@ -302,7 +302,7 @@ def find_jdk(servers: ServerSteps) -> None:
 
 
 def _client_mb(servers: ServerSteps, name: str) -> int:
-    """Returns the memory of a client beside the server on a host, in MiB."""
+    """Returns the memory of the client on a server's host, in MiB; 0 if there is no client."""
     return Context(servers.world.hosts[name].values).client_mb if name in servers.clients else 0
 
 
@@ -328,7 +328,7 @@ def _check_requests(servers: ServerSteps) -> None:
 
 
 def _check_room(servers: ServerSteps) -> None:
-    """Checks that the deployed files are on the hosts, and that each has room for its server and a client beside it."""
+    """Checks that the deployed files are on the hosts, and that each has room for its server and its client."""
 
     def check(name: str) -> None:
         system, host = servers.system(name), servers.world.hosts[name]
@@ -339,11 +339,11 @@ def _check_room(servers: ServerSteps) -> None:
                 disk_by=list(system.disk_by), open={system.role: system.open_address},
             )  # fmt: skip
 
-    servers.each("Check that the host can carry the server", check, servers.databases)
+    servers.each("Check that the host can run the server", check, servers.databases)
 
 
 def _check_collector(servers: ServerSteps) -> None:
-    """Checks that the JDK of every database host supports the collector, and remembers its options."""
+    """Checks that the JDK of every database host supports the collector, and remembers the collector's options."""
 
     def check(name: str) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
@@ -377,7 +377,7 @@ def _check_collector(servers: ServerSteps) -> None:
 
 
 def _describe(servers: ServerSteps) -> None:
-    """Reads the versions and abilities of the servers' programs, and checks that they support the conditions."""
+    """Reads the versions and capabilities of the servers' programs, and checks that they support the conditions."""
     names = [name for name in servers.first.hosts if servers.system(name).look is not None]
 
     def ask(name: str) -> None:

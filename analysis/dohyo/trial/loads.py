@@ -1,4 +1,4 @@
-"""Shares a load between trials of an experiment: the first trial keeps its load, and each start copies it."""
+"""Shares a load between trials of an experiment: the first trial keeps its load, and each later start copies it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Load:
     """The load of a trial.
 
     :ivar is_copy: whether the servers start from a copy of the load
-    :ivar kept_by: name of the trial that loaded
-    :ivar note: message to the user: why the load is not shared, or is shared in another way than requested
+    :ivar kept_by: name of the trial that loaded the data
+    :ivar note: message to the user that says why the load is not shared, or not in the way that was requested
     """
 
     world: World

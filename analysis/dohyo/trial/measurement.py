@@ -111,7 +111,7 @@ class Measuring:
             self.world.fail("Check that the load is complete", dict.fromkeys(self.world.hosts, message))
 
     def measure(self) -> None:
-        """Measures all phases as often as the scenario says, then searches and counts the rows."""
+        """Measures all phases as often as the scenario says, searches for the highest rate, and counts the rows."""
         phases = self.values["trial_phases"]
         for number in range(1, int(self.values["trial_repeats"]) + 1):
             for phase in phases:
@@ -137,7 +137,7 @@ class Measuring:
         if settles and not is_first:
             # Save statistics before the run, too, because the servers' work while settling does not belong to the run.
             write_json(self.folder / folder / "settled.json", self.servers.settle(f"stats/{folder}-before"))
-        # Later runs find used servers in any case, unless the servers have settled again.
+        # Earlier runs have the same effect on later ones as preconditioning, unless the servers settle in between.
         if self.values["trial_precondition"] and (settles or is_first):
             self.preconditionings += 1
             self.run(self.values["trial_precondition"], self.preconditionings)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dohyo.systems.context import Context
 from dohyo.trial.world import Host, program
 
-# Seconds between the request to stop and the kill of a server, unless its system sets another value.
+# Seconds after a request to stop until a server is killed, unless its system sets another value.
 STOP_SECONDS = 60
 # Limit of open files in a systemd unit. Cassandra's manual requires 100,000; Aerospike's and HBase's require less.
 OPEN_FILES = 1048576
@@ -107,7 +107,7 @@ def unit(
         "ProtectSystem=strict",
         "ProtectHome=read-only",
         f"ReadWritePaths={writable}",
-        # Block devices belong to the group disk; the unit gets access only to these.
+        # Block devices belong to the group disk. The unit can access only those that `devices` lists.
         *(["SupplementaryGroups=disk", "DevicePolicy=closed"] if devices else []),
         *(f"DeviceAllow={device.replace('%', '%%')} rw" for device in devices),
         "PrivateTmp=yes",
@@ -131,7 +131,7 @@ def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
 
     Faults are undone first, because a paused process cannot end.
 
-    :param killed: role of the servers to kill at once; empty if all servers are stopped regularly
+    :param killed: role of the servers to kill at once; empty if all servers are shut down normally
     :param spared: lanes of other trials, whose processes are not stopped
     """
     faults = f"{host.values['dohyo_home']}/run/fault-{host.name}"
@@ -143,7 +143,7 @@ def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
 
 
 def ended(host: Host, role: str) -> str:
-    """Returns how processes of a system ended on a host, in one line for each; empty if none has ended."""
+    """Returns how processes of a system ended on a host, one line for each process; empty if none has ended."""
     script = """
     for name in "$1" "$1"-*; do
       words=$("$0" status "$name") || { [ $? != 3 ] || echo "$words"; }

@@ -55,7 +55,7 @@ def refuse(world: World) -> None:
     if any(fault["kind"] == "partition" for fault in planned) and (local := of_this_machine(addresses)):
         problem = (
             f"faults: Ansible runs on the database host {local[0]}, and a partition would cut it off;"
-            " run it on another machine"
+            " run Ansible on another machine"
         )
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
 
@@ -81,7 +81,7 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
         return wrong
     for phase in values["trial_phases"]:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
-            return f"trial_phases: the name '{phase.get('name', '')}' must consist of lower-case letters, digits and -"
+            return f"trial_phases: the name '{phase.get('name', '')}' may contain only a-z, 0-9 and '-'"
     if not values["dohyo_deployment"]:
         return (
             f"{values['dohyo_control']} has no mark of a deployment: type {values['dohyo_playbook']} deploy.yml first"
@@ -144,13 +144,13 @@ def why_it_stays_on(world: World, name: str) -> str:
     if name in world.clients:
         return f"power: {name} has a client, whose measurements would be lost; name a host without a client"
     if of_this_machine([str(values["dohyo_address"])]):
-        return f"power: {name} is the machine on which Ansible runs; run it on another one"
+        return f"power: {name} is the machine on which Ansible runs; run Ansible on another one"
     problem = no_command(values["dohyo_power_off"], values["dohyo_power_on"])
     return f"power: {name} {problem}" if problem else ""
 
 
 def of_this_machine(addresses: Iterable[str]) -> list[str]:
-    """Returns those addresses that belong to this machine, because a program can listen only on them."""
+    """Returns the addresses that belong to this machine, which are those on which a program can listen."""
     local = []
     for address in addresses:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as sock, contextlib.suppress(OSError):

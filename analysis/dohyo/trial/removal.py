@@ -19,7 +19,7 @@ CONTROL = "the control machine"
 class Wiped:
     """The files of a trial on the hosts: data, run folders, passwords, connection files.
 
-    :ivar evidence: folder of the trial on the control machine, which the mark of a data folder names
+    :ivar evidence: folder of the trial on the control machine; the marks of the data folders contain its name
     :ivar keeps_loads: whether kept loads will be used again
     """
 
@@ -79,7 +79,7 @@ def note_use(host: Host, state: str) -> None:
 
 
 def with_control(world: World) -> World:
-    """Returns the world with the control machine as a further host: servers of the local inventory may run there."""
+    """Returns the world with the control machine as one more host: servers of the local inventory may run there."""
     home = world.first.values["dohyo_control"]
     if any(host.values["dohyo_home"] == home and is_local(host) for host in world.hosts.values()):
         return world
@@ -98,7 +98,7 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     Files that must not be removed are reported as notes.
 
     :param keeps_loads: whether to keep loads, as between two trials of an experiment
-    :param only_halts: whether to only stop, also on the control machine, because destroy.yml removes everything
+    :param only_halts: whether to only stop processes, also on the control machine, because destroy.yml removes the rest
     :returns: failures by host; a failure on the control machine is listed for the first host
     """
     deployment = str(world.first.values["dohyo_deployment"] or "none")

@@ -80,7 +80,7 @@ class ServerSteps:
         """Returns the command line of an administration command.
 
         :param verb: the verb and the arguments that must follow it directly
-        :param arguments: further arguments NAME=VALUE
+        :param arguments: further arguments, each as NAME=VALUE
         :param more: variables, as for World.system
         """
         values, system = self.world.hosts[host].values, self.system(host, **more)
@@ -92,7 +92,7 @@ class ServerSteps:
     def admin(self, host: str, verb: str, *arguments: str) -> str:
         """Runs a command of the system's administration, and returns its output.
 
-        Its timeout is ADMIN_SECONDS plus the time in which replicas may connect.
+        Its timeout is ADMIN_SECONDS plus the time allowed for replicas to connect.
         """
         replicas = int(getattr(self.system(host), "replica_timeout", 0))
         return self.run(host, self.admin_words(host, [verb], arguments), timeout=replicas + ADMIN_SECONDS)
@@ -103,7 +103,7 @@ class ServerSteps:
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
         """Returns ``address``, free ``ports`` by name, and ``moved``: a sentence for each changed port."""
-        # Other programs may use a port of this machine. On a dedicated host, a taken port is an error.
+        # Other programs may already be using a port on this machine. On a dedicated host, a taken port is an error.
         search = str(self.world.hosts[host].values.get("ansible_connection", "ssh")) == "local"
         choice = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search)
         return {name: choice[name] for name in ("address", "ports", "moved")}
@@ -114,7 +114,7 @@ class ServerSteps:
     ) -> None:  # fmt: skip
         """Creates folders, and writes files. `files` maps paths to contents.
 
-        :param more: ``folder_owner`` and ``folder_group``, numbers
+        :param more: ``folder_owner`` and ``folder_group``, as numeric ids
         """
         entries = [{"path": path, "content": content} for path, content in files.items()]
         self.world.hosts[host].do(
@@ -306,7 +306,7 @@ class ServerSteps:
             self.until(host, system.role, system.up, ready=True)
 
     def wait_until_all_know(self) -> None:
-        """Waits until every node sees all nodes, because they do not see a new node at once."""
+        """Waits until every node sees all nodes, because a new node is not visible to them immediately."""
         nodes = f"nodes={len(self.databases)}"
         step = "Wait until every node sees all nodes"
         self.each(step, lambda host: self.until_admin(host, "ready", nodes, ready=True), self.databases)
@@ -324,7 +324,7 @@ class ServerSteps:
         self.each(f"Stop {self.first.title}", stop, self.databases)
 
     def make_tables(self) -> None:
-        """Creates missing tables, and records the conditions and the properties to connect."""
+        """Creates missing tables, and records the conditions and the properties with which clients connect."""
         first = [name for name in self.databases if self.system(name).is_first]
 
         def make(host: str) -> dict[str, Any]:
@@ -333,7 +333,7 @@ class ServerSteps:
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
             return parsed("schema", self.admin(host, "schema", *arguments))
 
-        ((host, tables),) = self.each("Create the tables, and read the conditions back", make, first).items()
+        ((host, tables),) = self.each("Create the tables, and read back the conditions", make, first).items()
         system, state = self.system(host), tables["conditions"]
         if self.is_attached:
             target = system.attached
@@ -369,7 +369,7 @@ class ServerSteps:
     def keep_stats(self, folder: str) -> None:
         """Saves the servers' own statistics as evidence, in a folder below the run folder of each server.
 
-        Most counters begin when a server starts, so the values of a run are the difference between two statistics.
+        Most counters begin when a server starts, so the values of a run are the difference between two saved ones.
         """
         systems = {name: self.system(name) for name in self.databases}
         hosts = [name for name, node in systems.items() if node.serves and (node.is_first or not self.is_attached)]
@@ -401,7 +401,7 @@ class ServerSteps:
             return result
 
         hosts = [name for name in self.databases if self._settles(self.system(name))]
-        step = "Flush, wait for background writes, count the rows"
+        step = "Flush, wait for background writes, and count the rows"
         answers = self.each(step, settle, hosts)
         dropped: dict[str, Any] | None = None
         pages: dict[str, Any] = {}
@@ -424,7 +424,7 @@ class ServerSteps:
     def count(self, records: int) -> dict[str, int]:
         """Counts the rows on the servers, and returns the number of rows in each table.
 
-        :param records: expected number of rows; a system counts up to a number that it sets
+        :param records: expected number of rows; a system counts rows only up to a limit that it sets
         """
         self.world.phase("count")
 
@@ -460,7 +460,7 @@ def rows_of(result: Mapping[str, Any]) -> dict[str, int]:
     """
     rows = result.get("rows")
     if not isinstance(rows, dict) or not all(isinstance(number, int) for number in rows.values()):
-        raise HostError(f"its output contains no numbers of rows: {json.dumps(result)[:200]}")
+        raise HostError(f"its output contains no row counts: {json.dumps(result)[:200]}")
     return rows
 
 
@@ -477,7 +477,7 @@ printf '{"page_cache_mb_before": %d, "page_cache_mb_after": %d}\\n' "$before" "$
 def look_at_page_cache(host: Host) -> None:
     """Fails if the page cache of a host cannot be emptied.
 
-    :raises HostError: if it cannot; the error contains the cause and the way out
+    :raises HostError: if it cannot; the error contains the cause and the remedy
     """
     file = "/proc/sys/vm/drop_caches"
     try:
@@ -512,11 +512,11 @@ def with_notes(
     :param title: title of the system
     :param flush: whether the scenario asks for a flush
     :param dropped: result of emptying the server's caches; None if the scenario keeps the caches
-    :param pages: MiB of the page cache of each host before and after it was emptied
+    :param pages: size of each host's page cache, in MiB, before and after it was emptied
     """
     notes = [note for answer in answers for note in answer.get("notes", [])] + list((dropped or {}).get("notes", []))
     if not flush and settled.get("flushed", True):
-        notes.append(f"settle.flush=false changes nothing: {title} has no memory that only a flush empties")
+        notes.append(f"settle.flush=false has no effect: {title} has no buffer that only a flush would empty")
     if dropped is not None:
         notes.append("settle.cache=drop: the page caches of the hosts were emptied before the runs")
         if not dropped:

@@ -22,9 +22,7 @@ from dohyo.trial.world import Host, StepError, World, program, write_json
 
 # Maximum number of attempts to start servers on a single host. Each attempt uses other ports.
 MOST_STARTS = 3
-NOT_REUSABLE = (
-    "its load is not shared: some of it is not in files of the data folders, or each trial has a new password"
-)
+NOT_REUSABLE = "its load is not shared: some of it is outside the data folders, or each trial has a new password"
 
 
 def run_trial(world: World, conduct: Conduct) -> str:
@@ -159,7 +157,7 @@ class TrialSteps:
         attempt("Report the phase", lambda: self.world.phase("stop"))
         up: set[str] = set()
         if not stays:
-            # After a success the servers' data is removed, so a regular shutdown would be a waste of time.
+            # After a success, the servers' data is removed, so a normal shutdown would be a waste of time.
             needs_shutdown = failed or self.evidence.needs_shutdown or self.system.leaves_shared_memory
             killed = "" if needs_shutdown else self.system.role
             stop = on_hosts(reachable, lambda host: processes.stop_all(host, killed, self.beside))
@@ -196,7 +194,7 @@ class TrialSteps:
     # ---- start ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts fresh servers. On a single host, it starts them again on other ports if another program has taken one.
+        """Starts fresh servers. On a single host, starts them again on other ports if a program has taken a port.
 
         Other programs and checkouts may use the same host. One of them may take a port after it was chosen and before
         the server listens on it.
@@ -210,7 +208,7 @@ class TrialSteps:
                 if len(self.world.hosts) > 1:
                     raise
                 failure = error
-            # Check the ports after a success, too: another program's server may have responded.
+            # Check the ports even if nothing failed, because another program's server may have responded.
             try:
                 lost = self.servers.lost_ports() if len(self.world.hosts) == 1 else []
             except StepError as error:
@@ -234,7 +232,7 @@ class TrialSteps:
         self.servers.start()
 
     def make_tables(self) -> None:
-        """Creates the tables, and saves the conditions and the properties to connect.
+        """Creates the tables, and saves the conditions and the properties with which clients connect.
 
         :raises StepError: if strict conditions were requested and the servers do not meet them
         """
@@ -259,7 +257,7 @@ class TrialSteps:
     # ---- load -------------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        """Loads, unless the servers started from a kept load. Keeps a new load for other trials that share it."""
+        """Loads the tables, unless the servers started from a kept load. Keeps a new load for trials that share it."""
         if not self.load.is_copy:
             self.measuring.load()
         self.measuring.settle_load()
@@ -282,7 +280,7 @@ class TrialSteps:
             script = 'mkdir -p client/load-server && mv -- "run/$0" "client/load-server/$1"'
             program(host, ["sh", "-c", script, role, host.name], chdir=home)
 
-        world.on(world.databases, "Move the servers' logs of the load away", set_aside)
+        world.on(world.databases, "Set aside the servers' logs of the load", set_aside)
         self.load.keep()
         self.start()
         if not self.load.is_copy:

@@ -1,8 +1,8 @@
 """Lets trials that are up at the same time take turns, so that only one of them works on the hosts at any time.
 
-Each trial is a separate process. The trials share a folder on the control machine. It contains an empty file, named
-after its number, for each turn that is over. Another file says that a trial has ended, even if turns were left. The
-folder also contains measurements that all trials share.
+Each trial is a separate process. The trials share a folder on the control machine. An empty file, named after the
+turn's number, marks each turn that is over. Another file marks each trial that has ended, even if it had turns left.
+The folder also contains measurements that all trials share.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Turns:
     """The turns of all trials that are up at the same time, in order.
 
     :ivar folder: folder of the files
-    :ivar order: name of the trial of each turn
+    :ivar order: for each turn, the name of the trial that has it
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class Turns:
 class OwnTurns:
     """The turns of one trial. A trial that takes no turns never waits.
 
-    :param given: variable trial_turns (``folder``, ``order``, ``name`` of the trial); empty for a trial without turns
+    :param settings: variable trial_turns (``folder``, ``order``, ``name`` of the trial); empty if there are no turns
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -66,7 +66,7 @@ class OwnTurns:
         if self._turns is None:
             return None
         number = next(self._numbers)
-        # Do not check turns that are over again, because other trials are measuring.
+        # Check a turn only until it is over, because other trials are measuring.
         for earlier in range(number):
             while not self._turns.is_over(earlier):
                 time.sleep(LOOK_SECONDS)

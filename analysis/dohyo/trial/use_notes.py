@@ -24,7 +24,7 @@ def start_of(pid: int) -> int:
 
 
 def machine() -> str:
-    """Returns an id of this machine or container, and of its boot. Within one boot, pid and start time are unique."""
+    """Returns an id of this machine or container and its last boot. Within one boot, pid and start time are unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 
@@ -65,10 +65,10 @@ def _counts(note: dict[str, Any], is_ours: bool, attaches: bool) -> bool:
 
 def _use(note: dict[str, Any]) -> str:
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(note["since"]))
-    activity = "keeps servers up there" if note.get("kept") else "is at work there"
+    activity = "has kept servers up there" if note.get("kept") else "has been at work there"
     text = (
         f"{note.get('user')} {activity} since {since}, from {note.get('controller')}:{note.get('checkout')}"
-        f" (process {note['pid']}, deployment {note['deployment']}); wait for its end, or play stop.yml there"
+        f" (process {note['pid']}, deployment {note['deployment']}); wait for it to end, or run stop.yml there"
         f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
     )
     return "".join(character if character.isprintable() else "?" for character in text)

@@ -40,7 +40,7 @@ class Host(Protocol):
         """Calls a verb of the host's agent, and returns the result.
 
         :param verb: a module of ansible/agent/verbs; the arguments are those of its function ``answer``
-        :param become: whether to become root, with the inventory's method
+        :param become: whether to become root, with the method that the inventory sets
         :raises HostError: if the verb fails, or the host does not respond
         """
 
@@ -122,7 +122,7 @@ class World:
     def on(self, names: Iterable[str], step: str, call: Callable[[Host], T]) -> dict[str, T]:
         """Runs a step on several hosts at the same time, and returns each host's result.
 
-        :raises StepError: if the step failed on a host; it is raised when all hosts have ended the step
+        :raises StepError: if the step failed on a host; it is raised when all hosts have finished the step
         """
         began = time.time()
         tried = self.try_on(names, call)

@@ -19,7 +19,7 @@ DELETIONS = re.compile(
     r"|(?i:\bDROP +(TABLE|KEYSPACE|DATABASE|SCHEMA|USER|ROLE|NAMESPACE|INDEX)|\bTRUNCATE +[a-z`\"])"
     r"|(disable|delete|truncate|drop)(Table|Keyspace|Namespace)s?\("
 )
-# Lines that may remove something, listed by file; a part of a line is enough. Each comment says why they are safe.
+# Lines that may remove something, listed by file; a part of a line is enough. Each comment says why the lines are safe.
 PLACES = {
     # The mark was checked before.
     "ansible/agent/verbs/folder_marks.py": ["os.rmdir(current)", "os.rmdir(name, dir_fd=parent)"],
@@ -65,7 +65,7 @@ PLACES = {
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
     # An empty folder in dohyo_home, after all objects of a trial on an attached system were removed.
     "ansible/agent/verbs/detach.py": ["os.rmdir("],
-    # Objects of a trial on an attached system, whose marks were all checked.
+    # Objects that a trial created on an attached system. Their marks were all checked.
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/AttachedCql.java": ["DROP KEYSPACE"],
     "ycsb-bindings/hbase/src/main/java/dohyo/hbase/admin/AttachedHBase.java": [
         "disableTable(name)",
@@ -74,7 +74,7 @@ PLACES = {
     ],
     "ycsb-bindings/mysql/src/main/java/dohyo/mysql/admin/AttachedMysql.java": ["DROP DATABASE"],
     "ycsb-bindings/postgresql/src/main/java/dohyo/postgresql/admin/AttachedPostgresql.java": ["DROP DATABASE"],
-    # Empty folders: notes on the faults of a run in dohyo_home/run, and a folder for systemd in /run.
+    # Empty folders: one in dohyo_home/run for notes on the faults of a run, and one for systemd in /run.
     "ansible/agent/faults.py": ["folder.rmdir()"],
     # A folder that was just created and is still empty.
     "analysis/dohyo/claimed_folders.py": ["folder.rmdir()"],
@@ -132,9 +132,9 @@ def test_only_the_listed_places_remove_folders_file_systems_or_tables() -> None:
             named[name] = names
         seen |= {(name, part) for part in PLACES.get(name, []) if any(part in line for line in deletions(text))}
     assert not named, (
-        "remove through owned of the agent (ansible), dohyo.claimed_folders (analysis), or a place that is listed here"
+        "call the agent's `owned` (ansible) or dohyo.claimed_folders (analysis) instead, or list the line in PLACES"
     )
-    assert seen == {(name, part) for name, parts in PLACES.items() for part in parts}, "a place that is listed is gone"
+    assert seen == {(name, part) for name, parts in PLACES.items() for part in parts}, "a listed line no longer exists"
 
 
 def test_only_owned_of_the_agent_removes_folders_in_playbooks() -> None:

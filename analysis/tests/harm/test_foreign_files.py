@@ -216,7 +216,7 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:
-    """Yields the paths that playbooks and trials remove in dohyo_home and dohyo_control, each with the code's file."""
+    """Yields the paths that playbooks and trials remove in dohyo_home and dohyo_control, each with its source file."""
     for file in sorted(ANSIBLE.rglob("*.yml")):
         text = file.read_text("utf-8")
         for match in re.finditer(r"inside: \[(.*)\]", text):
@@ -247,7 +247,7 @@ def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> 
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
             target.touch() if last.endswith(".properties") else target.mkdir()
-        assert (*way, last) in rules, f"{file} removes {path}, which MADE in agent/verbs/folder_marks.py does not have"
+        assert (*way, last) in rules, f"{file} removes {path}, which MADE in agent/verbs/folder_marks.py does not list"
 
 
 # ---- The verbs ------------------------------------------------------------------------------------------------------

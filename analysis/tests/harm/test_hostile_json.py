@@ -1,4 +1,4 @@
-"""Checks that hostile content of JSON files and evidence leads to one line and an exit code, not to a traceback."""
+"""Checks that hostile content of JSON files and evidence causes a one-line error and an exit code, but no traceback."""
 
 import copy
 import json
@@ -37,7 +37,7 @@ FACTS = {
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = finished(tmp_path_factory.mktemp("original") / "it", sealed=False)
-    for log in folder.rglob("*.hdr"):  # these tests do not need the logs, which take long to read
+    for log in folder.rglob("*.hdr"):  # these tests do not need the logs, which are slow to read
         log.unlink()
     return folder
 

@@ -99,7 +99,7 @@ def test_a_log_without_room_stops_no_program(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, before)
     assert log.error is not None
     assert log.error.filename == str(tmp_path / "log")
-    # The log ends before the first line that did not fit, and no line is cut.
+    # The log ends before the first line that did not fit, and no line is cut off.
     lines = log.file.read_text().splitlines(keepends=True)
     assert lines == [f"{number}\n" for number in range(len(lines))]
 
@@ -116,7 +116,7 @@ def test_a_log_that_is_removed_is_missed(tmp_path: Path) -> None:
 
 def test_a_playbook_whose_evidence_is_lost_has_not_gone_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "events.jsonl").symlink_to("/dev/full")
-    # `play` runs the ansible-playbook beside Python, which is a fake in this test.
+    # `play` runs the ansible-playbook that is in the same folder as Python. In this test, it is a fake.
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     program = tmp_path / "ansible-playbook"
 

@@ -287,7 +287,7 @@ def test_my_cnf_keeps_values_in_quotes(written: dict[str, str]) -> None:
 
 
 def test_postgresql_conf_keeps_values_in_quotes(written: dict[str, str]) -> None:
-    """In PostgreSQL, quotes are doubled, and a backslash escapes ("Setting Parameters" in its manual)."""
+    """In PostgreSQL, quotes are doubled, and backslashes escape characters ("Setting Parameters" in its manual)."""
     values = dict(line.split(" = ", 1) for line in written["postgresql.conf"].splitlines() if " = " in line)
     for name, value in {"data_directory": f"{FOLDER}/dohyo/postgresql/data", **SETTINGS}.items():
         text = values[name]
@@ -296,7 +296,7 @@ def test_postgresql_conf_keeps_values_in_quotes(written: dict[str, str]) -> None
 
 
 def unquoted(value: str | None) -> str:
-    """Returns an option as MySQL reads it. In quotes, a backslash escapes ("Using Option Files" in its manual)."""
+    """Returns an option as MySQL reads it. In quotes, backslashes escape ("Using Option Files" in its manual)."""
     assert value is not None
     assert value[0] == value[-1] == '"'
     plain = ""

@@ -1,4 +1,4 @@
-"""Checks that output cannot control the terminal, and fails neither because of its settings nor without a terminal."""
+"""Checks that output cannot control the terminal, and fails neither with unusual settings nor without one."""
 
 import json
 import os

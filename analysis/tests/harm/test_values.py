@@ -1,5 +1,5 @@
-"""Checks that foreign values in a scenario, an experiment, a path or a server's response are data. Neither Ansible's
-templates nor a shell executes them, and they arrive unchanged.
+"""Checks that foreign values in a scenario, an experiment, a path or a server's response are treated as data.
+Neither Ansible's templates nor a shell executes them, and they arrive unchanged.
 """
 
 import json

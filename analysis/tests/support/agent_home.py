@@ -1,4 +1,4 @@
-"""Creates a home of the agent as deploy.yml does on a host."""
+"""Creates a home folder for the agent, as deploy.yml does on a host."""
 
 import shlex
 import shutil

@@ -42,7 +42,7 @@ class Stage:
             self.now = min(end, self.now + 0.5)
 
     def until(self, time: float) -> None:
-        """Advances the clock to `time`, and delivers the messages that were decided at that time."""
+        """Advances the clock to `time`, and delivers the messages that the conductor sends at that time."""
         self.step(time - self.now)
         self.step()
 

@@ -15,7 +15,7 @@ def run(folder: Path, file: str, line: str, more: str, program: str, *arguments:
 
     :param folder: folder for the copy
     :param file: file of the package
-    :param line: line, which the file contains once, after which the new lines are inserted
+    :param line: line after which the new lines are inserted; the file must contain it exactly once
     :param more: lines to insert
     :param program: Python program that prints JSON
     :returns: the parsed output

@@ -34,7 +34,7 @@ class Browser:
         self._in, from_browser = os.pipe()
 
         def pipes() -> None:
-            # The browser reads from descriptor 3 and writes to 4. Copy the pipes first: they may have these numbers.
+            # The browser reads from descriptor 3 and writes to 4. Copy the pipes first, as they may have these numbers.
             reading, writing = os.dup(to_browser), os.dup(from_browser)
             for descriptor, source in ((3, reading), (4, writing)):
                 os.dup2(source, descriptor)

@@ -76,13 +76,13 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def without_rights(*arguments: str) -> Answer:
-    """Runs the command as a user to whom the modes of files apply."""
+    """Runs the command as a user who cannot override the permissions of files."""
     with ProcessPoolExecutor(1, get_context("fork"), _be_bound) as pool:
         return pool.submit(dohyo, *arguments).result(timeout=120)
 
 
 def _be_bound() -> None:
-    """Drops the capabilities with which root ignores the modes of files, for this process and those that it starts."""
+    """Drops the capabilities that let root ignore file permissions, for this process and those that it starts."""
     system = ctypes.CDLL(None, use_errno=True)
     lost = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH
     if os.geteuid() == 0:

@@ -71,7 +71,7 @@ def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
             (path / key).write_text(text, encoding="utf-8")
     golden = {file.name: file.read_text(encoding="utf-8") for file in path.iterdir()} if path.is_dir() else {}
     changes = difference(golden, texts)
-    assert not changes, f"golden/{name}:\n{changes}\nif this is right: DOHYO_GOLDEN=write pytest tests/systems"
+    assert not changes, f"golden/{name}:\n{changes}\nif this is right, run: DOHYO_GOLDEN=write pytest tests/systems"
 
 
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:

@@ -82,7 +82,7 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
-# Delay in µs that is added to a client's log of each run, because no two runs may have equal histogram logs.
+# Delays in µs. Each run adds its own to the times in its logs, because no two runs may have equal histogram logs.
 _RUNS = itertools.count(1)
 _STAMPS = re.compile(r"^(\d[\d.]*),(\d[\d.]*),(?=.*,HIST)", re.MULTILINE)
 
@@ -163,7 +163,7 @@ def trial(
 
 
 def encoded(count: int, latency_us: int = 500) -> str:
-    """Returns `count` operations with the same latency as text, as in a line of a histogram log."""
+    """Returns a histogram of `count` operations with this latency, encoded as in a line of a histogram log."""
     histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
     if count:
         histogram.record_value(latency_us, count)
@@ -337,7 +337,7 @@ def only(experiment: Path) -> Trial:
 
 
 def shorts(summary: Summary) -> list[str]:
-    """Returns the reasons for doubt in the short form that cells of tables contain."""
+    """Returns the reasons for doubt in the short form that table cells contain."""
     return [reason.short for reason in judged(summary).reasons]
 
 

@@ -35,7 +35,7 @@ def play(
     }
     client_hosts = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
     groups = {"database": {"hosts": hosts}, "client": {"hosts": client_hosts}}
-    # If the inventory were beside the playbook, plugins/vars/systems.py would override its variables.
+    # If the inventory were next to the playbook, plugins/vars/systems.py would override its variables.
     (folder / "inventory").mkdir()
     inventory = folder / "inventory" / "hosts.yml"
     inventory.write_text(yaml.safe_dump({"all": {"vars": everywhere, "children": groups}}))

@@ -35,7 +35,7 @@ class Signals(os_signals.Signals):
         self.before, self.next = before, ""
 
     def check(self) -> None:
-        """Raises Interruption if the next trial is the interrupted one."""
+        """Raises Interruption if the next trial is the one to interrupt."""
         if self.before and self.next.startswith(self.before):
             raise os_signals.Interruption(2)
 

@@ -151,7 +151,7 @@ class FakeTrial:
     :ivar fails_at: number of the call that fails, from 0; None: no call fails
     :ivar outcomes: outcomes of phases, by folder; other phases are valid
     :ivar events: events that users see
-    :ivar steps: for each step on hosts, the number of its first call, and that of the first call after the step
+    :ivar steps: for each step on hosts, the numbers of its first call and of the first call after the step
     """
 
     world: World = field(init=False)
@@ -168,7 +168,7 @@ class FakeTrial:
 
     @property
     def notes(self) -> list[str]:
-        """All calls in order. Equal calls of a step to several hosts are one line."""
+        """All calls in order. Equal calls of a step to several hosts appear as one line."""
         file = self.folder / "notes"
         lines: list[str] = []
         for line in file.read_text("utf-8").splitlines() if file.exists() else []:

@@ -1,4 +1,4 @@
-"""Tests Aerospike's configuration for versions that tests cannot start. A key of another version is a fatal error."""
+"""Tests Aerospike's configuration for versions that tests cannot start. A key that a version does not know is fatal."""
 
 import re
 from typing import Any
@@ -40,7 +40,7 @@ def aerospike(
 def keys(system: Any) -> dict[str, list[str]]:
     """Returns the values of each key, regardless of its section."""
     (file,) = system.files
-    assert file.content.count("{") == file.content.count("}"), "a context does not end"
+    assert file.content.count("{") == file.content.count("}"), "a context is not closed"
     written: dict[str, list[str]] = {}
     for line in file.content.splitlines():
         match = re.fullmatch(r"\s*([a-z][a-z0-9-]*)\s*(.*?)\s*\{?", line)

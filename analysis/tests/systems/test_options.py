@@ -154,7 +154,7 @@ def test_a_secret_is_the_inventory_s_or_the_environment_s(
 
 @pytest.mark.parametrize("system", ["cassandra", "hbase", "mysql-innodb", "postgresql"])
 def test_numbers_of_an_inventory_reach_a_configuration(system: str) -> None:
-    """Ansible has its own classes of numbers, which writers of YAML and JSON do not support."""
+    """Ansible has its own classes for numbers, which YAML and JSON libraries cannot write."""
     role = all_systems()[system].role
     settings = DataLoader().load("{some_number: 7, a_ratio: 0.5}")
     server = described(system, **{f"{role}_settings": settings, "passwords": PASSWORDS, "states": FOUND})

@@ -38,10 +38,10 @@ class Small(System):
     role = "c"
     name: str = "c"
     title: str = "C"
-    a: int = option(1, "The profile has another.")
-    b: str = option("x", "The profile has the same.")
-    c: list[str] = option([], "The same in both.")
-    d: bool = option(None, "Follows from the host.")
+    a: int = option(1, "The profile has another value.")
+    b: str = option("x", "The profile has the same value.")
+    c: list[str] = option([], "Both profiles have the same value.")
+    d: bool = option(None, "Depends on the host.")
     secret: str = option("", "Nobody sees it.", secret=True)
     some_port: int = option(1, "A port.")
     address: str = option("here", "An address.")
@@ -60,7 +60,7 @@ class Small(System):
         return self.context.cores == 1
 
     def tuned(self) -> list[Tuned]:
-        """Returns two options, one with its default value, and two settings, one only for some hosts."""
+        """Returns two options, one of them with its default value, and two settings, one of them for some hosts."""
         values = {"a": 2, "b": "x", "k": 3, "few": 1 if self.context.cores == 1 else None}
         return [Tuned(name, value, "a book") for name, value in values.items()]
 
@@ -109,7 +109,7 @@ def test_the_scenario_names_the_profile_and_an_inventory_may() -> None:
 
 def test_the_page_has_every_value_with_its_source() -> None:
     page = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
-    assert f"\n{profiles()}\n" in page, "write it anew: ./dohyo profiles"
+    assert f"\n{profiles()}\n" in page, "update it with the output of ./dohyo profiles"
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -122,9 +122,9 @@ def test_every_value_has_its_source_and_words(role: str) -> None:
         assert first.source.strip(), first.name
         assert {row.name for row in rows} == {first.name}
         if len({str(row.value) for row in rows}) > 1 or first.value is None:
-            assert first.shown, f"{first.name}: its value in words"
+            assert first.shown, f"{first.name} has no description of its value"
         if (option_of_role := of_role(role).all_options().get(first.name)) is None:
-            assert first.vanilla, f"{first.name}: the package's value in words"
+            assert first.vanilla, f"{first.name} has no description of the package's value"
             of_role(role).all_options()["settings"].check({first.name: "1"})
         else:
             values = [row.value for row in rows if row.value is not None]

@@ -18,7 +18,7 @@ VERSION = "5.2.18-0.20240419.dae9bef75f66"
 NEWEST = "2026.4.0-dev-0.20260821.f4a4091ca28e"
 PAGES = {"ports": {"api": 10000, "prometheus": 9180}, "moved": []}
 APART = {"database": ["node1"], "client": ["other"]}
-# JSON writes the last character of the user as a pair of escapes, which YAML would not combine.
+# JSON writes the last character of the user's name as a pair of escapes, which YAML would not combine.
 USER, PASSWORD = "o'hara \N{GRINNING FACE}", PASSWORDS["client"]
 # Variables of each case. Together, the cases cover all optional parts of the configuration.
 CASES: dict[str, dict[str, Any]] = {

@@ -59,7 +59,7 @@ def lookups(text: str) -> Iterator[tuple[str, str]]:
 
 
 def unknown(owner: type, path: str) -> str:
-    """Returns a message about the first unknown name of a path; empty if all names exist."""
+    """Returns a message about the first unknown name in a path; empty if all names exist."""
     for name in path.split("."):
         if name not in public(owner):
             return f"{owner.__name__} has no {name}"
@@ -89,7 +89,7 @@ def test_whatever_tasks_look_up_is_a_member() -> None:
     assert sum(len([*lookups(file.read_text("utf-8"))]) for file in TASKS) > 80
     assert [problem for file in TASKS for problem in missing(file)] == []
     every = "".join(file.read_text("utf-8") for file in TASKS)
-    assert len(re.findall(r"'system',", every)) == len([*lookups(every)]), "one whose name is no text"
+    assert len(re.findall(r"'system',", every)) == len([*lookups(every)]), "a lookup whose name is not a literal"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ QUOTED = "s3cret-'quoted'"
 
 
 def trial_of(system: str, folder: Path, **variables: Any) -> FakeTrial:
-    """Returns a trial on two hosts and a client host. All are folders of this machine, and all ports are free."""
+    """Returns a trial on two hosts and a client host. All hosts are folders on this machine, and all ports are free."""
     homes = {name: str(folder / name) for name in NAMES}
     trial = fake_trial(
         folder, 2, 1, system,
@@ -91,7 +91,7 @@ def test_hdfs_is_formatted_before_it_starts_and_all_region_servers_are_waited_fo
     programs = [call for call in hbase.calls if call.action == "program"]
     (formatted,) = [call for call in programs if "-format" in call.argv]
     assert (formatted.host, formatted.argv[-2:]) == ("node1", ["-format", "-nonInteractive"])
-    # A copied load was formatted before, so this step is skipped.
+    # A copied load is already formatted, so this step is skipped for it.
     assert formatted.arguments["creates"] == f"{hbase.folder}/node1/data/dohyo/hbase/namenode/current"
     assert programs.index(formatted) < [call.argv[1:3] for call in programs].index(["start", "hbase-namenode"])
     waits = [(argv[0], argv[1], argv[-1]) for argv in asked_of_agents(hbase) if argv[0] in ("until", "ready")]

@@ -190,7 +190,7 @@ def test_a_file_of_secrets_that_others_may_read_is_refused(tmp_path: Path) -> No
     file = tmp_path / "secrets.yml"
     file.touch()
     file.chmod(0o640)
-    with pytest.raises(BadInputError, match="others may read it; type chmod 600"):
+    with pytest.raises(BadInputError, match="other users may read it; run: chmod 600"):
         secret_properties("", str(file), "mysql-innodb")
     with pytest.raises(BadInputError, match="No such file"):
         secret_properties("", str(tmp_path / "none"), "mysql-innodb")

@@ -178,7 +178,7 @@ def test_a_system_that_settles_in_one_place_is_asked_there(tmp_path: Path) -> No
         "node1 node2 node3: stats folder=hbase/stats/load within 900 s",
     ]
     assert trial.json("settled.json")["notes"] == [
-        "settle.flush=false changes nothing: Apache HBase has no memory that only a flush empties",
+        "settle.flush=false has no effect: Apache HBase has no buffer that only a flush would empty",
         "settle.cache=drop: the page caches of the hosts were emptied before the runs",
     ]
 
@@ -329,7 +329,7 @@ def test_nothing_is_done_after_a_step_has_failed(number: int, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("verb", "step"),
     [
-        ("settle", "Flush, wait for background writes, count the rows"),
+        ("settle", "Flush, wait for background writes, and count the rows"),
         ("drop", "Empty the server's caches"),
         ("empty the page cache", "Empty the page cache"),
         ("stats", "Save the server's statistics"),

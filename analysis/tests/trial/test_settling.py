@@ -10,7 +10,7 @@ from dohyo.trial.servers import with_notes
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import ADMIN, PAGES, ROWS, fake_trial
 
-FLUSH = "Flush, wait for background writes, count the rows"
+FLUSH = "Flush, wait for background writes, and count the rows"
 TABLES = ["tables=usertable", "keycolumns=", "recordcount=1000"]
 
 
@@ -87,11 +87,11 @@ def test_the_page_cache_is_emptied_after_dirty_pages_are_written() -> None:
         ("settle", "WARN no log4j\n{}", FLUSH, r"settle: its output is not a JSON object: 'WARN no log4j\n{}'"),
         ("settle", "[]", FLUSH, "settle: its output is not a JSON object: '[]'"),
         ("settle", "{", FLUSH, "settle: its output is not a JSON object: '{'"),
-        ("settle", {"seconds": 3}, FLUSH, 'its output contains no numbers of rows: {"seconds": 3}'),
-        ("settle", {"rows": [1000]}, FLUSH, 'its output contains no numbers of rows: {"rows": [1000]}'),
-        ("settle", {"rows": {"a": "1"}}, FLUSH, 'its output contains no numbers of rows: {"rows": {"a": "1"}}'),
+        ("settle", {"seconds": 3}, FLUSH, 'its output contains no row counts: {"seconds": 3}'),
+        ("settle", {"rows": [1000]}, FLUSH, 'its output contains no row counts: {"rows": [1000]}'),
+        ("settle", {"rows": {"a": "1"}}, FLUSH, 'its output contains no row counts: {"rows": {"a": "1"}}'),
         ("drop", "x" * 999, "Empty the server's caches", f"drop: its output is not a JSON object: '{'x' * 200}'"),
-        ("count", {}, "Count the rows", "its output contains no numbers of rows: {}"),
+        ("count", {}, "Count the rows", "its output contains no row counts: {}"),
         ("count", "no", "Count the rows", "count: its output is not a JSON object: 'no'"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_system_that_can_leave_out_the_flush_says_so_itself() -> None:
 
 def test_settle_flush_without_a_memtable_is_noted() -> None:
     assert settled([{"seconds": 3, "rows": {}}], flush=False)["notes"] == [
-        "settle.flush=false changes nothing: Still DB has no memory that only a flush empties"
+        "settle.flush=false has no effect: Still DB has no buffer that only a flush would empty"
     ]
 
 

@@ -139,7 +139,7 @@ def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_
     (pulled,) = (call for call in trial.calls if call.verb == "pull" and call.host == "far2")
     assert pulled.arguments["dest"] == f"{tmp_path}/hosts/far2"
     (note,) = [event["text"] for event in trial.events if event["event"] == "note"]
-    assert note == "far1: no answer; its sampler may still run; stop.yml ends it"
+    assert note == "far1: no answer; its sampler may still be running; stop.yml ends it"
     # The next call of stop.yml asks that host again.
     del trial.answers["far1", "observe end"]
     assert stop_everything(trial.world, keeps_loads=False) == {}
