@@ -332,7 +332,7 @@ def taken(record: Taken, limit: float) -> list[str]:
 
 def at_work(notes: Sequence[str]) -> list[str]:
     """Returns the notes that name other users and servers on a trial's hosts; Ansible's filter `others` writes them."""
-    return [note for note in notes if re.search(" (keeps servers up|is at work) there since ", note)]
+    return [note for note in notes if re.search(" (has kept servers up|has been at work) there since ", note)]
 
 
 def disturbed(trial: TrialFacts) -> Iterator[str]:
