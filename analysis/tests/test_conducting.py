@@ -124,7 +124,7 @@ def test_a_client_has_a_bound() -> None:
     stage = Stage(silence=1000)
     stage.ready()
     stage.step(110)
-    assert "the client on host1 still runs 10" in stage.conductor.failure
+    assert "the client on host1 is still running 10" in stage.conductor.failure
 
 
 @pytest.mark.parametrize("how", ["vanished", "ended"])

@@ -37,7 +37,7 @@ def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody:
         assert asyncio.run(reachable.attempt({"db1": there})) == []
         closed = free_port()
         (problem,) = asyncio.run(reachable.attempt({"db1": there, "db2": {**there, "ports": {**found, "jmx": closed}}}))
-        assert problem.startswith(f"it does not reach db2 ({HERE}) on port {closed} (jmx): Connection refused; let TCP")
+        assert problem.startswith(f"it cannot reach db2 ({HERE}) on port {closed} (jmx): Connection refused; allow TCP")
         assert "firewall of db2" in problem
     finally:
         os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left the process running for two minutes

@@ -1,4 +1,4 @@
-"""Finds out how Ansible would connect to a host, and with which variables. Only this file uses its private names.
+"""Finds out how Ansible would connect to a host, and with which variables. No other file uses Ansible's private names.
 
 Ansible may change these names in any release, so analysis/tests/trial/test_ansible_hosts.py runs this file with the
 lowest and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory in

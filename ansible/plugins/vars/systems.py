@@ -71,7 +71,7 @@ class VarsModule(BaseVarsPlugin):
     """Provides the variables to Ansible."""
 
     def get_vars(self, loader: DataLoader, path: str, entities: Any) -> dict[str, Any]:
-        """Returns the variables for the group of all hosts: only for the playbook's folder, not for each inventory."""
+        """Returns the variables for the group `all`: only for the playbook's folder, not again for each inventory."""
         super().get_vars(loader, path, entities)
         groups = entities if isinstance(entities, Iterable) else [entities]
         of_all = any(isinstance(entity, Group) and entity.name == "all" for entity in groups)

@@ -27,7 +27,7 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
 testbed() { "$ansible/testbed/testbed" "$@"; }
 ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
-# Succeeds if host $1 receives a packet from host $2. A host that did not answer may be tried again only after about a second.
+# Succeeds if host $1 receives a packet from host $2. The kernel retries a host that did not answer only after about a second.
 reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
 
 # Prints everything that a testbed could leave behind on this machine, except images, which stay on purpose.
@@ -76,7 +76,7 @@ ok 'partition and heal'
 
 testbed freeze 4
 [[ $(testbed status) == *', frozen'* ]] || fail 'status does not show a frozen host'
-! timeout 3 "$ansible/testbed/testbed" ssh 4 true 2>/dev/null || fail 'a frozen host continues'
+! timeout 3 "$ansible/testbed/testbed" ssh 4 true 2>/dev/null || fail 'a frozen host still answers'
 testbed thaw 4
 testbed ssh 4 true || fail 'a thawed host does not answer'
 ok 'freeze and thaw'
@@ -108,7 +108,7 @@ for delay in 0.2 0.7 "$((RANDOM % 3)).$((RANDOM % 10))"; do
     sleep "$delay"
     kill -KILL "$!" 2>/dev/null || true
     wait "$!" 2>/dev/null || true
-    testbed down || fail "down after a kill at $delay s"
+    testbed down || fail "down fails after up was killed at $delay s"
     nothing_left "after a kill at $delay s"
 done
 testbed up 1
