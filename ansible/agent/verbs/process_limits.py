@@ -25,7 +25,7 @@ def cgroup_of(pid: str) -> str:
 
 
 def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
-    """Returns the lowest memory limit, in bytes, of the cgroups that contain all processes, or None and the reason.
+    """Returns the lowest memory limit, in bytes, of the cgroups that contain all processes; without a limit, None and the reason.
 
     :param paths: cgroups of the processes, from :func:`cgroup_of`
     """

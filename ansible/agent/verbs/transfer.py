@@ -1,4 +1,4 @@
-"""Packs and unpacks folders on a host. plugins/action/transfer_folder.py and conducting/hosts.py are the controller's side."""
+"""Packs and unpacks folders on a host. See plugins/action/transfer_folder.py and conducting/hosts.py for the controller's side."""
 
 from __future__ import annotations
 

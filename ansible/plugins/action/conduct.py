@@ -152,7 +152,7 @@ def await_turn() -> None:
 
 
 def look(world: World, subject: str, system: str) -> dict[str, dict[str, Any]]:
-    """Checks what a system's servers or a client need on the hosts, and returns the facts by host."""
+    """Checks whether the hosts have what a system's servers or a client need, and returns the facts by host."""
     if subject == "check":
         check_clients(world, str(world.first.values["client_binding"]))
     elif subject == "available":

@@ -25,7 +25,7 @@ PING_SECONDS = 1.0
 SILENCE_SECONDS = 10.0
 # Seconds for connecting to a host and starting Python there.
 CONNECT_SECONDS = 30.0
-# Seconds for clients to end after the message to stop; the agent kills them after 10.
+# Seconds for clients to end after the message to stop; the agent kills them after 10 s.
 STOP_SECONDS = 14.0
 # Seconds for the agents' last messages.
 FINISH_SECONDS = 5.0
@@ -300,7 +300,7 @@ class Conductor:
     # ---- Steps ----
 
     def _prepare(self, now: float) -> None:
-        """Launches clients on hosts that have answered, and agrees on the start when all are ready."""
+        """Launches clients on hosts that have answered, and sets the common start when all are ready."""
         for host in self._living():
             client = host.client
             if client is None or not host.greeted:

@@ -43,7 +43,7 @@ RESOLVING = threading.RLock()
 class Values(Mapping[str, Any]):
     """The variables of a host. Reading a variable resolves its templates and returns a plain value."""
 
-    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all variables
+    __UNSAFE__ = True  # otherwise, ansible-core before 2.19 would resolve all variables
 
     def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
         self._variables = variables
@@ -68,7 +68,7 @@ class Values(Mapping[str, Any]):
 class Others(Mapping[str, Any]):
     """The variables of all hosts, by host name. They include facts that steps have set on the trial's hosts."""
 
-    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all variables
+    __UNSAFE__ = True  # otherwise, ansible-core before 2.19 would resolve all variables
 
     def __init__(self, hostvars: Mapping[str, Any], hosts: Mapping[str, AnsibleHost]) -> None:
         self._hostvars = hostvars

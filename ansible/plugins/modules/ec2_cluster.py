@@ -5,7 +5,7 @@ This module manages the key pair, the cluster placement group, the security grou
 ``dohyo:project``. It never uses or changes resources without this tag. In check mode it creates nothing. Credentials
 and endpoint are those of boto3 (environment, ~/.aws).
 
-Instances end automatically: ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
+Instances end automatically. ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
 and EC2 terminates an instance that shuts itself down.
 
 Returns ``todo``, the changes made or, in check mode, planned; ``launched``, the number of started instances by type;
@@ -177,7 +177,7 @@ class Cluster:
             self.settle()
 
     def tags(self, *resources: str) -> list[dict[str, Any]]:
-        """Returns tag specifications, with which a resource already has its tags when it is created."""
+        """Returns tag specifications, which give a resource its tags when it is created."""
         tags = [{"Key": TAG, "Value": self.project}, {"Key": "Name", "Value": self.project}]
         return [{"ResourceType": resource, "Tags": tags} for resource in resources]
 
@@ -399,7 +399,7 @@ class Cluster:
                     "Ebs": {"VolumeSize": self.options["disk_gb"], "VolumeType": "gp3", "DeleteOnTermination": True},
                 }
             ],
-            # Let the instance read its own tags: it shuts itself down at the time in one of them.
+            # Let the instance read its own tags, because one of them says when it must shut itself down.
             MetadataOptions={"HttpTokens": "required", "InstanceMetadataTags": "enabled"},
             InstanceInitiatedShutdownBehavior="terminate",
             UserData=self.options["user_data"].replace("@UNTIL@", str(until)),

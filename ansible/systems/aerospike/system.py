@@ -132,7 +132,7 @@ class Aerospike(System):
     def server_archive(self) -> Archive:
         """The user's package, or the vendor's if the user gave none; empty if the user named an installed program.
 
-        File names are from https://aerospike.com/docs/database/install/linux, the checksum's URL (FILE.sha256) is from
+        File names are from https://aerospike.com/docs/database/install/linux, and the checksum's URL (FILE.sha256) is from
         https://github.com/aerospike/aerospike-server.docker (lib/version.sh). Looked up on 2026-11-25.
         """
         package = "" if self.asd else self.package
@@ -233,9 +233,9 @@ class Aerospike(System):
             or (edition != "Enterprise" and hosts > 8)
         ):
             problems.append(
-                f"Aerospike {version} {edition} on {context.host}: the version must be 6.0 or newer, the limit of open"
-                f" files (ulimit -n, here {self.open_files}) at least 1024, the number of database hosts (here {hosts})"
-                f" at least replication ({self.replication}) and with the Community edition at most 8, and"
+                f"Aerospike {version} {edition} on {context.host}: the version must be 6.0 or newer; the limit of open"
+                f" files (ulimit -n, here {self.open_files}) must be at least 1024; the number of database hosts (here {hosts})"
+                f" must be at least replication ({self.replication}), and at most 8 with the Community edition;"
                 " aerospike_storage=device needs aerospike_devices"
             )
         if version and not self.is_enterprise and (self.authentication or self.tls):
@@ -432,8 +432,8 @@ class Aerospike(System):
         """Returns the needed resources (docs/sizing.md).
 
         The primary index takes 64 bytes per copy of a record (Aerospike's "Capacity planning guide"), in memory or on flash;
-        on flash its blocks are assumed to be half full. The data is on disk or in memory, and takes the free space that space_mb
-        includes. There is no log.
+        on flash its blocks are assumed to be half full. The data is on disk or in memory, and needs the free space that
+        space_mb includes. There is no log.
         """
         in_memory, flash = self.storage == "memory", self.is_on_flash
         data = self.record_bytes * 2.5

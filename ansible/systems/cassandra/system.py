@@ -55,8 +55,8 @@ MODULES = [
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
-# Script that prints a reason if the commit log's folder, $0, is on the file system of another folder. A folder that does not
-# exist yet counts as on the file system of its parent.
+# Script that prints a reason if the commit log's folder, $0, is on the same file system as another folder. If a folder does not
+# exist yet, the file system of its parent counts.
 LOG_DISK = """
 carrier() {
   place=$1

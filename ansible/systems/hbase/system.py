@@ -84,7 +84,7 @@ class HBase(OnJvm):
     attaches = True
     attached_options = ("family", "regions", "block_encoding", "settle_timeout", "count_limit")
     realm = "DOHYO.LOCAL"
-    # All servers share one principal. It contains no host name, so that no address needs to resolve.
+    # All servers share one principal. It contains no host name, so no name needs to be resolved.
     principal = "hbase/dohyo@DOHYO.LOCAL"
     jdks_by_series = SERIES
     jar_folders = ("lib", "lib/client-facing-thirdparty", "lib/jdk11")

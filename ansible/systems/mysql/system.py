@@ -170,7 +170,7 @@ class Mysql(Replicated):
             # (MySQL's manual, "InnoDB Row Formats" and "The Physical Structure of an InnoDB Index").
             record_disk: float = 2 * (row + 18)
         else:
-            # The row header takes at most 20 bytes, and a key in the index (key + 4) / 0.67 ("Space Needed for Keys").
+            # The row header takes at most 20 bytes, and a key in the index takes (key + 4) / 0.67 bytes ("Space Needed for Keys").
             record_disk = row + 20 + (self.context.key_bytes + 4) / 0.67
         return HostNeeds(
             # Resident memory beyond the buffer: about 300 MB, and 0.5 MB per connection.

@@ -105,8 +105,8 @@ class Postgresql(Replicated):
 
     def needs(self) -> HostNeeds:
         context = self.context
-        # A row has a header of 24 bytes, a line pointer of 4 bytes, 1 or 4 bytes per value, the null bitmap and padding
-        # (PostgreSQL's manual, "Database Page Layout").
+        # A row needs 24 bytes for its header and 4 for a line pointer, plus the null bitmap and padding. Each value needs 1 or 4
+        # bytes for its length (PostgreSQL's manual, "Database Page Layout").
         row = context.fieldcount * (context.fieldlength + 4) + context.key_bytes + 40
         return HostNeeds(
             # Resident memory beyond the buffers: about 200 MB, and 8 MB for each connection, which is a process.
