@@ -195,7 +195,7 @@ echo 'mine: true' >> "$work/inventory/group_vars/all.yml"
 rm "$work"/server/i-*
 aws_ok
 recap 0
-grep -qxF 'mine: true' "$work/inventory/group_vars/all.yml" || fail 'a setting of the user was overwritten'
+grep -qxF 'mine: true' "$work/inventory/group_vars/all.yml" || fail 'a setting that the user had added was overwritten'
 
 # The hours are counted from the call that sets them.
 aws_ok -e aws_hours=12.5

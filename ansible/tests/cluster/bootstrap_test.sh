@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests that bootstrap.yml prepares a host that has only SSH for root, and no access to a mirror. Needs root, a package mirror for this
-# machine, and about two minutes; the first run takes one minute more, to build the image.
+# machine, and about two minutes; the first run takes one more minute to build the image.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"

@@ -57,7 +57,7 @@ says log "$work/evidence is not empty and does not carry Dohyo's mark"
 harmed >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'a foreign file was changed'
 cleared
-ok 'foreign folders, links, files, mounts and marks are refused by name, and not changed'
+ok 'refusals name foreign folders, links, files, mounts and marks, which are not changed'
 
 # ---- A site's own servers next to Dohyo's -------------------------------------------------------------------------------
 

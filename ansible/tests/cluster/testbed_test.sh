@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests testbed/testbed by starting hosts. Needs root and about two minutes; the first run takes one minute more, to build the image.
+# Tests testbed/testbed by starting hosts. Needs root and about two minutes; the first run takes one more minute to build the image.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -30,7 +30,7 @@ ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
 # Succeeds if host $1 receives a packet from host $2. The kernel retries a host that did not answer only after about a second.
 reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
 
-# Prints everything that a testbed could leave behind on this machine, except images, which stay on purpose.
+# Prints everything that a testbed could leave behind on this machine, except images, which are kept on purpose.
 leftovers() {
     find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -name 'dohyo-testbed-*' -printf 'cgroup %f\n'
     grep -F -- "$state" /proc/mounts || true
@@ -123,7 +123,7 @@ bystander=$!
 echo "$bystander" >"$foreign/cgroup.procs"
 for verb in up down; do
     ! testbed "$verb" 2>"$work/refusal" || fail "$verb accepted a foreign cgroup"
-    grep -q 'was not made by' "$work/refusal" || fail "$verb refuses a foreign cgroup without a reason: $(cat "$work/refusal")"
+    grep -q 'was not made by' "$work/refusal" || fail "$verb does not say why it refuses a foreign cgroup: $(cat "$work/refusal")"
 done
 kill -0 "$bystander" || fail 'a foreign process was ended'
 kill "$bystander"
