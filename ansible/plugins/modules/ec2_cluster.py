@@ -39,8 +39,8 @@ GROUP = "dohyo:group"
 DEFAULT_HOURS = 8
 # Variables of aws.yml with the number of hosts in each group.
 COUNTS = {"database": "aws_count", "client": "aws_clients"}
-# Error codes that mean that a zone has no capacity, or not the instance type, so another zone is tried ("Error codes"
-# in the Amazon EC2 API Reference).
+# Error codes that mean that a zone lacks capacity or the instance type, so that another zone is tried ("Error codes" in
+# the Amazon EC2 API Reference).
 NO_ROOM = {
     "InsufficientInstanceCapacity",
     "InsufficientHostCapacity",
