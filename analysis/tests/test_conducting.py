@@ -124,7 +124,7 @@ def test_a_client_has_a_bound() -> None:
     stage = Stage(silence=1000)
     stage.ready()
     stage.step(110)
-    assert "the client on host1 still runs 10" in stage.conductor.failure
+    assert "the client on host1 is still running 10" in stage.conductor.failure
 
 
 @pytest.mark.parametrize("how", ["vanished", "ended"])
@@ -335,7 +335,7 @@ def test_a_host_that_stays_off_costs_the_run_its_numbers_and_nobody_waits_for_ev
     if how == "no answer":
         stage.conductor.switched("host3", True, measure + 4, measure + 4.5, None)
         stage.until(measure + 23)
-        why = "it does not answer"
+        why = "it still does not answer"
     else:
         stage.conductor.switched("host3", True, measure + 4, measure + 4.5, "dohyo_power_on ended with exit code 7: no")
         why = "power on failed: dohyo_power_on ended with exit code 7: no"

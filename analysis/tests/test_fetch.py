@@ -144,8 +144,8 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
         (f"{vendor.url}/plain.tgz", ["--sha256", good], "it redirects to http://127.0.0.1:9/a.tgz, which is not HTTPS"),
         (plain, ["--sha256", good], f"{plain}: only https:// is accepted"),
         (f"{vendor.url}/wrong.tgz", ["--sha256", good], "/wrong.tgz: it ended after 5 of abc bytes"),
-        (f"{vendor.url}/bad.tgz", ["--sha256", good], "it, or its redirect, is not a valid URL: Invalid IPv6"),
-        (f"{vendor.url}/\u00e9", ["--sha256", good], "/\u00e9: it, or its redirect, is not a valid URL: "),
+        (f"{vendor.url}/bad.tgz", ["--sha256", good], "or the URL to which it redirects, is not valid: Invalid IPv6"),
+        (f"{vendor.url}/\u00e9", ["--sha256", good], "/\u00e9: it, or the URL to which it redirects, is not valid: "),
         (url, ["--sums", f"{vendor.url}/endless"], "/endless: the download is larger than 65536 bytes"),
         (f"{vendor.url}/local.tgz", ["--sha256", good], "'file:///etc/hostname' is not allowed"),
     ):

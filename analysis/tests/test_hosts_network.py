@@ -37,7 +37,7 @@ def test_free_ports_are_listened_on_and_unreachable_ones_are_named(somebody: int
         assert asyncio.run(reachable.attempt({"db1": peer})) == []
         closed = free_port()
         (problem,) = asyncio.run(reachable.attempt({"db1": peer, "db2": {**peer, "ports": {**bound, "jmx": closed}}}))
-        assert problem.startswith(f"it does not reach db2 ({HERE}) on port {closed} (jmx): Connection refused; let TCP")
+        assert problem.startswith(f"it cannot reach db2 ({HERE}) on port {closed} (jmx): Connection refused; allow TCP")
         assert "firewall of db2" in problem
     finally:
         os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left the process running for two minutes

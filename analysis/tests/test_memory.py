@@ -114,7 +114,7 @@ def test_the_limit_is_that_of_the_cgroup_around_all_processes(tmp_path: Path) ->
     (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
     assert limit_of(paths, str(tmp_path)) == (800 * MIB, "")
     assert limit_of(paths[:1], str(tmp_path)) == (5 * MIB, "")
-    nothing = (None, "no cgroup around all processes has a limit")
+    nothing = (None, "no cgroup that contains all processes has a limit")
     assert limit_of([*paths, "/system.slice/three.service"], str(tmp_path)) == nothing
     assert limit_of([], str(tmp_path)) == nothing
 

@@ -1,4 +1,4 @@
-"""Finds out how Ansible would connect to a host, and with which variables. Only this file uses its private names.
+"""Finds out how Ansible would connect to a host, and with which variables. No other file uses Ansible's private names.
 
 Ansible may change these names in any release, so analysis/tests/trial/test_ansible_hosts.py runs this file with the
 lowest and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory in
@@ -106,7 +106,7 @@ def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str
     line = become.build_become_command(command, shell)
     password = str(become.get_option("become_pass")) if become.expect_prompt() else None
     if method.endswith("doas") and password is not None:
-        message = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; configure it without one"
+        message = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; configure nopass"
         raise AnsibleActionFail(message)
     return Rise(line, password, become.check_success, become.check_password_prompt, become.check_incorrect_password)
 

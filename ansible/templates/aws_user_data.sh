@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs at the first boot of a host on EC2 (aws.yml): installs a timer that checks once per minute whether the host must end.
-# The time of the end is in the tag dohyo:until, so that a second run of aws.yml can change it. The host reads the tag without credentials. The last
+# Runs at the first boot of a host on EC2 (aws.yml): installs a timer that checks once per minute whether the host must shut down.
+# The time of the shutdown is in the tag dohyo:until, so that a second run of aws.yml can change it. The host reads the tag without credentials. The last
 # value is saved, in case the tag cannot be read.
 set -eu
 cat > /usr/local/sbin/dohyo-end << 'PROGRAM'

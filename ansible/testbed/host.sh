@@ -9,7 +9,7 @@ name=$2 address=$3 bridge=$4 control=$5
 in_control() { nsenter --net="/proc/$control/ns/net" "$@"; }
 
 ip link set lo up
-in_control ip link delete "$name" 2>/dev/null || true # a crash may have left the link, which the kernel removes late
+in_control ip link delete "$name" 2>/dev/null || true # after a crash, the link may still exist, because the kernel removes it late
 IFS=. read -ra bytes <<<"$address"
 printf -v mac '02:00:%02x:%02x:%02x:%02x' "${bytes[@]}" # the same at every boot, because other hosts cache it
 ip link add eth0 address "$mac" type veth peer name "$name" netns "$control"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# image.sh FOLDER [bare]: builds the root file system of the hosts unless it exists. It is the same Debian or Ubuntu as this
-# machine's, from the same package sources, and contains what deploy.yml expects on a host. With bare, it contains only SSH for
+# image.sh FOLDER [bare]: builds the root file system of the hosts unless it exists. It has the same release of Debian or Ubuntu as
+# this machine, from the same package sources, and contains what deploy.yml expects on a host. With bare, it contains only SSH for
 # root, as bootstrap.yml expects. mmdebstrap calls this script again to complete the file system.
 set -euo pipefail
 

@@ -63,7 +63,7 @@ refuses() { # WORDS ARGUMENTS...: checks that aws.yml fails with these words, an
 aws_ok() { aws "$@" || fail "aws.yml $*: $(cat "$work/out")"; }
 recap() { grep -E "^localhost .*changed=$1 .*failed=0" "$work/out" > /dev/null || fail "not changed=$1: $(cat "$work/out")"; }
 
-# Create foreign resources: without a tag, of another project, and with the project's name but without its tag.
+# Create foreign resources, which have no tag, belong to another project, or have the project's name but not its tag.
 ec2 'if True:
   def group(name, project):
       return ec2.create_security_group(GroupName=name, Description="x", TagSpecifications=[
@@ -124,16 +124,16 @@ said() { tr -s '\n ' ' ' < "$work/out" | grep -qF -- "$1" || fail "does not say 
 said '8.35 US dollars per hour: 4 × i3en.3xlarge at 1.4, 2 × c6i.8xlarge at 1.36, and 0.005 per public address'
 said 'i3en.3xlarge: the AWS Price List API'
 said 'c6i.8xlarge: copies of the Amazon EC2 on-demand price list'
-said 'hours from now, unless extended; until then they cost 66.80 US dollars'
+said 'hours from now, unless extended; until then, the instances cost 66.80 US dollars'
 cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
 # If no zone has capacity for all instances, those already started are removed, and the message names each zone. Any other error ends the play at once.
 for zone in a b c d e f; do echo "us-east-1$zone c6i.8xlarge InsufficientInstanceCapacity"; done > "$work/server/full"
-if aws -e aws_confirm=yes-13.60; then fail 'not refused: no zone has room'; fi
+if aws -e aws_confirm=yes-13.60; then fail 'aws.yml did not fail although no zone has room'; fi
 said 'no zone has room for all instances (us-east-1a: InsufficientInstanceCapacity; us-east-1b: InsufficientInstanceCapacity;'
 ec2 'assert not ours("instances"), ours("instances")'
 echo 'us-east-1a i3en.6xlarge UnauthorizedOperation' > "$work/server/full"
-if aws -e aws_confirm=yes-13.60; then fail 'not refused: not authorized'; fi
+if aws -e aws_confirm=yes-13.60; then fail 'aws.yml did not fail although EC2 did not authorize the launch'; fi
 said 'An error occurred (UnauthorizedOperation)'
 ec2 'assert not ours("instances"), ours("instances")'
 
@@ -188,16 +188,16 @@ ec2 'if True:
       key = (work / "server" / i["InstanceId"]).read_text().split()
       assert [line[1:3] for line in known if line[0] == i["PublicIpAddress"]] == [key], known'
 ssh-keygen -l -f "$work/inventory/known_hosts.txt" > /dev/null || fail 'ssh cannot read known_hosts'
-diff -r inventories/i3en/group_vars "$work/inventory/group_vars" || fail 'the settings are not those of i3en'
+diff -r inventories/i3en/group_vars "$work/inventory/group_vars" || fail 'the settings differ from those of the inventory i3en'
 
 # A second call must neither change anything nor ask for approval; it reads the keys from the file.
 echo 'mine: true' >> "$work/inventory/group_vars/all.yml"
 rm "$work"/server/i-*
 aws_ok
 recap 0
-grep -qxF 'mine: true' "$work/inventory/group_vars/all.yml" || fail 'a setting of the user was overwritten'
+grep -qxF 'mine: true' "$work/inventory/group_vars/all.yml" || fail 'a setting that the user had added was overwritten'
 
-# The hours count from the call that sets them.
+# The hours are counted from the call that sets them.
 aws_ok -e aws_hours=12.5
 recap 1
 said 'cost_so_far: 0.'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests that SSH always checks host keys: no file of the project turns the check off. For every inventory, Ansible must report that it is on.
+# Tests that SSH always checks host keys: no file of the project turns the check off. For every inventory, Ansible must report that the check is on.
 set -euo pipefail
 ansible=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd -- "${ansible%/*}"

@@ -330,7 +330,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
         ),
         (
             {"scylla_tune": True, "scylla_nic": "eth0", "scylla_memory": "3g", "scylla_cpuset": "1-3"},
-            "Outside developer mode, ScyllaDB needs 1074 MiB for each shard, and scylla_memory=3g is for 3; raise it",
+            "Outside developer mode, ScyllaDB needs 1074 MiB for each shard, but scylla_memory=3g is divided among 3",
         ),
         ({"scylla_tune": True, "scylla_memory": "9g"}, "scylla_tune spreads the interrupts of a network card: set"),
         (

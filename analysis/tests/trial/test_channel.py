@@ -65,7 +65,7 @@ def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> 
 def test_a_program_that_takes_too_long_is_ended_though_a_descendant_keeps_its_output() -> None:
     with channel() as host:
         began = time.monotonic()
-        with pytest.raises(HostError, match="sh had not ended after 1 s"):
+        with pytest.raises(HostError, match="sh did not end within 1 s"):
             host.ask("program", {"argv": ["sh", "-c", "setsid sleep 15 & sleep 60"], "timeout": 1})
         assert time.monotonic() < began + 10
 

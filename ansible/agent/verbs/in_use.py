@@ -70,7 +70,7 @@ def answer(
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     if not re.fullmatch(f"none|{DEPLOYMENT}", deployment):
-        raise AgentError(f"deployment {deployment!r}: must be twelve digits from 0 to f, as in .dohyo")
+        raise AgentError(f"deployment {deployment!r}: must be twelve hexadecimal digits (0-9, a-f), as in .dohyo")
     folder = os.path.expanduser(os.path.expandvars(folder))
     origin = controller or {}
     own_path = os.path.join(folder, NAME % (deployment, origin.get("pid", 0)))

@@ -134,7 +134,7 @@ def answer(
     if kind not in ("", *MADE):
         raise AgentError(f"kind '{kind}': must be one of {', '.join(MADE)}")
     if not re.fullmatch(f"|none|{DEPLOYMENT}", deployment):
-        raise AgentError(f"deployment {deployment!r}: must be twelve digits from 0 to f, as in .dohyo")
+        raise AgentError(f"deployment {deployment!r}: must be twelve hexadecimal digits (0-9, a-f), as in .dohyo")
     arguments = {
         "state": state, "deployment": deployment, "folders": folders, "home": home, "inside": inside, "beside": beside,
         "makes": makes or {}, "kind": kind, "leave": leave, "controller": controller or {}, "experiment": experiment, "owner": owner,

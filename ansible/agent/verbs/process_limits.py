@@ -1,4 +1,4 @@
-"""Reads the memory and processor limits of a system's processes on this host. Needs no root and changes nothing."""
+"""Reads the memory and processor limits of a system's processes on this host. Does not need root, and changes nothing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def pids_of(run: str, name: str) -> list[str]:
 
 
 def cgroup_of(pid: str) -> str:
-    """Returns the path of the process's cgroup in the hierarchy of version 2, or an empty string without that hierarchy."""
+    """Returns the path of a process's cgroup in the version 2 hierarchy, or an empty string if the host has no such hierarchy."""
     with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as lines:
         return next((line.rstrip("\n")[3:] for line in lines if line.startswith("0::")), "")
 
 
 def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
-    """Returns the lowest memory limit, in bytes, of the cgroups that contain all processes, or None and the reason.
+    """Returns the lowest memory limit, in bytes, of the cgroups that contain all processes; without a limit, None and the reason.
 
     :param paths: cgroups of the processes, from :func:`cgroup_of`
     """
@@ -47,7 +47,7 @@ def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
         if text != "max":
             least = min(int(text), least) if least is not None else int(text)
         common = os.path.dirname(common)
-    return least, "" if least is not None else "no cgroup around all processes has a limit"
+    return least, "" if least is not None else "no cgroup that contains all processes has a limit"
 
 
 def listed(numbers: set[int]) -> str:

@@ -19,7 +19,7 @@ def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None,
 
     :param creates: path; if it exists, the program is not run
     :param removes: path; if it does not exist, the program is not run
-    :param timeout: seconds after which the program is ended with all processes of its session
+    :param timeout: seconds after which the program and all processes of its session are ended
     :param environment: environment variables that are added to those of this process
     :raises AgentError: if the program's exit code is not 0; contains the program's output
     """
@@ -30,7 +30,7 @@ def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None,
         output, complaints = process.communicate(stdin.encode("utf-8", "surrogateescape"), timeout)
     except subprocess.TimeoutExpired:
         output, complaints = end(process)
-        complaints += f"{argv[0]} had not ended after {timeout} s\n".encode()
+        complaints += f"{argv[0]} did not end within {timeout} s\n".encode()
     finally:
         _running.discard(process)
     answered = {"rc": process.returncode, "stdout": text(output), "stderr": text(complaints), "changed": True}
@@ -41,7 +41,7 @@ def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None,
 
 
 def text(output):
-    """Returns output as text without line breaks at the end."""
+    """Returns output as text without trailing line breaks."""
     return output.decode("utf-8", "surrogateescape").rstrip("\r\n")
 
 
@@ -62,7 +62,7 @@ def begin(command, folder, environment):
 
 
 def end(process):
-    """Ends a program with all processes of its session, and returns its output."""
+    """Ends a program and all processes of its session, and returns its output."""
     kill(process)
     try:
         return process.communicate(timeout=1)
@@ -85,7 +85,7 @@ def kill(process):
 
 def end_all():
     """Ends all running programs and prevents further starts."""
-    global _gone  # noqa: PLW0603 - the state of this process
+    global _gone  # noqa: PLW0603 - the state is that of the whole process
     with _lock:
         _gone = True
         running = list(_running)

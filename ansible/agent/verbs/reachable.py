@@ -1,6 +1,6 @@
 """Tests whether hosts can reach each other on the ports that servers will use.
 
-``listen`` starts a process that listens on the free ports, and on a port that the kernel chooses, for up to two minutes.
+``listen`` starts a process that listens for up to two minutes, on those ports that are free and on one that the kernel chooses.
 ``try`` connects to the ports of other hosts.
 """
 
@@ -19,12 +19,12 @@ from listeners import in_background
 
 # Seconds after which the kernel ends the listening process.
 LIFETIME = 120
-# Seconds to wait for a connection. The kernel repeats a lost first packet after 1 s.
+# Seconds to wait for a connection. If the first packet is lost, the kernel sends it again after 1 s.
 PATIENCE = 3
 # Maximum number of simultaneous connections.
 TOGETHER = 200
 SHOWN = 4
-CANARY = "one that the kernel chooses, as for the canary"
+CANARY = "chosen by the kernel, as for the canary"
 
 
 def listener(address: str, port: int) -> socket.socket:
@@ -71,7 +71,7 @@ def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
 
 
 async def obstacle(address: str, port: int) -> str:
-    """Returns why a port cannot be reached, or an empty string if it can."""
+    """Returns the reason why a port cannot be reached, or an empty string if it can be."""
     try:
         _, writer = await asyncio.wait_for(asyncio.open_connection(address, port), PATIENCE)
     except (asyncio.TimeoutError, TimeoutError):  # before Python 3.11, these are two classes
@@ -83,14 +83,14 @@ async def obstacle(address: str, port: int) -> str:
 
 
 def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried: int) -> str:
-    """Returns a sentence with the ports of another host that this host cannot reach, and the reasons."""
+    """Returns a sentence that names the ports of another host that this host cannot reach, and the reasons."""
     names = [f"{port} ({name})" for name, (port, _) in failed.items()]
     some = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     numbers = f"any of {tried} ports" if len(names) == tried > 1 else f"port{'s' * (len(names) > 1)} {some}"
     reasons = ", ".join(sorted({reason for _, reason in failed.values()}))
     return (
-        f"it does not reach {host} ({address}) on {numbers}: {reasons}; let TCP connections to all ports of {address}"
-        f" from the other hosts of the inventory through the firewall of {host} and any firewall between the two"
+        f"it cannot reach {host} ({address}) on {numbers}: {reasons}; allow TCP connections to all ports of {address}"
+        f" from the other hosts of the inventory, in the firewall of {host} and in any firewall between the two"
     )
 
 

@@ -1,4 +1,4 @@
-"""Packs and unpacks folders on a host. plugins/action/transfer_folder.py and conducting/hosts.py are the controller's side."""
+"""Packs and unpacks folders on a host. See plugins/action/transfer_folder.py and conducting/hosts.py for the controller's side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def digest_of(manifest: str) -> str:
 
 
 def verify(folder: str, digest: str) -> None:
-    """Reads all files back. Raises ValueError if one differs from the packed file."""
+    """Reads back all unpacked files. Raises ValueError if one of them differs from the packed file."""
     manifest = read_manifest(folder)
     if digest_of(manifest) != digest:
         raise ValueError(f"{folder} does not contain the files that were packed on the control machine")
@@ -96,7 +96,7 @@ def packed(folder):
         archives.pop().close()
     # Create the archive on the disk of the packed files, because /tmp may be small.
     parent = folder if os.path.isdir(folder) else os.path.dirname(folder)
-    archive = tempfile.TemporaryFile(dir=parent if os.access(parent, os.W_OK) else None)  # noqa: SIM115 - read later
+    archive = tempfile.TemporaryFile(dir=parent if os.access(parent, os.W_OK) else None)  # noqa: SIM115 - `read` needs it open
     archives.append(archive)
     return {"files": pack(folder, archive), "bytes": archive.seek(0, os.SEEK_END)}
 

@@ -108,7 +108,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             # Give every host a reason; otherwise the next task would fail without one on the hosts that have no answer.
             failures = dict.fromkeys(world.hosts, str(error)) if arguments["do"] in LOOKING else {}
             answer["failures"] = failures | error.by_host
-        except Exception as error:  # a failed task would fail only on the first host
+        except Exception as error:  # an exception would fail the task only on the first host
             answer["failures"] = dict.fromkeys(world.hosts, unforeseen(error))
         if arguments["do"] == "trial" and answer["failures"]:
             answer["reason"] = "; ".join(dict.fromkeys(answer["failures"].values()))
@@ -142,7 +142,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
 
 def await_turn() -> None:
-    """Waits until the previous trial has ended; run.sh starts this playbook before that.
+    """Waits for the previous trial to end, because run.sh starts this playbook before that.
 
     :raises AnsibleActionFail: if run.sh ends first
     """
@@ -152,7 +152,7 @@ def await_turn() -> None:
 
 
 def look(world: World, subject: str, system: str) -> dict[str, dict[str, Any]]:
-    """Checks what a system's servers or a client need on the hosts, and returns the facts by host."""
+    """Checks whether the hosts have what a system's servers or a client need, and returns the facts by host."""
     if subject == "check":
         check_clients(world, str(world.first.values["client_binding"]))
     elif subject == "available":
@@ -173,7 +173,7 @@ def unforeseen(error: Exception) -> str:
 
 
 class Events:
-    """Appends events to the file of the progress display; if there is none, prints phases and notes like Ansible."""
+    """Appends events to the file of the progress display; without it, prints phases and notes as Ansible does."""
 
     def __init__(self) -> None:
         self._path = os.environ.get("DOHYO_EVENTS", "")
@@ -219,7 +219,7 @@ class Drive:
 
     @staticmethod
     def _way(host: Any, tool: str) -> Way:
-        """Returns the command that starts a host's agent over a connection like Ansible's."""
+        """Returns the command that starts a host's agent over the kind of connection that Ansible uses."""
         way: Way = host.way(f"exec {shlex.join([tool, 'converse'])}")
         if way.is_local:
             return way

@@ -39,7 +39,7 @@ def files_of(folder: Path) -> list[Path]:
     for path in files:
         if path.is_symlink() and not path.resolve().is_relative_to(whole):
             raise AnsibleActionFail(
-                f"{path}: it is a link to {path.resolve()}, outside of {folder}; replace it by a file"
+                f"{path}: it is a link to {path.resolve()}, outside of {folder}; replace it with a file"
             )
     return files
 
@@ -54,7 +54,7 @@ def manifest_of(folder: Path) -> str:
 
 
 def seal(folder: Path) -> None:
-    """Writes a new folder's manifest into it, so that its removal can tell Dohyo's files from others."""
+    """Writes a new folder's manifest into the folder, so that a later removal can tell Dohyo's files from others."""
     if not (folder / MANIFEST).exists():
         new = folder / f"{MANIFEST}.{os.getpid()}"
         # A link to a folder, or a broken link, has no contents to verify.
@@ -75,7 +75,7 @@ def state_of(folder: Path) -> str:
 
 
 class Archives:
-    """The archive of a folder, made once for all hosts. It needs a lock, as each host's task is a separate process."""
+    """The archive of a folder, made once for all hosts. It needs a lock: each host's task is a separate process."""
 
     def __init__(self, home: Path, folder: Path) -> None:
         self._folder = folder
@@ -92,7 +92,7 @@ class Archives:
             return cached.read_text(encoding="utf-8").partition("\n")[2]
 
     def archive(self, manifest: str) -> Path:
-        """Returns the archive of the files in the manifest; makes it if it does not exist."""
+        """Returns the archive of the files in the manifest; creates it if it does not exist."""
         archive = self._base.with_suffix(".zip")
         with self._locked():
             if not archive.exists():
@@ -129,7 +129,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _push(self, src: str, dest: str, task_vars: dict[str, Any]) -> dict[str, Any]:
         source = Path(src)
         if not source.is_dir():
-            if self._task.check_mode:  # an earlier task would have created the folder
+            if self._task.check_mode:  # otherwise, an earlier task would have created it
                 return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which does not exist yet\n"}]}
             raise AnsibleActionFail(f"{src}: no such folder on the control machine")
         control = self._templar.template(task_vars["dohyo_control"])

@@ -9,7 +9,7 @@
 {"time": …, "event": "note", "text": str}
     A task has a message for the user.
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
-    A task has failed. It is ignored if the play continues, or a rescue section will fail with its own message.
+    A task has failed. `ignored` is true if the play continues, or if a rescue section will fail with its own message.
 {"time": …, "event": "task", "task": str, "action": str, "began": epoch seconds}
     A task has ended on the first of its hosts. Skipped tasks have no event.
 {"time": …, "event": "end"}
@@ -108,7 +108,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         import_once()
         self._path = os.environ.get("DOHYO_EVENTS", "")
         self.disabled = not self._path
-        # Start time of the current task; None after the first host has ended it.
+        # Start time of the current task; None once the first host has finished it.
         self._began: float | None = None
 
     def _write(self, event: str, **fields: object) -> None:
@@ -120,7 +120,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._write("task", task=task.get_name(), action=task.action, began=self._began)
             self._began = None
 
-    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 - set by Ansible
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 - named by Ansible
         """Records when a task begins."""
         self._began = time.time()
 

@@ -30,7 +30,7 @@ SIGN_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Rise:
-    """How a command becomes root, from one of Ansible's become plugins.
+    """How a command becomes root, according to one of Ansible's become plugins.
 
     :ivar command: command line that becomes root and then runs the command
     :ivar password: password to type at the prompt; None without a prompt

@@ -14,8 +14,8 @@ from .warmup import LEAST, LOG, MOST_COMPILING, Progress, compiling, is_steady
 
 Message = dict[str, Any]
 
-# Number of clock readings, each a round trip, before clients may begin; about 10 ms in a local network. If the error is
-# still too large, because processors are busy, the readings continue up to a maximum.
+# Number of clock readings, each a round trip, before clients may begin; they take about 10 ms in a local network. If
+# the error is still too large, because processors are busy, the readings continue up to a maximum.
 READINGS = 20
 GOOD_ENOUGH_SECONDS = 0.0005
 MOST_READINGS = 200
@@ -25,7 +25,7 @@ PING_SECONDS = 1.0
 SILENCE_SECONDS = 10.0
 # Seconds for connecting to a host and starting Python there.
 CONNECT_SECONDS = 30.0
-# Seconds for clients to end after the message to stop; the agent kills them after 10.
+# Seconds for clients to end after the message to stop; the agent kills them after 10 s.
 STOP_SECONDS = 14.0
 # Seconds for the agents' last messages.
 FINISH_SECONDS = 5.0
@@ -33,9 +33,9 @@ FINISH_SECONDS = 5.0
 ALONE_SECONDS = 0.2
 # Seconds between two attempts to connect to a host that boots.
 RECONNECT_SECONDS = 1.0
-# Maximum seconds between the end of a server process and the fault that caused it; either may be first.
+# Maximum seconds between the end of a server process and the fault that caused it; either may come first.
 TOGETHER_SECONDS = 1.0
-# Minimum seconds from the decision to end the warm-up to the window: hosts are busy; clients check every 50 ms.
+# Minimum seconds from the decision to end the warm-up until the window starts: busy hosts learn of it with a delay.
 NOTICE_SECONDS = 1.0
 
 
@@ -126,12 +126,12 @@ class Node:
 class Host:
     """A host with a client, servers, or both.
 
-    :ivar power: on, off (or going off), starting (the power-on command runs), booting (no answer yet) or back (its
-        clock is being read again)
+    :ivar power: on, off (or being switched off), starting (the power-on command is running), booting (no answer yet)
+        or back (its clock is being read again)
     :ivar switched: time at which the host was last switched off or on
     :ivar attempt: time of the next attempt to connect to it
     :ivar was_off: whether the host was off in this run
-    :ivar awaits_start: whether its servers have yet to be started since it was off
+    :ivar awaits_start: whether its servers have not been started since it was off
     """
 
     name: str
@@ -140,7 +140,7 @@ class Host:
     heard: float
     clock: HostClock = field(default_factory=HostClock)
     reading: Reading | None = None  # clock offset when the start was agreed on
-    compilers: list[tuple[float, float]] = field(default_factory=list)  # times, and processor seconds used until then
+    compilers: list[tuple[float, float]] = field(default_factory=list)  # times; processor seconds used by then
     greeted: bool = False
     lost: bool = False
     finished: bool = False
@@ -152,7 +152,7 @@ class Host:
     awaits_start: bool = False
     has_faults: bool = False  # whether faults are prepared on the host
     effects: list[Message] = field(default_factory=list)  # faults that the host has executed
-    whole: list[float | None] = field(default_factory=list)  # times at which its servers were ready after faults
+    whole: list[float | None] = field(default_factory=list)  # times when its servers were ready again after faults
 
 
 class Conductor:
@@ -169,7 +169,7 @@ class Conductor:
         self.agreed: float | None = None
         self.measure: float | None = None  # start of the window
         self.steady: bool | None = None  # whether the rate was steady then; None if not requested or unknown
-        self.compiling: float | None = None  # processors that JIT compilers used then, on the busiest host
+        self.compiling: float | None = None  # number of processors that JIT compilers used then, on the busiest host
         self.failure = ""
         self.events: list[tuple[float, str, str]] = []  # time, host, description
         self.over = False
@@ -194,7 +194,7 @@ class Conductor:
     # ---- Events ----
 
     def heard(self, name: str, message: Message, now: float) -> None:
-        """Handles a message of a host's agent."""
+        """Handles a message from a host's agent."""
         host = self.hosts[name]
         if host.lost:
             return
@@ -261,7 +261,7 @@ class Conductor:
             self.lost(name, f"{action} failed: {error}", ended)
         elif host.power == "starting":
             self.events.append((began, name, f"fault: {action}"))
-            # Connect only now: with two agents, the one that lost its connection might write its pid file last.
+            # Connect only now: an agent from an earlier connection might overwrite the new agent's pid file.
             host.power, host.attempt = "booting", ended
 
     def fail(self, reason: str, now: float) -> None:
@@ -278,7 +278,7 @@ class Conductor:
                 client.state = "stopped"
 
     def tick(self, now: float) -> None:
-        """Takes the decisions that depend on time; must be called at least ten times per second."""
+        """Makes the decisions that depend on time; must be called at least ten times per second."""
         for host in self._living():
             silent = now - host.heard
             if not host.greeted and silent > CONNECT_SECONDS:
@@ -300,7 +300,7 @@ class Conductor:
     # ---- Steps ----
 
     def _prepare(self, now: float) -> None:
-        """Launches clients on hosts that have answered, and agrees on the start when all are ready."""
+        """Launches clients on hosts that have answered, and sets the common start when all are ready."""
         for host in self._living():
             client = host.client
             if client is None or not host.greeted:
@@ -369,7 +369,7 @@ class Conductor:
             if client is None or client.state != "running":
                 continue
             if now > self.agreed + self.plan.bound:
-                self.fail(f"the client on {host.name} still runs {now - self.agreed:.0f} s after the start", now)
+                self.fail(f"the client on {host.name} is still running {now - self.agreed:.0f} s after the start", now)
             elif now - client.grew > self.plan.silence:
                 self.fail(f"the client on {host.name} hangs: it has sent no report since{self._when(client.grew)}", now)
 
@@ -406,7 +406,7 @@ class Conductor:
     def _await_boot(self, host: Host, now: float) -> None:
         waited = now - host.switched
         if waited > self.plan.boot:
-            self.lost(host.name, f"it does not answer {waited:.0f} s after it was switched on", now)
+            self.lost(host.name, f"it still does not answer, {waited:.0f} s after it was switched on", now)
         elif host.attempt is not None and now >= host.attempt:
             host.attempt = None
             self._send(host.name, "connect")
@@ -418,7 +418,7 @@ class Conductor:
         return max(n for n in self._switched if faults[n]["kind"] == "power" and name in faults[n]["hosts"])
 
     def _read_back(self, now: float) -> None:
-        """Lets clients read their records back when all faults are undone, or cannot be undone."""
+        """Lets clients read back their records when all faults have been undone, or can no longer be undone."""
         if self._undone:
             return
         assert self.measure is not None  # noqa: S101 - for the type checker

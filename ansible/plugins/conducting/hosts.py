@@ -43,7 +43,7 @@ RESOLVING = threading.RLock()
 class Values(Mapping[str, Any]):
     """The variables of a host. Reading a variable resolves its templates and returns a plain value."""
 
-    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all variables
+    __UNSAFE__ = True  # otherwise, ansible-core before 2.19 would resolve all variables
 
     def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
         self._variables = variables
@@ -68,7 +68,7 @@ class Values(Mapping[str, Any]):
 class Others(Mapping[str, Any]):
     """The variables of all hosts, by host name. They include facts that steps have set on the trial's hosts."""
 
-    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all variables
+    __UNSAFE__ = True  # otherwise, ansible-core before 2.19 would resolve all variables
 
     def __init__(self, hostvars: Mapping[str, Any], hosts: Mapping[str, AnsibleHost]) -> None:
         self._hostvars = hostvars
@@ -95,7 +95,7 @@ class AnsibleHost:
         self.variables = {**variables_of(action, hostvars, name), "hostvars": Others(hostvars, hosts)}
         self.values = Values(self.variables, action._templar)
         self._action = action
-        self._channels: dict[bool, Channel] = {}  # key: whether the agent is root
+        self._channels: dict[bool, Channel] = {}  # key: whether the agent runs as root
 
     def remember(self, facts: Mapping[str, Any]) -> None:
         """Sets facts, which are then variables of the host."""
@@ -135,7 +135,7 @@ class AnsibleHost:
                 while archive.tell() < packed["bytes"]:
                     part = self.do("transfer", step="read", at=archive.tell())["part"]
                     if not part:
-                        raise HostError(f"{source} has ended after {archive.tell()} of {packed['bytes']} packed bytes")
+                        raise HostError(f"{source}: it ended after {archive.tell()} of {packed['bytes']} packed bytes")
                     archive.write(base64.b64decode(part))
                 with zipfile.ZipFile(archive) as files:
                     files.extractall(folder)

@@ -1,4 +1,4 @@
-"""Runs the inventory's commands that switch a host off and on, on the controller (docs/faults.md).
+"""Runs, on the controller, the inventory's commands that switch a host off and on (docs/faults.md).
 
 Both commands run in a separate program, so that the host is switched on no matter how Ansible's processes end. The
 program reads both commands from one JSON line, as lists of words. It runs the first, waits for the end of its input,
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-# Maximum seconds for a command, and seconds between two attempts to switch on: the host's controller may be busy.
+# Maximum seconds for a command, and seconds between attempts to switch a host on, whose controller (BMC) may be busy.
 COMMAND_SECONDS = 120.0
 AGAIN_SECONDS = 5.0
 # Maximum number of characters of a command's output in a message.
@@ -59,7 +59,7 @@ class Switch:
         self._began.append(self._clock())
 
     def ended(self) -> Iterator[tuple[bool, float, float, str | None]]:
-        """Yields each command that ended since the last call: whether it switched on, start, end, failure or None."""
+        """Yields, for each command that ended since the last call: whether it was "on", start, end, failure or None."""
         if self._process is None:
             return
         with suppress(BlockingIOError):
@@ -72,7 +72,7 @@ class Switch:
         if self._process is None or self._process.stdin is None:
             return None
         self._process.stdin.close()
-        # This is long enough for the rest of the first command, all attempts of the second, and its last attempt.
+        # Long enough for the rest of the first command, the time limit of the second, and its last attempt after that.
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(3 * COMMAND_SECONDS)
         with suppress(BlockingIOError):
@@ -86,7 +86,7 @@ class Switch:
 
 
 def main() -> None:
-    """Runs both commands and prints their outcomes; ignores that the reader may have ended."""
+    """Runs both commands and prints their outcomes; does not fail if the reader has ended."""
     off, on = json.loads(sys.stdin.readline())
     say(run("dohyo_power_off", off))
     sys.stdin.read()
@@ -108,7 +108,7 @@ def switched_on(command: Sequence[str]) -> str | None:
 
 
 def run(name: str, command: Sequence[str]) -> str | None:
-    """Runs a command; returns None, or why it failed with the last line of its output."""
+    """Runs a command; returns None, or the reason why it failed, with the last line of its output."""
     # Write the output to a file, because programs that the command leaves in the background would keep a pipe open.
     with tempfile.TemporaryFile() as output:
         try:

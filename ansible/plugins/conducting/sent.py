@@ -11,7 +11,7 @@ from typing import Any
 AGENT = Path(__file__).resolve().parents[2] / "agent"
 # Program that executes the next line of its input. Its errors never quote any other line, which may be a password.
 RECEIVE = "l = open(0, 'rb', 0, closefd=False).readline(); exec(l if l[:5] == b'exec(' else 'raise SystemExit(9)')"
-# Program, sent as that line, that reads and executes the agent. It reads nothing more: the agent reads the rest.
+# Program, sent as that line, that reads and executes the agent. It reads nothing after it: the agent itself does.
 READ = """
 source = open(0, "rb", 0, closefd=False)
 program = b""
@@ -22,7 +22,7 @@ while len(program) < {count}:
     program += part
 exec(program)
 """
-# -I: no modules from the current folder, which may be another user's. -S: no slow search for installed packages.
+# -I: no modules from the current folder, which another user may own. -S: no slow search for installed packages.
 OPTIONS = "-ISB"
 # Minimum version of Python on a host (docs/cluster.md).
 OLDEST = (3, 9)

@@ -38,7 +38,7 @@ def is_steady(rates: Sequence[float]) -> bool:
 
 
 def compiling(samples: Sequence[tuple[float, float]]) -> float:
-    """Returns the mean number of processors that JIT compilers used in the last `LEAST` seconds, or in fewer.
+    """Returns how many processors JIT compilers used on average in the last `LEAST` seconds, or since the first sample.
 
     :param samples: successive times in seconds, each with the processor seconds used until then
     """

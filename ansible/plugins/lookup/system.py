@@ -24,7 +24,7 @@ description:
   - Evaluates a member of the class in systems/NAME/system.py with the variables of the host, and returns plain values.
   - C(context.NAME) is a member of the context, and needs no system.
 options:
-  _terms: {description: "Name of the member, with dots for its parts.", required: true}
+  _terms: {description: "Name of the member. Dots separate the parts of a nested name.", required: true}
   system: {description: Name of the system; by default the variable system_name., type: str}
   every: {description: Whether to return the values of all systems., type: bool, default: false}
 """
@@ -58,7 +58,7 @@ def member(value: Any, path: str) -> Any:
 
 
 def as_plain(value: Any) -> Any:
-    """Returns a value as plain dicts and lists; a dataclass as a dict of its properties and set fields."""
+    """Returns a value as plain dicts and lists. A dataclass becomes a dict of its properties and set fields."""
     if is_dataclass(value) and not isinstance(value, type):
         properties = [name for name, attribute in vars(type(value)).items() if isinstance(attribute, property)]
         every = {**asdict(value), **{name: getattr(value, name) for name in properties}}

@@ -1,6 +1,6 @@
 """Ansible module: creates or removes EC2 instances with boto3.
 
-The collection amazon.aws also needs boto3, and PyPI has it only in the package ``ansible``, with 21,000 other files.
+The collection amazon.aws also needs boto3, and on PyPI it is only in the package ``ansible``, with 21,000 other files.
 This module manages the key pair, the cluster placement group, the security group and the instances. All have the tag
 ``dohyo:project``. It never uses or changes resources without this tag. In check mode it creates nothing. Credentials
 and endpoint are those of boto3 (environment, ~/.aws).
@@ -39,7 +39,7 @@ GROUP = "dohyo:group"
 DEFAULT_HOURS = 8
 # Variables of aws.yml with the number of hosts in each group.
 COUNTS = {"database": "aws_count", "client": "aws_clients"}
-# Error codes for a zone without capacity, or without the instance type, so that another zone is tried ("Error codes" in
+# Error codes that mean that a zone lacks capacity or the instance type, so that another zone is tried ("Error codes" in
 # the Amazon EC2 API Reference).
 NO_ROOM = {
     "InsufficientInstanceCapacity",
@@ -108,7 +108,7 @@ class Cluster:
         return sorted(instances, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
-        """Returns the other kinds of resources, in order of removal, with the call that lists each, and its fields."""
+        """Returns, in order of removal, the call that lists each other kind, the keys of its result, and its filter."""
         ec2 = self.ec2
         return {
             "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),
@@ -177,7 +177,7 @@ class Cluster:
             self.settle()
 
     def tags(self, *resources: str) -> list[dict[str, Any]]:
-        """Returns tag specifications, with which a resource already has its tags when it is created."""
+        """Returns tag specifications, which give a resource its tags when it is created."""
         tags = [{"Key": TAG, "Value": self.project}, {"Key": "Name", "Value": self.project}]
         return [{"ResourceType": resource, "Tags": tags} for resource in resources]
 
@@ -265,7 +265,7 @@ class Cluster:
         return {kind["InstanceType"]: kind["VCpuInfo"]["DefaultVCpus"] for kind in types}
 
     def processors_in_use(self, code: str) -> int:
-        """Returns the number of virtual processors of all running instances in the region that count for a quota."""
+        """Returns how many virtual processors of running instances in the region count towards a quota."""
         states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
         running = Counter(
             instance["InstanceType"]
@@ -306,7 +306,7 @@ class Cluster:
             f"security group {self.project}",
             self.ec2.create_security_group,
             GroupName=self.project,
-            Description="Dohyo: open among its members, and to the controller for SSH",
+            Description="Dohyo: open to its members, and to the controller for SSH",
             VpcId=vpc,
             TagSpecifications=self.tags("security-group"),
         )
@@ -356,7 +356,7 @@ class Cluster:
                     if missing[group]:
                         started += self.launch(group, missing[group], subnet, security, until)
             except ClientError as error:
-                # Terminate the instances of the other group, which are useless without these.
+                # Terminate the instances of the other group, which are useless on their own.
                 if started:
                     self.do(f"terminate {', '.join(started)}", self.ec2.terminate_instances, InstanceIds=started)
                 code = error.response["Error"]["Code"]
@@ -399,7 +399,7 @@ class Cluster:
                     "Ebs": {"VolumeSize": self.options["disk_gb"], "VolumeType": "gp3", "DeleteOnTermination": True},
                 }
             ],
-            # Let the instance read its own tags: it shuts itself down at the time in one of them.
+            # Let the instance read its own tags, because one of them says when it must shut itself down.
             MetadataOptions={"HttpTokens": "required", "InstanceMetadataTags": "enabled"},
             InstanceInitiatedShutdownBehavior="terminate",
             UserData=self.options["user_data"].replace("@UNTIL@", str(until)),
@@ -489,7 +489,7 @@ class Cluster:
                 keys = [list(key) for key in HOST_KEY.findall(match[1])] if match else []
                 if not keys and time.monotonic() > end:
                     raise RefusedError(
-                        f"{host['name']} ({host['id']}) has not shown its SSH host keys on its console within"
+                        f"{host['name']} ({host['id']}) did not show its SSH host keys on its console within"
                         f" {self.options['timeout']} s: check the console's output in EC2, and run aws.yml again;"
                         " an image without cloud-init does not show them"
                     )
@@ -501,7 +501,7 @@ class Cluster:
     # ---- absent -----------------------------------------------------------------------------------------------------
 
     def absent(self) -> list[str]:
-        """Removes resources with the tag; returns resources that could not be removed, or that have only the name."""
+        """Removes resources with the tag; returns those that could not be removed, or that have only the name."""
         instances = self.instances([*ALIVE, "shutting-down"])
         going = [instance["InstanceId"] for instance in instances if instance["State"]["Name"] != "shutting-down"]
         if going:
@@ -571,17 +571,17 @@ def main() -> None:
             "type": {"type": "str"},
             "clients": {"type": "int", "default": 0},  # number of hosts for clients
             "client_type": {"type": "str", "default": ""},
-            "hours": {"type": "float", "default": 0},  # until all end; 0: when existing instances end, or 8 h
+            "hours": {"type": "float", "default": 0},  # until all end; 0: at the end of existing ones, or 8 h
             "user_data": {"type": "str", "default": ""},  # script; @UNTIL@ stands for the end
             "image": {"type": "str", "default": ""},  # id from the cluster's inventory, if there is one
             "image_owner": {"type": "str"},  # account that published the image
             "image_name": {"type": "str"},  # pattern; the newest image that matches is used
             "public_key": {"type": "str", "no_log": False},  # public SSH key for login, as in its file
             "controller": {"type": "str"},  # ADDRESS/BITS from which SSH is allowed
-            "subnet": {"type": "str", "default": ""},  # id; empty: a default subnet in a zone with the type
+            "subnet": {"type": "str", "default": ""},  # id; empty: a default subnet in a zone with all types
             "disk_gb": {"type": "int", "default": 30},  # system disk; databases use the instance's own disks
             "known_hosts": {"type": "path"},  # file with keys that are known from an earlier call
-            "timeout": {"type": "int", "default": 600},  # seconds for the start, and again for the host keys
+            "timeout": {"type": "int", "default": 600},  # seconds to wait for the start, and then for keys
         },
         required_if=[("state", "present", ["type", "image_owner", "image_name", "public_key", "controller"])],
         supports_check_mode=True,

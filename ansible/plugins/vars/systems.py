@@ -26,7 +26,7 @@ DOCUMENTATION = r"""
 name: systems
 short_description: Systems under test by name
 description:
-  - C(systems) contains, by system, the values that are equal on all hosts. C(role) is the name of the system's folder.
+  - C(systems) contains, by system, the values that are the same on all hosts. C(role) is the name of its folder.
     C(verbs) contains the task file of the role C(system) for each of C(VERBS). C(systems/NAME/tasks/VERB.yml) replaces
     this file. For an attached system, the role's C(attached/VERB.yml) replaces both.
   - The lookup C(system) returns values that depend on the host.
@@ -50,7 +50,7 @@ def _file(system: System, verb: str) -> str:
 
 
 def _described(system: System) -> dict[str, Any]:
-    """Returns the values of a system that are equal on all hosts."""
+    """Returns the values of a system that all hosts have in common."""
     return {
         "role": system.role,
         "title": system.title,
@@ -71,7 +71,7 @@ class VarsModule(BaseVarsPlugin):
     """Provides the variables to Ansible."""
 
     def get_vars(self, loader: DataLoader, path: str, entities: Any) -> dict[str, Any]:
-        """Returns the variables for the group of all hosts: only for the playbook's folder, not for each inventory."""
+        """Returns the variables for the group `all`: only for the playbook's folder, not again for each inventory."""
         super().get_vars(loader, path, entities)
         groups = entities if isinstance(entities, Iterable) else [entities]
         of_all = any(isinstance(entity, Group) and entity.name == "all" for entity in groups)

@@ -47,22 +47,22 @@ class Aerospike(System):
     licence = (
         "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
     )
-    # The command `settle` also counts the records, after it has waited for migrations, during which records would count twice.
+    # The command `settle` also counts the records, after it has waited for migrations, during which records would be counted twice.
     count_verb = "settle"
     attaches = True
     attached_options = ("settle_timeout", "count_limit")
     name: str = "aerospike"
     title: str = "Aerospike"
 
-    asd: str = option("", "Path of the server's program on the hosts; empty for aerospike_package, or the asd on the PATH.")
+    asd: str = option("", "Path of the server's program on the hosts. If empty, aerospike_package or the asd on the PATH is used.")
     package: str = option(
         None,
-        "The vendor's package (.tgz, .deb or .rpm), a URL or a file on the control machine, which is unpacked without"
-        " root; or the program asd itself, a file on the control machine. Default: the environment variable"
-        " AEROSPIKE_ASD.",
+        "The vendor's package (.tgz, .deb or .rpm) as a URL or a file on the control machine; it is unpacked without"
+        " root. Alternatively, the program asd itself as a file on the control machine. Default: the environment"
+        " variable AEROSPIKE_ASD.",
     )
     package_sha256: str = option("", "SHA-256 of the package, required for a URL; without it, a file is not checked.", pattern=SHA256)
-    # The option --fetch aerospike sets it.
+    # The option --fetch aerospike sets this.
     fetch: bool = option(False, "Download the vendor's own package, verify its checksum, and accept its licence, AGPL 3.")
     fetch_base: str = option(
         "https://download.aerospike.com/artifacts",
@@ -70,7 +70,7 @@ class Aerospike(System):
         pattern="https://[0-9A-Za-z./:_-]+",
     )
     fetch_version: str = option("8.1.2.5", "Version of the server that aerospike_fetch downloads.", pattern="[0-9]+([.][0-9]+){3}")
-    fetch_tools: str = option("13.0.3", "Version of the tools in the same archive, a part of its name.", pattern="[0-9.]+")
+    fetch_tools: str = option("13.0.3", "Version of the tools in the same archive; it is in the archive's name.", pattern="[0-9.]+")
     # If the port is in use on the local machine, the trial uses the next free one and notes that. On other hosts, it fails.
     service_port: int = option(3000, "Preferred port for clients.")
     fabric_port: int = option(3001, "Preferred port for the data between nodes.")
@@ -80,10 +80,10 @@ class Aerospike(System):
     namespace: str = option("ycsb", "Name of the namespace, in which every table is a set.", pattern="[0-9A-Za-z_-]{1,31}")
     # file: data is written to files in the background, and the index is in memory. memory: no data is on disk.
     storage: str = option(
-        "file", "Where the data is stored; file and device are written in the background, as durability=memory requires.", choices=("memory", "file", "device")
+        "file", "Where the data is stored; files and devices are written to in the background (durability=memory).", choices=("memory", "file", "device")
     )
     devices: list[str] = option(
-        [], "Raw devices (disks or partitions) for aerospike_storage=device; each trial empties them, and partitions devices above 2 TiB.", pattern=WORD
+        [], "Raw devices (disks or partitions) for aerospike_storage=device; each trial empties them, and partitions those above 2 TiB.", pattern=WORD
     )
     data_size: str = option("", "Space for the data of one node, such as 4g; empty for 2.5 times the size of the records.", pattern=f"({SIZE})?")
     # Before 7.1, records larger than aerospike_flush_size are possible only for data in memory.
@@ -111,7 +111,7 @@ class Aerospike(System):
     settings: dict[str, Any] = option(
         {},
         "Further settings of aerospike.conf as SECTION.KEY or SECTION.SUBSECTION.KEY, such as service.service-threads or"
-        " namespace.storage-engine.flush-size; they replace Dohyo's own.",
+        " namespace.storage-engine.flush-size; they override Dohyo's settings.",
         pattern=r"(?!.*(address|port|path|file|directory|device|mount)$)(?!(security|logging)\b|network\.tls\b)"
         r"[a-z]+(\.[a-z0-9-]+)+",
     )
@@ -132,7 +132,7 @@ class Aerospike(System):
     def server_archive(self) -> Archive:
         """The user's package, or the vendor's if the user gave none; empty if the user named an installed program.
 
-        File names are from https://aerospike.com/docs/database/install/linux, the checksum's URL (FILE.sha256) is from
+        File names are from https://aerospike.com/docs/database/install/linux, and the checksum's URL (FILE.sha256) is from
         https://github.com/aerospike/aerospike-server.docker (lib/version.sh). Looked up on 2026-11-25.
         """
         package = "" if self.asd else self.package
@@ -146,7 +146,7 @@ class Aerospike(System):
             user_source=package,
             checksum="aerospike_package_sha256",
             sha256=self.package_sha256.lower(),
-            unchecked=True,  # the user's file, possibly the bare program
+            unchecked=True,  # the user's file, which may be the bare program
             url=url,
             sums=f"{package or url}.sha256",
         )
@@ -233,9 +233,9 @@ class Aerospike(System):
             or (edition != "Enterprise" and hosts > 8)
         ):
             problems.append(
-                f"Aerospike {version} {edition} on {context.host}: the version must be 6.0 or newer, the limit of open"
-                f" files (ulimit -n, here {self.open_files}) at least 1024, the number of database hosts (here {hosts})"
-                f" at least replication ({self.replication}) and with the Community edition at most 8, and"
+                f"Aerospike {version} {edition} on {context.host}: the version must be 6.0 or newer; the limit of open"
+                f" files (ulimit -n, here {self.open_files}) must be at least 1024; the number of database hosts (here {hosts})"
+                f" must be at least replication ({self.replication}), and at most 8 with the Community edition;"
                 " aerospike_storage=device needs aerospike_devices"
             )
         if version and not self.is_enterprise and (self.authentication or self.tls):
@@ -298,7 +298,7 @@ class Aerospike(System):
         reason = (
             "this is the Community edition"
             if self.edition != "Enterprise"
-            else "it needs storage on disk, and compression none, lz4 or zstd"
+            else "it needs storage on disk, and 'compression' must be none, lz4 or zstd"
             if self.is_enterprise
             else "the Enterprise edition needs aerospike_feature_key"
         )
@@ -432,8 +432,8 @@ class Aerospike(System):
         """Returns the needed resources (docs/sizing.md).
 
         The primary index takes 64 bytes per copy of a record (Aerospike's "Capacity planning guide"), in memory or on flash;
-        on flash its blocks are assumed to be half full. The data is on disk or in memory, and takes the free space that space_mb
-        includes. There is no log.
+        on flash its blocks are assumed to be half full. The data is on disk or in memory, and needs the free space that
+        space_mb includes. There is no log.
         """
         in_memory, flash = self.storage == "memory", self.is_on_flash
         data = self.record_bytes * 2.5
@@ -629,7 +629,7 @@ class Aerospike(System):
                 "storage",
                 "device" if self.devices else "file",
                 "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): prefers block devices to files, and discourages RAID",
-                "device, if aerospike_devices names some",
+                "device, if aerospike_devices names devices",
             ),
             Tuned(
                 "flush_size",
@@ -655,7 +655,7 @@ class Aerospike(System):
                 QUEUE,
                 self.cache if caches and not self.has_sized_cache else None,
                 "the same",
-                "256 blocks per device, or less if the budget is too small; before 7.1",
+                "256 blocks per device, or fewer if the budget is too small; before 7.1",
                 "256 blocks per device",
             ),
         ]

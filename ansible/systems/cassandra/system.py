@@ -55,8 +55,8 @@ MODULES = [
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
-# Script that prints a reason if the commit log's folder, $0, is on the file system of another folder. A folder that does not
-# exist yet counts as on the file system of its parent.
+# Script that prints a reason if the commit log's folder, $0, is on the same file system as another folder. If a folder does not
+# exist yet, the file system of its parent counts.
 LOG_DISK = """
 carrier() {
   place=$1
@@ -95,14 +95,14 @@ class Cassandra(OnJvm, Cql):
     # commitlog_directory in cassandra.yaml, the same since 3.11.
     commitlog_folder: str = option(
         "",
-        "Folder on the hosts for the commit log, in FOLDER/dohyo/cassandra. It must be on a separate file system and"
-        " disk, not in dohyo_devices, as cassandra.yaml advises for rotating disks. If empty, the log is on the data"
-        " disks.",
+        "FOLDER on the hosts; the commit log is stored in FOLDER/dohyo/cassandra. FOLDER must be on a separate file"
+        " system and disk, not in dohyo_devices, as cassandra.yaml advises for rotating disks. If empty, the log is on the"
+        " data disks.",
         pattern=FOLDER,
     )
     hints_folder: str = option(
         "",
-        "Folder on another separate disk for hints and saved caches, in FOLDER/dohyo/cassandra; needs"
+        "FOLDER on another separate disk; hints and saved caches are stored in FOLDER/dohyo/cassandra. Requires"
         " cassandra_commitlog_folder. If empty, they are on the first data disk.",
         pattern=FOLDER,
     )
@@ -115,7 +115,7 @@ class Cassandra(OnJvm, Cql):
         "Compression of the tables; a value other than the scenario's (compression) is marked as a difference.",
         choices=("scenario", "none", "lz4", "zstd", "gz"),
     )
-    chunk_kib: int = option(0, "Size of a compressed chunk in KiB; 0 for Cassandra's default, 16, or 64 in 3.11.")
+    chunk_kib: int = option(0, "Size of a compressed chunk in KiB; 0 for Cassandra's default (16, or 64 in 3.11).")
     compaction: str = option(COMPACTIONS[0], "Compaction strategy of the tables.", choices=COMPACTIONS)
     rows_per_partition: str = option(
         "NONE",
@@ -131,7 +131,7 @@ class Cassandra(OnJvm, Cql):
     # The pattern excludes addresses, ports, folders and security: other options set them.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of cassandra.yaml, by key, with dots in nested keys; they override Dohyo's settings.",
+        "Further settings of cassandra.yaml, by key; dots separate the parts of nested keys. They override Dohyo's settings.",
         pattern=r"(?!.*(directory|directories|address|interface|_port|_port_ssl)$)"
         r"(?!(seed_provider|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
@@ -145,7 +145,7 @@ class Cassandra(OnJvm, Cql):
     )
     tls: bool = option(False, "Use TLS between clients and nodes, and among nodes; needs 4.1 or newer.")
     ready_timeout: int = option(180, "Seconds for the server to start.")
-    settle_timeout: int = option(300, "Seconds without progress of the compactions that follow the load; then the trial continues.")
+    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load until the trial continues.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
     count_limit: int = option(1000000, "Maximum number of records for which the rows are counted after the load.")
 
@@ -183,7 +183,7 @@ class Cassandra(OnJvm, Cql):
         if reason := super().impossible:
             return reason
         if self.series != "5.0" and (self.memtable, self.sstable_format) != ("skiplist", "big"):
-            return f"the memtable trie and the format bti need Cassandra 5.0, not {self.version}; leave them out"
+            return f"the memtable 'trie' and the format 'bti' need Cassandra 5.0, but the version is {self.version}; leave them out"
         if self.tls and self.series in ("3.11", "4.0"):
             return f"Cassandra {self.version} cannot read keys in PEM files; cassandra_tls needs 4.1 or newer"
         return ""
@@ -193,7 +193,7 @@ class Cassandra(OnJvm, Cql):
         if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
             problems.append(
                 f"cassandra_column_type=float: a float has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes other lengths; set fieldlength=4, of"
+                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} produces other lengths; set fieldlength=4, of"
                 " constant length"
             )
         if self.hints_folder and not self.commitlog_folder:

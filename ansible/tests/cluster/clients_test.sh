@@ -38,7 +38,7 @@ nothing_left_on() {
         # Because of the brackets, pgrep does not find its own shell.
         while testbed ssh "$n" "pgrep -f '[d]ohyo.client.Client|[b]in/agent' || ((\$? == 1))" >"$work/pids" || fail "host$n: its processes cannot be listed"; do
             [[ -s $work/pids ]] || break
-            ((SECONDS < end)) || fail "these processes still run on host$n: $(xargs <"$work/pids")"
+            ((SECONDS < end)) || fail "these processes are still running on host$n: $(xargs <"$work/pids")"
             sleep 0.5
         done
     done

@@ -33,7 +33,7 @@ END
 # Occupy a port, and create a file system on a disk.
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
 s = socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
-# Add a firewall that separates host1 from one port of host3.
+# Add a firewall that blocks host1's access to one port of host3.
 on 3 'sudo nft -f -' <<'END'
 table inet dropper {
     chain input { type filter hook input priority 0; ip saddr 10.66.0.11 tcp dport 7000 drop; }
@@ -56,9 +56,9 @@ host3: no JDK 17 in /nowhere/jdk
 host3: cassandra would listen without a password on 8.8.8.8
 host3: host_disk_layout=raid0 makes one RAID0 of several devices
 host4: it cannot be reached
-host1: it does not reach host3 \(10.66.0.13\) on port 7000 \(cassandra_storage_port\): no answer within 3 s; let TCP
+host1: it cannot reach host3 \(10.66.0.13\) on port 7000 \(cassandra_storage_port\): no answer within 3 s; allow TCP
 END
-[[ $(grep -o 'host.: it does not reach host.' "$work/log" | sort -u) == 'host1: it does not reach host3' ]] || { cat "$work/log" >&2; fail 'preflight reports a connection that works'; }
+[[ $(grep -o 'host.: it cannot reach host.' "$work/log" | sort -u) == 'host1: it cannot reach host3' ]] || { cat "$work/log" >&2; fail 'preflight reports a connection that works as a problem'; }
 on 3 'sudo nft delete table inet dropper'
 on 1 'sudo systemctl stop squatter && sudo blkid -p /dev/disk1 | grep -q precious && sudo wipefs --quiet --all /dev/disk1' ||
     fail 'a failed preflight ended a process or wiped a disk'
@@ -69,7 +69,7 @@ ok 'a single preflight reports thirteen problems on four hosts'
 
 quietly playbook deploy.yml "${cassandra[@]}" --check --diff
 as_before 'after a failed preflight, and --check'
-ok '--check --diff on fresh hosts; neither preflight nor --check has changed anything'
+ok '--check --diff on fresh hosts; neither preflight nor --check changes anything'
 
 # Programs on a host never call sudo themselves: Ansible becomes root there, with a password if the host requires one.
 cat >"$work/become.yml" <<'END'
@@ -87,7 +87,7 @@ ANSIBLE_BECOME_PASSWORD_FILE=$work/password quietly playbook -i "$work/become.ym
     -e "trial_dir=$work/trial" -e '{trial_conditions: {replication: 3, write_acks: all}}'
 for n in 1 2 3; do
     on "$n" 'systemctl is-active "dohyo-*-mysql.service" && /opt/dohyo/bin/agent log mysql | grep -q "ready for connections" &&
-        ! find /opt/dohyo ! -user dohyo | grep .' >"$work/log" || { cat "$work/log" >&2; fail "host$n: the server does not run, or some files belong to root"; }
+        ! find /opt/dohyo ! -user dohyo | grep .' >"$work/log" || { cat "$work/log" >&2; fail "host$n: the server is not running, or some files belong to root"; }
 done
 quietly playbook stop.yml
 nothing_runs
@@ -115,7 +115,7 @@ on 4 'sudo systemctl start firewalld'
 ! playbook deploy.yml "${cassandra[@]}" --tags preflight -e host_firewall=false -e host_disk_layout=raid0 >"$work/log" 2>&1 ||
     fail 'preflight does not report a firewall and devices with another layout'
 for n in 1 2 3; do
-    grep -qE "host$n: it does not reach host4 \\(10.66.0.14\\) on any of [0-9]+ ports: No route to host; let TCP" "$work/log" ||
+    grep -qE "host$n: it cannot reach host4 \\(10.66.0.14\\) on any of [0-9]+ ports: No route to host; allow TCP" "$work/log" ||
         { cat "$work/log" >&2; fail "preflight does not say that host$n cannot reach host4"; }
 done
 grep -q '/dev/disk1 has its own file system on /dohyo/disk1; .*not what host_disk_layout=raid0 makes' "$work/log" ||
@@ -127,7 +127,7 @@ on 4 'zone=$(sudo firewall-cmd --get-active-zones | grep -o "^dohyo-[0-9a-f]*") 
 [[ $(<"$work/log") == '10.66.0.11 10.66.0.12 10.66.0.13 10.66.0.14' ]] || fail "host4: the zone is for $(<"$work/log")"
 ok 'preflight reports what firewalld rejects; deploy.yml makes a zone for the hosts'
 
-# After a jar was removed, only its folder may be copied again. The zone must stay unchanged.
+# After a jar has been removed, only its folder may be copied again. The zone must stay unchanged.
 on 2 'rm /opt/dohyo/bundle/cassandra/cassandra-*.jar'
 quietly playbook deploy.yml --tags host,cassandra
 [[ $(grep '^changed: ' "$work/log" | cut -c 1-16) == 'changed: [host2]' ]] || { grep -B 3 '^changed' "$work/log" >&2; fail 'not exactly one folder was copied again'; }

@@ -35,5 +35,5 @@ on 3 'sudo blkid -p /dev/disk2 | grep -q precious && sudo wipefs --quiet --all /
 on 4 '! sudo firewall-cmd --get-zones | grep -o "dohyo-[0-9a-f]*" && sudo systemctl stop firewalld' || fail 'destroy.yml left a zone in firewalld'
 as_before 'after destroy.yml'
 quietly playbook destroy.yml
-! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" || { cat "$work/log" >&2; fail 'a second destroy.yml has changed something'; }
-ok 'destroy.yml restores the hosts, and a second destroy.yml changes nothing'
+! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" || { cat "$work/log" >&2; fail 'a second run of destroy.yml changed something'; }
+ok 'destroy.yml restores the hosts, and a second run of destroy.yml changes nothing'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests faults in two experiments with MySQL on four hosts. In the first, the scenario kills a replica, partitions the hosts, fills a
-# disk and switches a host off. The results must show the faults, and no fault may stay. In the second, the test cuts the primary off
+# disk and switches a host off. The results must show the faults, and no fault may remain. In the second, the test cuts the primary off
 # and finally kills it. Both must appear at the right second, and the system must count as failed. Needs root and about two minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
@@ -36,7 +36,7 @@ done
 nothing_runs
 grep -q 'Slave_IO_Running=Yes' "$evidence/server/host2/stats/run-1/stats-replica.txt" || fail 'a replica whose host was off does not follow the primary'
 [[ -s $evidence/hosts/host2/metrics.jsonl.gz && -s $evidence/hosts/host2/metrics.jsonl.gz.1 ]] || fail 'there are no samples of host2 from before or after it was off'
-ok 'faults=… kills a replica, partitions hosts, fills a disk and cuts power: writes wait, no acknowledged write is lost, and no fault stays'
+ok 'faults=… kills a replica, partitions hosts, fills a disk and cuts power: writes wait, no acknowledged write is lost, and no fault remains'
 
 ! playbook trial.yml -e trial_system=mysql-innodb -e '{"trial_phases": [{"name": "run", "faults": "power(any)@1s"}]}' >"$work/log" 2>&1 ||
     fail 'a fault that switches off a host with a client was accepted'
@@ -48,19 +48,19 @@ testbed ssh 1 sudo /opt/dohyo/bin/agent faults check slow <<<'{"folders": [], "u
 if testbed ssh 1 grep -qw io /sys/fs/cgroup/cgroup.controllers; then why=; else why='slow: there is no controller io of cgroup version 2*'; fi
 # shellcheck disable=SC2053 # the right side is a pattern
 [[ $(<"$work/slow") == $why ]] || fail "a slow disk, where '$why' was expected: $(<"$work/slow")"
-ok 'the fault slow is refused on hosts without the cgroup controller io'
+ok 'the fault "slow" is refused on hosts without the cgroup controller "io"'
 
 experiment disturbed mysql-innodb --set replication=3 --set write_acks=quorum --duration 35 --set operationtimeout=2000 \
     --set insert.operationtimeout=60000 --set core_workload_insertion_retry_limit=5 --set maxerrorrate=1 &
 run=$!
-# updated SECONDS: waits until a client on a host other than the primary's has received answers in SECONDS more seconds
+# updated SECONDS: waits until host2's client, which is not on the primary's host, has received answers in SECONDS further seconds
 updated() {
     local was=-1 now
     while :; do
         now=$(cat "$work"/disturbed/raw/*/run-1/host2/UPDATE.hdr 2>/dev/null | awk -F , '/^[0-9]/ && $3 > 0 { n++ } END { print n + 0 }') || true
         ((was >= 0)) || was=$now
         ((now < was + $1)) || break
-        kill -0 "$run" 2>/dev/null || { log_of disturbed; fail "the run ended before the client had answers for $1 s"; }
+        kill -0 "$run" 2>/dev/null || { log_of disturbed; fail "the run ended before the client had received answers for $1 s"; }
         sleep 0.2
     done
 }

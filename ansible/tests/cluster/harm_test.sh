@@ -57,7 +57,7 @@ says log "$work/evidence is not empty and does not carry Dohyo's mark"
 harmed >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'a foreign file was changed'
 cleared
-ok 'foreign folders, links, files, mounts and marks are refused by name, and not changed'
+ok 'refusals name foreign folders, links, files, mounts and marks, which are not changed'
 
 # ---- A site's own servers next to Dohyo's -------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ refuses_a_rival
 kill -KILL "$pid"
 kill -CONT "$play" "$worker"
 wait "$!" || true
-"$root/run.sh" --resume "$work/two" --keep >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the rest of the two trials failed'; }
+"$root/run.sh" --resume "$work/two" --keep >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the two trials could not be resumed'; }
 diff -- "$work/foreign" <(foreign) >&2 || fail 'two trials changed foreign data'
 ok 'two trials, a crash and --resume do not affect a running foreign server, or the data of a stopped one'
 
@@ -139,8 +139,8 @@ ok 'two trials, a crash and --resume do not affect a running foreign server, or 
 on 1 'mkdir /x/dohyo/mysql/data/shop && echo precious >/x/dohyo/mysql/data/shop/orders.ibd'
 ! run next --rounds 1 || fail 'run.sh accepted servers that contain foreign data'
 says log '/x/dohyo/mysql/data/shop was not made by a trial'
-on 1 'grep -q precious /x/dohyo/mysql/data/shop/orders.ibd && rm -r /x/dohyo/mysql/data/shop' || fail 'data in servers that were kept are gone'
-ok 'a database that no trial created is not removed with the servers that were kept'
+on 1 'grep -q precious /x/dohyo/mysql/data/shop/orders.ibd && rm -r /x/dohyo/mysql/data/shop' || fail 'data in servers that were kept running is gone'
+ok 'a database that no trial created is not removed with the servers that were kept running'
 
 quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
 says log '/etc/systemd/system/dohyo-mysql.service is a unit of another deployment, or of none'

@@ -38,7 +38,7 @@ listens_privately
 for n in 1 2 3 4; do
     testbed ssh "$n" 'systemctl list-units --plain --no-legend "dohyo-*-hbase-*" | sed -E "s/^dohyo-[0-9a-f]{12}/dohyo/; s/ .*//" | xargs'
 done >"$work/units"
-cmp - "$work/units" <<'END' || fail "other units than these run: $(cat "$work/units")"
+cmp - "$work/units" <<'END' || fail "the running units are not the expected ones: $(cat "$work/units")"
 dohyo-hbase-datanode.service dohyo-hbase-master.service dohyo-hbase-namenode.service dohyo-hbase-regionserver.service dohyo-hbase-zookeeper.service
 dohyo-hbase-datanode.service dohyo-hbase-master.service dohyo-hbase-regionserver.service dohyo-hbase-zookeeper.service
 dohyo-hbase-datanode.service dohyo-hbase-regionserver.service dohyo-hbase-zookeeper.service
@@ -57,7 +57,7 @@ ok 'all processes on a host share one memory budget'
 
 stopped
 for n in 1 2 3 4; do
-    ! testbed ssh "$n" 'sudo journalctl --quiet --boot --unit "dohyo-*-hbase-*" --grep "timed out. Killing"' || fail "host$n: systemd had to kill a server that was to stop"
+    ! testbed ssh "$n" 'sudo journalctl --quiet --boot --unit "dohyo-*-hbase-*" --grep "timed out. Killing"' || fail "host$n: systemd had to kill a server that did not stop in time"
 done
 ok 'stopped'
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests testbed/testbed by starting hosts. Needs root and about two minutes; the first run takes one minute more, to build the image.
+# Tests testbed/testbed by starting hosts. Needs root and about two minutes; the first run takes one more minute to build the image.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -27,10 +27,10 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
 testbed() { "$ansible/testbed/testbed" "$@"; }
 ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
-# Succeeds if host $1 receives a packet from host $2. A host that did not answer may be tried again only after about a second.
+# Succeeds if host $1 receives a packet from host $2. The kernel retries a host that did not answer only after about a second.
 reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
 
-# Prints everything that a testbed could leave behind on this machine, except images, which stay on purpose.
+# Prints everything that a testbed could leave behind on this machine, except images, which are kept on purpose.
 leftovers() {
     find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -name 'dohyo-testbed-*' -printf 'cgroup %f\n'
     grep -F -- "$state" /proc/mounts || true
@@ -76,7 +76,7 @@ ok 'partition and heal'
 
 testbed freeze 4
 [[ $(testbed status) == *', frozen'* ]] || fail 'status does not show a frozen host'
-! timeout 3 "$ansible/testbed/testbed" ssh 4 true 2>/dev/null || fail 'a frozen host continues'
+! timeout 3 "$ansible/testbed/testbed" ssh 4 true 2>/dev/null || fail 'a frozen host still answers'
 testbed thaw 4
 testbed ssh 4 true || fail 'a thawed host does not answer'
 ok 'freeze and thaw'
@@ -108,7 +108,7 @@ for delay in 0.2 0.7 "$((RANDOM % 3)).$((RANDOM % 10))"; do
     sleep "$delay"
     kill -KILL "$!" 2>/dev/null || true
     wait "$!" 2>/dev/null || true
-    testbed down || fail "down after a kill at $delay s"
+    testbed down || fail "down fails after up was killed at $delay s"
     nothing_left "after a kill at $delay s"
 done
 testbed up 1
@@ -123,7 +123,7 @@ bystander=$!
 echo "$bystander" >"$foreign/cgroup.procs"
 for verb in up down; do
     ! testbed "$verb" 2>"$work/refusal" || fail "$verb accepted a foreign cgroup"
-    grep -q 'was not made by' "$work/refusal" || fail "$verb refuses a foreign cgroup without a reason: $(cat "$work/refusal")"
+    grep -q 'was not made by' "$work/refusal" || fail "$verb does not say why it refuses a foreign cgroup: $(cat "$work/refusal")"
 done
 kill -0 "$bystander" || fail 'a foreign process was ended'
 kill "$bystander"

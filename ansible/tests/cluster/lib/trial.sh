@@ -71,7 +71,7 @@ stopped() {
     nothing_runs
 }
 
-# wiped ROLE [HOST…]: checks that no files of the trial are left on these hosts (by default on all). Certificates stay, because they belong to the inventory
+# wiped ROLE [HOST…]: checks that no files of the trial are left on these hosts (by default on all). Certificates are kept, because they belong to the inventory
 wiped() {
     local n role=$1
     shift
