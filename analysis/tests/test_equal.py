@@ -239,7 +239,7 @@ def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("phases=max,equal", "rounds=1: max of round 1 decides the rate of equal; .*rounds=2.*equal.target=N"),
+        ("phases=max,equal", "rounds=1: max in round 1 determines the rate of equal; .*rounds=2.*equal.target=N"),
         ("phases=equal rounds=2", "phases=equal: equal needs max and no other phase.*set phases=max,equal"),
         ("phases=max,read,equal rounds=2", "equal needs max and no other phase"),
         ("phases=max,equal rounds=2 target=500", "target=500 with phases=max,equal: max cannot .*; equal.target=500"),
