@@ -408,11 +408,11 @@ GROUPS = {
                  Refused("the variable aerospike_namespace sets it; for your servers, use --attach"
                          " aerospike=HOST:PORT/NAMESPACE"), STOCK, about="namespace"),
         Property("as.user",
-                 Refused("Dohyo creates the account; for your servers, set aerospike.user in the file of"
-                         " --attach-secrets"), STOCK, about="user name"),
+                 Refused("Dohyo creates the account; for your servers, set aerospike.user in the"
+                         " --attach-secrets file"), STOCK, about="user name"),
         Property("as.password",
-                 Refused("Dohyo creates the account; for your servers, set aerospike.password in the file of"
-                         " --attach-secrets"), STOCK, about="password"),
+                 Refused("Dohyo creates the account; for your servers, set aerospike.password in the"
+                         " --attach-secrets file"), STOCK, about="password"),
         Property("as.*",
                  Refused("Dohyo has its own binding; set operationtimeout to limit an operation, and properties"
                          " aerospike.… for other settings"), STOCK, about="other settings of the binding"),
@@ -420,11 +420,11 @@ GROUPS = {
                  Refused("Dohyo sets the address of its server; for your servers, use --attach"
                          " mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK, about="JDBC URL of the database"),
         Property("db.user",
-                 Refused("Dohyo creates the account; for your servers, set mysql.user or postgresql.user in the file of"
-                         " --attach-secrets"), STOCK, about="user name"),
+                 Refused("Dohyo creates the account; for your servers, set mysql.user or postgresql.user in the"
+                         " --attach-secrets file"), STOCK, about="user name"),
         Property("db.passwd",
                  Refused("Dohyo creates the account; for your servers, set mysql.password or postgresql.password in the"
-                         " file of --attach-secrets"), STOCK, about="password"),
+                         " --attach-secrets file"), STOCK, about="password"),
         Property("db.*",
                  Refused("the system determines driver and statements, and batchsize the batches; for your servers, use"
                          " --attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK,
@@ -435,8 +435,8 @@ GROUPS = {
                  about="JDBC fetch size, commits and batches"),
         Property("postgrenosql.*",
                  Refused("Dohyo sets the address of its server; for your servers, use --attach"
-                         " postgresql=HOST:PORT, with postgresql.user and postgresql.password in the file of"
-                         " --attach-secrets"), STOCK, about="PostgreSQL's URL, user name and password"),
+                         " postgresql=HOST:PORT, with postgresql.user and postgresql.password in the"
+                         " --attach-secrets file"), STOCK, about="PostgreSQL's URL, user name and password"),
         Property("scylla.hosts",
                  Refused("Dohyo sets the addresses of its servers; for your servers, use --attach"
                          " scylla=HOST,HOST:PORT"), STOCK, about="ScyllaDB's hosts"),
@@ -446,13 +446,13 @@ GROUPS = {
                  about="keyspace"),
         Property("scylla.local_dc",
                  Refused("Dohyo sets the data center of its servers; for your servers, set cassandra.localdc in the"
-                         " file of --attach-secrets"), STOCK, about="data center"),
+                         " --attach-secrets file"), STOCK, about="data center"),
         Property("scylla.username",
-                 Refused("Dohyo creates the account; for your servers, set cassandra.username in the file of"
-                         " --attach-secrets"), STOCK, about="user name"),
+                 Refused("Dohyo creates the account; for your servers, set cassandra.username in the"
+                         " --attach-secrets file"), STOCK, about="user name"),
         Property("scylla.password",
-                 Refused("Dohyo creates the account; for your servers, set cassandra.password in the file of"
-                         " --attach-secrets"), STOCK, about="password"),
+                 Refused("Dohyo creates the account; for your servers, set cassandra.password in the"
+                         " --attach-secrets file"), STOCK, about="password"),
         Property("scylla.readconsistencylevel", Refused("read_acks sets it for all systems"), STOCK,
                  about="consistency level of reads"),
         Property("scylla.writeconsistencylevel", Refused("write_acks sets it for all systems"), STOCK,

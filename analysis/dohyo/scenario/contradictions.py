@@ -109,8 +109,8 @@ def _check_equal(scenario: Scenario) -> None:
     target = scenario.of(phases.OWN)["target"]
     if phases.OWN in scenario.phases and float(target):
         raise BadInputError(
-            f"{phases.OWN}.target={target} with phases={names}: the rate of {phases.OWN} follows from {phases.MAX}; set"
-            f" {phases.SHARES[phases.OWN]} instead"
+            f"{phases.OWN}.target={target} with phases={names}: the rate of {phases.OWN} is derived from {phases.MAX};"
+            f" set {phases.SHARES[phases.OWN]} instead"
         )
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
         if phases.MAX in scenario.phases and float(value):
@@ -333,7 +333,7 @@ def _check_faults(run: Scenario) -> None:
 def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) -> None:
     """Checks that there are enough database hosts for the copies; parameters as in :func:`check_faults_at`.
 
-    :raises BadInputError: naming both numbers and the way out
+    :raises BadInputError: naming both numbers and a remedy
     """
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
         if system not in attached and at_point.number("replication") > hosts:
@@ -349,7 +349,7 @@ def check_faults_at(scenario: Scenario, hosts: int, attached: Container[str], *,
     :param hosts: number of database hosts
     :param attached: names of attached systems
     :param local: whether the servers are on this machine, without an inventory
-    :raises BadInputError: naming the fault and the way out
+    :raises BadInputError: naming the fault and a remedy
     """
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
         role = catalogue.all_systems()[system].role

@@ -158,11 +158,11 @@ def check_place(faults: Sequence[Fault], role: str, hosts: int, *, attached: boo
     :param hosts: number of database hosts
     :param attached: whether the servers are attached
     :param local: whether the servers are on this machine, without an inventory
-    :raises BadInputError: naming the fault and the way out
+    :raises BadInputError: naming the fault and a remedy
     """
     for fault in faults:
         if attached:
-            raise BadInputError(f"{fault}: not possible on attached servers; leave faults out: --set faults={NONE}")
+            raise BadInputError(f"{fault}: not possible on attached servers; leave out faults: --set faults={NONE}")
         if local and fault.kind not in OF_PROCESSES:
             raise BadInputError(
                 f"{fault}: this machine allows only {', '.join(OF_PROCESSES)}; name hosts with --inventory"

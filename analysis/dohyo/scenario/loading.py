@@ -377,7 +377,7 @@ def _points(
     count = sum(math.prod(map(len, of_system.values())) for of_system in dimensions.values())
     if count * whole.most_rounds > MOST_TRIALS:
         raise BadInputError(f"the matrix has {count:,} points × {whole.most_rounds} rounds, more than {MOST_TRIALS:,}"
-                            " trials; leave values out")  # fmt: skip
+                            " trials; leave out values")  # fmt: skip
     if "operationcount" in matrix and "duration" not in matrix:
         # An operationcount in the matrix ends the run, as on the command line.
         assignments = {**assignments, "duration": "0"}

@@ -2,7 +2,7 @@
 
 A declaration says what the condition means, where it must be equal, and how it is read and shown. It also says whether
 phases may differ, and how rounds are merged. Tables, summary.json, summary.csv, `dohyo compare` and
-docs/summary-json.md use the declarations, so that a new condition is one entry here.
+docs/summary-json.md use the declarations, so that adding a condition takes only one entry here.
 `python -m dohyo.summary.conditions` prints the table for docs/summary-json.md.
 """
 
@@ -216,7 +216,7 @@ def _skew(conditions: Conditions) -> str | None:
 
 
 def _taken(conditions: Conditions) -> str:
-    """Returns a text with the shares that other processes and the hypervisor took; a small one is "below 5%"."""
+    """Returns a text with the shares that other processes and the hypervisor took; small ones as "below 5%"."""
     parts = (("other processes", conditions.other_cpu), ("hypervisor", conditions.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"

@@ -339,7 +339,7 @@ def _of_fault(
     )
     more, less = min(after) > max(before) + known_to, max(after) < min(before) - known_to
     if not enough:
-        return "inconclusive", f"{len(before)} and {len(after)} rounds; 4 of each would be needed to decide"
+        return "inconclusive", f"{len(before)} and {len(after)} rounds; 4 in each experiment would be needed"
     if None in (*all_before, *all_after):
         return "inconclusive", "not known in all rounds"
     if alike:

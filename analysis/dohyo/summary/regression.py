@@ -437,8 +437,8 @@ def judge(
     means = estimates(key[2], rows[AFTER], rows[BEFORE])
     rounds = statistics.deciding(*means, distance, rest) if means else None
     if rounds is None:
-        return ratio, judgement, None, f"more than {statistics.MOST_MORE} rounds of each would be needed to decide"
-    return ratio, judgement, rounds, f"about {rounds} rounds of each would be needed to decide"
+        return ratio, judgement, None, f"more than {statistics.MOST_MORE} rounds of each experiment would be needed"
+    return ratio, judgement, rounds, f"about {rounds} rounds of each experiment would be needed"
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:

@@ -29,7 +29,7 @@ from dohyo.summary.phase import Phase
 from dohyo.summary.trial_folder import TrialFolder
 
 # Largest delay of a client's start after the agreed instant, in ms. A later client did not load the system together
-# with the others; a single client missed a part of its own window. If the limit for the distance between clients'
+# with the others; a single client missed part of its own window. If the limit for the distance between clients'
 # starts (client_skew_limit_ms) is larger, it replaces this one.
 LATE_MS = 50.0
 
@@ -78,7 +78,7 @@ class RunFacts:
 
     @property
     def spare_ms(self) -> float:
-        """Returns how much later a client may begin without changing a figure, in ms.
+        """Returns how many milliseconds late a client may begin without changing a figure.
 
         A single client need not wait for others: it may begin at any time before its window. If its window begins with
         its first operation, it may begin one sample of the hosts (a second) later.

@@ -45,7 +45,7 @@ class Cql(System):
 
     @property
     def starts_with_default_user(self) -> bool:
-        """Whether the user cassandra has the password cassandra until all nodes are up."""
+        """Whether the user ``cassandra`` has the password ``cassandra`` until all nodes are up."""
         return self.asks_for_password
 
     def problems(self) -> list[str]:
