@@ -44,7 +44,7 @@ class Signals:
 
     @contextmanager
     def held_back(self, answer: str) -> Iterator[None]:
-        """Sets the message for signals that arrive in this context; the program does not end before it leaves it."""
+        """Sets the message for signals that arrive in this context, during which the program does not end."""
         before, self._answer = self._answer, answer
         try:
             yield

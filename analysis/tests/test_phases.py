@@ -527,7 +527,7 @@ def test_next_is_for_inserts_and_scans(tmp_path: Path) -> None:
     for change, named in (
         (
             {"scanproportion": "0.1", "updateproportion": "0.1"},
-            "next with updateproportion=0.1: no records have its keys",
+            "next with updateproportion=0.1: no records have the keys",
         ),
         ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: no records have"),
         ({"verify": "acknowledged"}, "next with verify=acknowledged: no records have"),

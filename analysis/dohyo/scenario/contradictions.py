@@ -297,8 +297,8 @@ def _check_next(run: Scenario) -> None:
     keys += ["verify"] if run["verify"] != "none" else []
     if keys:
         raise BadInputError(
-            f"requestdistribution=next with {keys[0]}={run[keys[0]]}: no records have its keys; use only scans,"
-            " without verify"
+            f"requestdistribution=next with {keys[0]}={run[keys[0]]}: no records have the keys it chooses; use only"
+            " scans, without verify"
         )
 
 

@@ -1,4 +1,4 @@
-"""Finds reasons to doubt a comparison of two experiments: those to distrust one of them, and differences between their
+"""Finds reasons to doubt a comparison of two experiments: distrust of either of them, and differences between their
 hosts. docs/method.md#two-experiments explains the rules.
 """
 

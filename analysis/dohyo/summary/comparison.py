@@ -304,7 +304,7 @@ def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: S
 
 
 def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
-    """Returns whether the operation's latency is compared. With a target rate, that is the one from its intended start.
+    """Returns whether the operation's latency is compared; with a target rate, the one from the intended start is.
 
     :param names: phases and operations of all rows
     """

@@ -216,7 +216,7 @@ def _skew(conditions: Conditions) -> str | None:
 
 
 def _taken(conditions: Conditions) -> str:
-    """Returns a text with the shares that other processes and the hypervisor took; small ones as "below 5%"."""
+    """Returns a text with the shares that other processes and the hypervisor took; "below 5%" for small shares."""
     parts = (("other processes", conditions.other_cpu), ("hypervisor", conditions.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"

@@ -73,7 +73,7 @@ def in_words(change: LevelChange) -> str:
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
-    """Returns the times up to `LEVEL_SECONDS` before and after the change: begin and end, after the agreed start."""
+    """Returns the periods of up to `LEVEL_SECONDS` before and after the change, in seconds after the agreed start."""
     time = first + change.second
     return (
         (max(first + change.begin, time - LEVEL_SECONDS), time),

@@ -113,7 +113,7 @@ class Phase:
 
     @property
     def successes(self) -> list[int]:
-        """Returns how many operations found a record in each second; with faults, up to when clients stop sending."""
+        """Returns how many operations found a record in each second; with faults, until clients stop sending."""
         end = self.shortest if self.faults is None else fault_costs.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
@@ -182,7 +182,7 @@ class Phase:
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self) -> list[str]:
-        """Returns the times at which the throughput was low for long; empty for a run with faults."""
+        """Returns the times at which the throughput was low for a long time; empty for a run with faults."""
         if self.faults is not None:
             return []
         which = self.name.replace("-", " ")

@@ -1,4 +1,4 @@
-"""Decides whether enough rounds were measured: all rates are precise enough, or all neighbours in the ranking decided.
+"""Decides whether enough rounds were measured: all rates are precise enough, or all neighbours are decided.
 
 docs/method.md#rounds describes the rules.
 """

@@ -247,7 +247,7 @@ class Summary:
     name: str
     trials: list[Trial]
     merged: list[Trial] = field(default_factory=list)  # each system at each point, over several rounds
-    comparisons: list[Pair] = field(default_factory=list)  # the best trial at each point compared with each other one
+    comparisons: list[Pair] = field(default_factory=list)  # the best trial at each point compared with the others
     neighbours: list[Neighbours] = field(default_factory=list)  # pairs in each ranking of rates or latencies
     alike: float = ALIKE  # neighbours are alike if the interval of their ratio is within this share
     round_seconds: float | None = None  # duration of a round of all trials; None if unknown

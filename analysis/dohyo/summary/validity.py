@@ -567,7 +567,7 @@ CHECKS = (
     Check("a trial is not in the plan of `experiment.json`, or has another system or round there",
           of_experiment=of_another_experiment),
     Check("a valid trial was not within the experiment's time", of_experiment=outside_the_experiment),
-    Check("a client's histogram logs have the same intervals as another run of the experiment: the run is a copy",
+    Check("a client's histogram logs have the same intervals as those of another run in the experiment: one is a copy",
           "logs of 100 operations or more"),
     Check("evidence differs from the trial's `manifest` or cannot be read, a value in `trial.json` or"
           " `client.json` is of the wrong type, or a run with several clients has no `clients.json`",
