@@ -17,7 +17,7 @@ class Interruption(Exception):  # noqa: N818 - a request, not an error
 
 
 class Signals:
-    """Records that a signal asked the program to end, so that the program can end where it is safe.
+    """Records that a signal asked the program to end, so that the program can end at a safe point.
 
     An exception raised in a signal handler could interrupt any line, such as one that stops servers.
     """
@@ -26,7 +26,7 @@ class Signals:
         self._number: int | None = None
         self._answer = "interrupted; the servers will be stopped"
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # Leave signals ignored that were ignored at the start, as with nohup or in a script's background job.
+            # Signals that were ignored at the start, as with nohup or in a script's background job, stay ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._receive)
 
@@ -44,7 +44,7 @@ class Signals:
 
     @contextmanager
     def held_back(self, answer: str) -> Iterator[None]:
-        """Sets the message for signals that arrive in this context; the program does not end before leaving it."""
+        """Sets the message for signals that arrive in this context, during which the program does not end."""
         before, self._answer = self._answer, answer
         try:
             yield

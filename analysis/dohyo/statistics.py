@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 LATER_LOOK = 0.98
 # Maximum number of further samples to suggest.
 MOST_MORE = 100
-# Weight of the pooled scatter beside the scatter of one system, in degrees of freedom (benchmarks/truth.py).
+# Weight of the pooled scatter when combined with one system's own, in degrees of freedom (benchmarks/truth.py).
 BORROWED = 8
 # Significance level of the test for a system whose scatter is too large to be pooled with that of the others.
 APART = 0.001
@@ -31,7 +31,7 @@ APART = 0.001
 ALIKE = 0.15
 # Probability that the number of samples that `deciding` returns is enough.
 _POWER = 0.9
-# Significance level of the test for outliers. A sample within the factor _NEAR of the others' mean is not an outlier.
+# Significance level of the test for outliers. A sample within a factor _NEAR of the others' mean is not an outlier.
 _OUTLIER, _NEAR = 0.01, 1.2
 # Minimum length of a series for `trend`. A third of a shorter one is too short to distinguish a trend from chance.
 TREND_LEAST = 15
@@ -72,7 +72,7 @@ class Estimate:
 class Together:
     """Means of several systems at a point of the matrix.
 
-    :ivar errors: standard error of the difference of two means, by their positions; None if measured separately
+    :ivar errors: standard error of the difference of two means, by positions; None if measured separately
     """
 
     means: list[Estimate]
@@ -194,8 +194,8 @@ def more(samples: Sequence[float], half: float) -> int | None:
 def deciding(
     above: Estimate, below: Estimate, distance: float, rest: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> int | None:
-    """Estimates the samples that each of two means needs, so that the interval of their ratio excludes a bound. They
-    suffice in 9 of 10 cases with the same scatter. Returns None for more than `MOST_MORE` samples.
+    """Estimates how many samples each of two means needs so that the interval of their ratio excludes a bound. With
+    the same scatter, they suffice in 9 of 10 cases. Returns None for more than `MOST_MORE` samples.
 
     Half of the interval plus t' times the error is at most the distance (Julious 2004); t' is the 90 % quantile.
 
@@ -418,7 +418,7 @@ def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE
     return high
 
 
-# Width (in standard deviations) and number of the steps in the integrals of the studentised range. They end at 12.
+# Width and number of the steps in the integrals of the studentised range, which end at 12 standard deviations.
 _STEP, _STEPS = 0.05, 240
 
 
@@ -426,7 +426,7 @@ def _beyond(q: float, count: int, freedom: float) -> float:
     """Returns the probability of a studentised range above q: the integral over s of P(range > q s) times the density
     of the deviation s. The integral over w = q s uses the trapezoidal rule, which is nearly exact for such densities.
     """
-    # With more than 400 degrees of freedom the density is narrower than a step. The quantile differs by at most 0.5 %.
+    # With more than 400 degrees of freedom, the density is narrower than a step. The quantile differs by at most 0.5 %.
     freedom = min(freedom, 400.0)
     scale = math.log(2) + freedom / 2 * math.log(freedom / 2) - math.lgamma(freedom / 2)
     area = 0.0
@@ -475,7 +475,7 @@ def _within(t: float, freedom: float) -> float:
     """Returns P(|T| ≤ t). With t = √f tan φ this is the integral of cos^(f-1) from 0 to φ divided by that from 0 to π/2
     (Abramowitz and Stegun, 26.7). The integral is computed by Simpson's rule.
     """
-    # Integrate at most to this angle: beyond it the power of the cosine is negligible, and the steps become too wide.
+    # Integrate up to this angle: beyond it, the power of the cosine is negligible, and the steps become too wide.
     angle = min(math.atan(t / math.sqrt(freedom)), 40 / math.sqrt(freedom))
     steps = 200
     width = angle / steps

@@ -150,7 +150,7 @@ def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
         ("fieldlength=28", "fieldlength=28: a stamp needs 29 bytes"),
         ("dataintegrity=true", "set only one of the two"),
         ("fieldlengthdistribution=uniform\nminfieldlength=28", "set minfieldlength to 29 or more"),
-        ("fieldlengthdistribution=histogram", "leave fieldlengthdistribution=histogram out"),
+        ("fieldlengthdistribution=histogram", "leave out fieldlengthdistribution=histogram"),
     ],
 )
 def test_what_cannot_be_accounted_for_is_refused(tmp_path: Path, properties: str, why: str) -> None:

@@ -105,11 +105,11 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
         (["workloadA", "--systems", "mysql-innodb", "--records", "5000G", "--plan"], "records (datasize="),
         (
             ["workloadA", "--set", "replication=3", "--plan"],
-            "replication=3: needs as many database hosts, but there is 1;",
+            "replication=3: needs 3 database hosts, but there is 1;",
         ),
         (
             ["workloadA", "--set", "matrix.replication=1,3"],
-            "replication=3: needs as many database hosts, but there is 1;",
+            "replication=3: needs 3 database hosts, but there is 1;",
         ),
         (["workloadA", "--scale", "2"], "scale=2: must be a number from"),
         (["workloadA", "--records", "5", "--set", "datasize=1GB"], "recordcount=5 and datasize=1GB both say"),

@@ -349,11 +349,11 @@ def test_what_is_inconclusive_says_how_many_rounds_would_decide_it(tmp_path: Pat
     assert (rate.verdict, p99.verdict, p99.rounds, p99.reason) == ("inconclusive", "within", None, None)
     # Computed by hand: two deviations of 10 %, nearer bound 1.05: (1.97 + 1.29) √(0.02 / 90) = 0.0486 < ln 1.05 =
     # 0.0488.
-    assert (rate.rounds, rate.reason) == (90, "about 90 rounds of each would be needed to decide")
+    assert (rate.rounds, rate.reason) == (90, "about 90 rounds of each experiment would be needed")
     near = compared(before, measured(tmp_path / "c", {"cassandra": (950, 1045, 855)}))
     assert (near.changes[0].rounds, near.changes[0].reason) == (
         None,
-        "more than 100 rounds of each would be needed to decide",
+        "more than 100 rounds of each experiment would be needed",
     )
 
 

@@ -102,9 +102,9 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
          ["Stricter write acks: hbase quorum, requested all; it cannot be less strict, which favours the others."]),
         (servers(heap="1501m"), "solid", []),
         (servers(heap="31 GiB"), "caution",
-         ["The servers have different memory: cassandra 1g, hbase 31 GiB; without a budget this affects the result."]),
+         ["The servers have different memory: cassandra 1g, hbase 31 GiB; without a budget, this affects the result."]),
         (servers(heap=None, memory="buffer pool 4096 MiB"), "caution",
-         ["The servers have different memory: cassandra 1g, hbase buffer pool 4096 MiB; without a budget this affects"
+         ["The servers have different memory: cassandra 1g, hbase buffer pool 4096 MiB; without a budget, this affects"
           " the result."]),
         (servers(heap=None, memory="as it likes"), "solid", []),
         (lambda system, _, folder: edit_json(

@@ -52,7 +52,7 @@ def test_faults_are_in_the_order_of_their_times() -> None:
         ("slow(node2, 0MB)@60s", "'0MB' is not a number of bytes per second"),
         ("pause(node2, 1MB)@60s", "only slow has a rate; join hosts with +"),
         ("heal@60s", "there is no earlier fault that it ends; add a partition before it"),
-        ("partition(any)@60s, heal(any)@80s", "heal ends all partitions and has no target: heal@80s"),
+        ("partition(any)@60s, heal(any)@80s", "heal ends all partitions and has no target; write heal@80s"),
         ("start(node2)@60s", "there is no earlier fault that it ends; add a kill or stop"),
         ("kill(node2)@60s, resume(node2)@80s", "there is no earlier fault that it ends; add a pause before it"),
     ],
@@ -73,7 +73,7 @@ def test_targets_are_hosts_by_number_name_or_role() -> None:
     assert on_hosts("kill(any)@1s", ["alone"], "cassandra")[0]["hosts"] == ["alone"]
     assert named("node1+node3") == ["a", "c"]
     for target, role, why in (
-        ("node4", "mysql", "node4: not a database host; there are a, b, c, node1 to node3"),
+        ("node4", "mysql", "node4: not a database host; use a, b, c or node1 to node3"),
         ("leader", "cassandra", "cassandra has no leader, as all nodes are equal"),
         ("a+seed", "mysql", "a host is named twice: a, a"),
     ):
@@ -90,7 +90,7 @@ def test_a_partition_is_between_groups_or_one_and_all_others() -> None:
     assert groups("partition(node2|node1+c)@1s, heal@2s") == [[["b"], ["a", "c"]], [["b", "a", "c"]]]
     assert groups("partition(a|b)@1s, heal@2s") == [[["a"], ["b"]], [["a", "b"]]]
     assert groups("partition(any)@1s, heal@2s") == [[["b"], ["a", "c"]], [["b", "a", "c"]]]
-    with pytest.raises(BadInputError, match=r"partition\(any\)@1s: there are no other hosts"):
+    with pytest.raises(BadInputError, match=r"partition\(any\)@1s: it names all hosts"):
         check_place(parse("partition(any)@1s"), "mysql", 1)
     with pytest.raises(BadInputError, match=r"heal@3s: there is no partition at that time"):
         check_place(parse("partition(any)@1s, heal@2s, heal@3s"), "mysql", 2)

@@ -427,7 +427,7 @@ def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_o
     assert changed(short, [ill(5), ill(9), ill(9), ill(9)]) == ("inconclusive", None)
     assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # times are accurate only to a second
     assert changed([ill(None)] * 4, [ill(None)] * 4) == ("within", None)
-    assert changed(short[:3], long[:3]) == ("inconclusive", "3 and 3 rounds; 4 of each would be needed to decide")
+    assert changed(short[:3], long[:3]) == ("inconclusive", "3 and 3 rounds; 4 in each experiment would be needed")
 
 
 def test_a_loss_that_was_not_there_before_is_a_regression_whatever_the_rounds() -> None:
@@ -451,10 +451,10 @@ def unread() -> Trial:
         ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "the number before is unknown")),
         ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "the number before is unknown")),
         ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there were none before")),
-        ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in a round before")),
+        ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in any round before")),
         # There were also losses before, so four rounds of each are needed.
         ([ill(4, lost=500)] * 3, [ill(4, lost=900)] * 3,
-         ("inconclusive", "3 and 3 rounds; 4 of each would be needed to decide")),
+         ("inconclusive", "3 and 3 rounds; 4 in each experiment would be needed")),
         ([ill(4, lost=500)] * 4, [ill(4, lost=900)] * 4, ("regression", None)),
         ([ill(4, lost=500)] * 5, [unread(), *[ill(4, lost=500)] * 4], ("inconclusive", "not known in all rounds")),
         # The losses before or after are unknown.

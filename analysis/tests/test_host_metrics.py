@@ -572,7 +572,7 @@ def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -
             None
             if valid
             else "run-1 on node1: the client used 92% of the 2 processors of its host, seconds 1\N{EN DASH}4:"
-            " the client was the limit; up to 90% are allowed"
+            " the client was the bottleneck; up to 90% are allowed"
         )
 
 
@@ -587,7 +587,7 @@ def test_a_run_in_which_one_thread_of_the_client_was_measured_does_not_count(tmp
             None
             if valid
             else f"run-1 on node1: the client's thread nio-worker-0 used {share:.0%} of a processor:"
-            " the client was the limit; less than 90% are allowed"
+            " the client was the bottleneck; less than 90% is allowed"
         )
         assert result.system_failed is False
 

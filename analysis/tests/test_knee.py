@@ -151,7 +151,7 @@ def test_probes_that_are_used_up_end_the_search_and_it_says_how_far_it_came() ->
     assert len(result.tried) == 4
     assert result.conclusion() == (
         "3,536 op/s met p99<10ms, 35% of the closed-loop maximum of 10,000 op/s; 5,000 op/s had READ p99 14.0 ms;"
-        " search.probes=4 ended the search with the two 41% apart"
+        " search.probes=4 ended the search with the two rates 41% apart"
     )
     assert search(up_to(4000), most=1).conclusion() == (
         "no rate met p99<10ms: the lowest tried, 10,000 op/s, had READ p99 14.0 ms"

@@ -61,8 +61,8 @@ def test_what_does_not_fit_a_host_is_refused() -> None:
     assert shortages(has, {"hbase": 800}, fits) == []
     assert shortages({}, {"hbase": 900}, NOTHING) == []
     assert shortages(has, {}, {**fits, "client_mb": 300}) == [
-        "host_memory_budget=80% is 800 MiB, and its client needs 300, but the host has 1000; set a smaller budget, a"
-        " smaller client_heap, or give the clients separate hosts"
+        "host_memory_budget=80% is 800 MiB, and its client needs 300, but the host has 1000; set a smaller budget"
+        " or a smaller client_heap, or give the clients separate hosts"
     ]
     assert shortages(has, {"cassandra": 700, "hbase": 900}, fits) == [
         "hbase needs 900 MiB, and host_memory_budget=80% leaves it 800; set a larger budget, or leave out the sizes"

@@ -373,7 +373,7 @@ def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, search, trial_search=about)
     assert {trial.search.in_vain for trial in summary.trials if trial.search and trial.system == "hbase"} == {True}
     assert verdict(summary).sentence.startswith("Only cassandra has a highest rate, so there is no comparison")
-    assert (judged(summary).mark, shorts(summary)) == ("do not use", ["no highest rate of hbase"])
+    assert (judged(summary).mark, shorts(summary)) == ("do not use", ["no highest rate for hbase"])
 
 
 # ---- 9: precision of the figures ------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("run.recordcount=1", "run.recordcount: cannot differ from phase to phase, because .* the records of the load"),
         ("run.replication=1", "because servers start and tables are created with this value"),
         ("run.systems=hbase", "because it applies to all phases of a trial; set systems without a phase"),
-        ("run.cassandra_heap=1g", "because the servers are started with a system's variables"),
+        ("run.cassandra_heap=1g", "because a system's variables apply from the start of its servers"),
         ("run.aerospike.layout=bins", "run.aerospike.layout: cannot differ from phase to phase"),
         ("insert.duration=5", "the load ends when it has inserted every record once"),
         ("insert.readproportion=1", "the load ends when it has inserted every record once"),
@@ -157,7 +157,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=a,b b.batchsize=1001", "phase b: batchsize=1001: must be at most 1000"),
         ("insert.batchsize=1001", "phase insert: batchsize=1001: must be at most 1000"),
         ("phases=read read.duration=0 read.operationcount=0", "phase read: nothing ends a run"),
-        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*set 1, as in"),
+        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 .*set threadcount=1,"),
         ("phases=read,read", "'read' is named twice"),
         ("phases=read,insert", "insert is the load, which comes first"),
         ("phases=insert repeats=3", "phases=insert with repeats=3: there is no run, only a load; .* rounds=N"),
@@ -530,10 +530,10 @@ def test_next_is_for_inserts_and_scans(tmp_path: Path) -> None:
     for change, named in (
         (
             {"scanproportion": "0.1", "updateproportion": "0.1"},
-            "next with updateproportion=0.1: its keys have no records",
+            "next with updateproportion=0.1: no records have the keys",
         ),
-        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: its keys have"),
-        ({"verify": "acknowledged"}, "next with verify=acknowledged: its keys have"),
+        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: no records have"),
+        ({"verify": "acknowledged"}, "next with verify=acknowledged: no records have"),
         ({"tablecount": "4"}, "needs a single newest record"),
     ):
         with pytest.raises(BadInputError, match=named):
@@ -554,6 +554,6 @@ def test_a_run_ends_when_every_record_was_asked_for(tmp_path: Path) -> None:
         load(tmp_path, text, "duration=60s")
     with pytest.raises(
         BadInputError,
-        match=r"phase read: passes=2 with requestdistribution=uniform: passes need ranges",
+        match=r"phase read: passes=2 with requestdistribution=uniform: passes need 'ranges'",
     ):
         load(tmp_path, text, "read.requestdistribution=uniform")

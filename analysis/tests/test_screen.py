@@ -139,7 +139,7 @@ def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, mo
     monkeypatch.chdir(ROOT)
     experiment = tmp_path / "it"
     shutil.copytree(noisy(), experiment)
-    reason = Reason("The noise is too large to tell a from b: measure more rounds, or longer.", "too noisy to tell")
+    reason = Reason("The noise is too large to tell a from b: measure more or longer rounds.", "too noisy to tell")
 
     def suggest(**changes: Any) -> str:
         edit_json(experiment / "experiment.json", **changes)

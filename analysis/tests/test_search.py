@@ -241,7 +241,7 @@ def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> No
     assert "1,000 to 2,000" in rendered(summary)
     found_in = trust.judged(summary)
     assert found_in.mark == "do not use"
-    assert "no highest rate of cassandra" in [reason.short for reason in found_in.reasons]
+    assert "no highest rate for cassandra" in [reason.short for reason in found_in.reasons]
     less = precision.judged(summary, 0.05, None).precision
     assert less is not None
     assert ("cassandra", "probe", None) in [(phase.trial, phase.phase, phase.half) for phase in less.short]
@@ -355,7 +355,7 @@ def test_ansible_is_told_the_next_rate_or_the_end(tmp_path: Path) -> None:
     assert ask(folder) == {
         "target": None,
         "conclusion": "1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500"
-        " op/s; search.probes=2 ended the search with the two 100% apart",
+        " op/s; search.probes=2 ended the search with the two rates 100% apart",
     }
 
 

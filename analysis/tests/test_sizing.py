@@ -125,7 +125,7 @@ def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     )
     created = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())
     assert experiment.reopen(str(created.folder))[0].scenario.number("recordcount") == 1_258_291
-    with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: no read cache .* 0\.6\*ram"):
+    with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: none has a read .* 0\.6\*ram"):
         loading.load(file, {"systems": "cassandra,aerospike"}, hosts=Hosts(), caches=sizing.caches(None))
 
 

@@ -303,12 +303,12 @@ def test_inserts_of_the_load_that_were_sent_again_are_told(tmp_path: Path) -> No
     trial(tmp_path, 2, "hbase")
     edit_json(folder / "load/node1/client.json", retried_records=0, first_error=None)
     edit_json(folder / "load/node2/client.json", retried_records=1234, first_error="INSERT: WRITE_TIMEOUT: 2 of 3")
-    note = "load: 1,234 inserts failed and were sent again; first error: INSERT: WRITE_TIMEOUT: 2 of 3"
+    note = "load: inserts that failed and were sent again: 1,234; first error: INSERT: WRITE_TIMEOUT: 2 of 3"
     summary = summarise(tmp_path)
     assert [note in trial.notes for trial in summary.trials] == [True, False]
     edit_json(folder / "load/node1/client.json", retried_records=2, first_error="INSERT: OVERLOADED: busy")
     notes = [note for trial in summarise(tmp_path).trials for note in trial.notes if note.startswith("load: ")]
-    assert notes == ["load: 1,236 inserts failed and were sent again; first error: INSERT: OVERLOADED: busy"]
+    assert notes == ["load: inserts that failed and were sent again: 1,236; first error: INSERT: OVERLOADED: busy"]
 
 
 def test_what_drivers_sent_again_and_how_clients_are_connected(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "another start": (
         edit(f"{CLIENT}/client.json", "agreed_start_ms", new=lambda ms: ms + 1000),
-        "the client was to begin at 2026-11-23 12:43:24, but the run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:24, but its run at 2026-11-23 12:43",
     ),
     "a late start": (
         edit(f"{CLIENT}/client.json", "skew_ms", new=900.0),
@@ -226,7 +226,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran the phase load"),
     "warm-up": (
         edit(f"{CLIENT}/client.json", "warmup_seconds", new=9.0),
-        "its window began 9.0 s after the agreed instant, the run's window 1.0 s afte",
+        "its window began 9.0 s after the agreed instant, but the run's 1.0 s afte",
     ),
     "processor time": (
         edit(f"{CLIENT}/client.json", "cpu_seconds", new=99.0),
@@ -234,7 +234,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "busiest thread": (
         edit(f"{CLIENT}/client.json", "busiest_thread_share", new=0.97),
-        "used 97% of a processor: the client was the limit; less than 90%",
+        "used 97% of a processor: the client was the bottleneck; less than 90%",
     ),
     "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
     "half a client.json": (cut(f"{CLIENT}/client.json"), "the client wrote no client.json"),
@@ -312,11 +312,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "an extra client": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client left no files"),
     "a client of another system": (
         put(f"{OTHER}/run-1/host2", CLIENT),
-        "the client was to begin at 2026-11-23 12:44:24, but the run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:44:24, but its run at 2026-11-23 12:43",
     ),
     "a client of the load": (
         put(f"{TRIAL}/load/host2", CLIENT),
-        "the client was to begin at 2026-11-23 12:43:12, but the run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:12, but its run at 2026-11-23 12:43",
     ),
     "all clients of another system": (
         put(f"{OTHER}/run-1", RUN),
@@ -326,7 +326,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
     "a wrong clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", new=5000.0),
-        "the client was to begin at 2026-11-23 12:43:18, but the run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:18, but its run at 2026-11-23 12:43",
     ),
     "an uncertain clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", new=5000.0),
@@ -422,7 +422,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
                 for host in (1, 2, 3)
             ),
         ),
-        "raw/04-mysql-innodb/run-1/host1: the intervals of its histogram logs are those of raw/01-mysql-innodb/run-1/h",
+        "raw/04-mysql-innodb/run-1/host1: its histogram logs contain the same intervals as those of raw/01-mysql-in",
     ),
     "an experiment that began later": (
         edit("experiment.json", "started", new="2026-11-23T12:44:00+00:00"),

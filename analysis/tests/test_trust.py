@@ -103,7 +103,7 @@ def with_failed(*names: str, skipped: bool = False) -> Summary:
 
 
 def test_systems_without_numbers_weaken_it_until_there_is_nothing_to_compare() -> None:
-    assert (judged(with_failed("c")).mark, shorts(with_failed("c"))) == ("caution", ["no valid numbers of c"])
+    assert (judged(with_failed("c")).mark, shorts(with_failed("c"))) == ("caution", ["no valid numbers for c"])
     assert judged(with_failed("b", "c")).mark == "do not use"
     assert judged(with_failed("c", skipped=True)).mark == "solid"  # a skipped system was not tried
 

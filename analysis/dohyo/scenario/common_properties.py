@@ -321,22 +321,22 @@ GROUPS = {
         _record("zeropadding", Whole(0, 1000), BOTH, default="1",
                 about="number of digits to which key numbers are padded with zeros"),
         _record("insertstart", Count(0, _LONG), BOTH, default="0",
-                about="first record number that is loaded and requested"),
+                about="number of the first record that is loaded and requested"),
         _record("insertcount", Count(1, _LONG), BOTH,
-                about="number of records that are loaded and requested, beginning with insertstart; by default, all up"
-                " to recordcount. Fewer records than recordcount need tablecount=1; new records follow recordcount"),
+                about="number of records that are loaded and requested, beginning with insertstart; by default, all"
+                " records up to recordcount. If less, set tablecount=1; new records are numbered from recordcount"),
         _record("tablecount", Whole(1, 10000), CLIENT, default="1",
                 about="number of tables that the records are divided into"),
         _record("tables", Choice("shared", "client"), CLIENT, default="shared",
                 about="tables that a client works on. shared: all of them; client: only its own share, so tablecount"
                 " must be a multiple of the number of clients"),
         _record("keysalt", Choice("none", "crc32"), CLIENT, default="none", same=True,
-                about="crc32: each key begins with two bytes of its CRC32, which spreads ordered keys"),
+                about="crc32: each key begins with two bytes of its CRC32, so that ordered keys are spread"),
     ],
     "Client output": [
         _output("measurement.interval", Choice("op", "intended", "both"), STOCK, default="op", matrix=False,
-                about="op: latency from the start of the operation; intended: from the start time that follows from the"
-                " target rate; both: both latencies. With a target rate, our client always records both"),
+                about="op: latency from the actual start of an operation; intended: latency from the start that the"
+                " target rate requires; both: both of them. With a target rate, our client always records both"),
         _output("hdrhistogram.percentiles", Text(), BOTH, default="50,95,99",
                 about="percentiles in the client's result lines"),
         _output("status.interval", Whole(1, _DAY), BOTH, default="10", about="seconds between status lines"),
@@ -355,7 +355,7 @@ GROUPS = {
         _stock("measurement.raw.output_file", Text(), about="file for raw measurements"),
         _stock("measurement.raw.no_summary", Boolean(), default="false",
                about="true: raw measurements have no summary"),
-        _stock("histogram.buckets", Whole(1, _INT), default="1000", about="number of buckets, each of one millisecond"),
+        _stock("histogram.buckets", Whole(1, _INT), default="1000", about="number of buckets of one millisecond each"),
         _stock("timeseries.granularity", Whole(1, _INT), default="1000", about="milliseconds per point"),
         _stock("reportlatencyforeacherror", Boolean(), default="false",
                about="true: latencies are reported per kind of error"),
@@ -366,9 +366,9 @@ GROUPS = {
         _stock("debug", Boolean(), default="false", about="true: bindings print verbose output"),
     ],
     "Set by Dohyo itself": [
-        Property("db", Refused("the binding follows from the system; set systems"), BOTH,
+        Property("db", Refused("the system determines the binding; set systems"), BOTH,
                  about="class of the binding"),
-        Property("table", Refused("Dohyo creates usertable; set tablecount for several tables"), BOTH, same=True,
+        Property("table", Refused("Dohyo creates usertable; set tablecount to use several tables"), BOTH, same=True,
                  about="name of the table"),
         Property("dotransactions", Refused("every trial consists of a load and its runs"), BOTH, same=True,
                  about="true: run; false: load"),
@@ -382,17 +382,17 @@ GROUPS = {
                  about="folder of the histogram logs"),
         Property("client.summary", Refused("every phase has its own client.json"), CLIENT,
                  about="file for the client's own summary"),
-        Property("clients", Refused("it is the number of hosts in the inventory's group client"), CLIENT,
-                 about="number of clients that divide records, keys of new records, and tables among them"),
-        Property("clientnumber", Refused("it follows from the inventory"), CLIENT,
-                 about="number of this client among all clients, from 0"),
+        Property("clients", Refused("it is the number of hosts in the inventory's client group"), CLIENT,
+                 about="number of clients that divide records, keys of new records, and tables among themselves"),
+        Property("clientnumber", Refused("the inventory determines it"), CLIENT,
+                 about="number of this client among all clients, starting at 0"),
         Property("inserted", Refused("every run of a trial continues where the earlier ones ended"), CLIENT,
                  about="number of new keys that this client has used in earlier runs of the trial"),
         Property("verify.wait", Refused("Dohyo sets it for runs with faults"), CLIENT,
-                 about="maximum delay in seconds before the records are read back, so that the servers are ready"
-                 " again after faults"),
+                 about="maximum time in seconds to wait, before the records are read back, until the servers are"
+                 " ready again after faults"),
         Property("verify.run", Refused("Dohyo counts the runs of a trial"), CLIENT,
-                 about="number of the run in its trial, which verify=acknowledged writes into the records"),
+                 about="number of the run within its trial; verify=acknowledged writes it into the records"),
         Property("startgate", Refused("Dohyo uses it to start all clients at the same time"), CLIENT,
                  about="folder of the start gate"),
         Property("startgate.timeout", Refused("Dohyo sets it when it starts a client"), CLIENT,
@@ -408,35 +408,35 @@ GROUPS = {
                  Refused("the variable aerospike_namespace sets it; for your servers, use --attach"
                          " aerospike=HOST:PORT/NAMESPACE"), STOCK, about="namespace"),
         Property("as.user",
-                 Refused("Dohyo creates the account; for your servers, set aerospike.user in the file of"
-                         " --attach-secrets"), STOCK, about="user name"),
+                 Refused("Dohyo creates the account; for your servers, set aerospike.user in the"
+                         " --attach-secrets file"), STOCK, about="user name"),
         Property("as.password",
-                 Refused("Dohyo creates the account; for your servers, set aerospike.password in the file of"
-                         " --attach-secrets"), STOCK, about="password"),
+                 Refused("Dohyo creates the account; for your servers, set aerospike.password in the"
+                         " --attach-secrets file"), STOCK, about="password"),
         Property("as.*",
-                 Refused("Dohyo has its own binding: operationtimeout limits an operation, and aerospike.… are its"
-                         " other settings"), STOCK, about="other settings of the binding"),
+                 Refused("Dohyo has its own binding; set operationtimeout to limit an operation, and properties"
+                         " aerospike.… for other settings"), STOCK, about="other settings of the binding"),
         Property("db.url",
                  Refused("Dohyo sets the address of its server; for your servers, use --attach"
                          " mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK, about="JDBC URL of the database"),
         Property("db.user",
-                 Refused("Dohyo creates the account; for your servers, set mysql.user or postgresql.user in the file of"
-                         " --attach-secrets"), STOCK, about="user name"),
+                 Refused("Dohyo creates the account; for your servers, set mysql.user or postgresql.user in the"
+                         " --attach-secrets file"), STOCK, about="user name"),
         Property("db.passwd",
                  Refused("Dohyo creates the account; for your servers, set mysql.password or postgresql.password in the"
-                         " file of --attach-secrets"), STOCK, about="password"),
+                         " --attach-secrets file"), STOCK, about="password"),
         Property("db.*",
-                 Refused("driver and statements follow from the system, batches from batchsize; for your servers, use"
+                 Refused("the system determines driver and statements, and batchsize the batches; for your servers, use"
                          " --attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK,
-                 about="driver and batches of JDBC"),
+                 about="JDBC driver and batches"),
         Property("jdbc.*",
-                 Refused("driver and statements follow from the system, batches from batchsize; for your servers, use"
+                 Refused("the system determines driver and statements, and batchsize the batches; for your servers, use"
                          " --attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK,
-                 about="fetch size, commits and batches of JDBC"),
+                 about="JDBC fetch size, commits and batches"),
         Property("postgrenosql.*",
                  Refused("Dohyo sets the address of its server; for your servers, use --attach"
-                         " postgresql=HOST:PORT, with postgresql.user and postgresql.password in the file of"
-                         " --attach-secrets"), STOCK, about="PostgreSQL's URL, user name and password"),
+                         " postgresql=HOST:PORT, with postgresql.user and postgresql.password in the"
+                         " --attach-secrets file"), STOCK, about="PostgreSQL's URL, user name and password"),
         Property("scylla.hosts",
                  Refused("Dohyo sets the addresses of its servers; for your servers, use --attach"
                          " scylla=HOST,HOST:PORT"), STOCK, about="ScyllaDB's hosts"),
@@ -446,13 +446,13 @@ GROUPS = {
                  about="keyspace"),
         Property("scylla.local_dc",
                  Refused("Dohyo sets the data center of its servers; for your servers, set cassandra.localdc in the"
-                         " file of --attach-secrets"), STOCK, about="data center"),
+                         " --attach-secrets file"), STOCK, about="data center"),
         Property("scylla.username",
-                 Refused("Dohyo creates the account; for your servers, set cassandra.username in the file of"
-                         " --attach-secrets"), STOCK, about="user name"),
+                 Refused("Dohyo creates the account; for your servers, set cassandra.username in the"
+                         " --attach-secrets file"), STOCK, about="user name"),
         Property("scylla.password",
-                 Refused("Dohyo creates the account; for your servers, set cassandra.password in the file of"
-                         " --attach-secrets"), STOCK, about="password"),
+                 Refused("Dohyo creates the account; for your servers, set cassandra.password in the"
+                         " --attach-secrets file"), STOCK, about="password"),
         Property("scylla.readconsistencylevel", Refused("read_acks sets it for all systems"), STOCK,
                  about="consistency level of reads"),
         Property("scylla.writeconsistencylevel", Refused("write_acks sets it for all systems"), STOCK,
@@ -462,12 +462,12 @@ GROUPS = {
                  STOCK, about="HBase's node in ZooKeeper"),
         Property("hbase.zookeeper.*",
                  Refused("Dohyo sets the addresses of its servers; for your servers, use --attach"
-                         " hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"), STOCK, about="ZooKeeper of HBase"),
+                         " hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"), STOCK, about="HBase's ZooKeeper"),
         Property("hbase.usepagefilter", Refused("a scan of Dohyo's binding always has a limit"), STOCK,
                  about="scans with a PageFilter"),
-        Property("mongodb.*", Refused("Dohyo has no such system; --list shows all"), STOCK, about="MongoDB"),
-        Property("redis.*", Refused("Dohyo has no such system; --list shows all"), STOCK, about="Redis"),
-        Property("couchbase.*", Refused("Dohyo has no such system; --list shows all"), STOCK, about="Couchbase"),
-        Property("es.*", Refused("Dohyo has no such system; --list shows all"), STOCK, about="Elasticsearch"),
+        Property("mongodb.*", Refused("Dohyo has no such system; see --list"), STOCK, about="MongoDB"),
+        Property("redis.*", Refused("Dohyo has no such system; see --list"), STOCK, about="Redis"),
+        Property("couchbase.*", Refused("Dohyo has no such system; see --list"), STOCK, about="Couchbase"),
+        Property("es.*", Refused("Dohyo has no such system; see --list"), STOCK, about="Elasticsearch"),
     ],
 }

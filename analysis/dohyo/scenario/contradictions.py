@@ -1,4 +1,4 @@
-"""Checks that the values of a scenario, which are valid one by one, are also valid together."""
+"""Checks that the values of a scenario, which are valid individually, are also valid in combination."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check(scenario: Scenario) -> None:
     :raises BadInputError: naming the property that is missing or contradicts another
     """
     if "recordcount" not in scenario.values:
-        raise BadInputError("recordcount is missing; set recordcount=N, the records to load, or datasize=40GB")
+        raise BadInputError("recordcount is missing; set recordcount=N (number of records to load) or datasize=40GB")
     if not scenario.phases and (scenario.repeats > 1 or scenario.number("discard")):
         assignments = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
         raise BadInputError(
@@ -66,7 +66,7 @@ def _check_interleaving(scenario: Scenario) -> None:
         )
     if scenario.repeats < 2:
         raise BadInputError(
-            f"interleave=on with repeats={scenario['repeats']}: each system has one window per repeat; set repeats=4"
+            f"interleave=on with repeats={scenario['repeats']}: interleaving needs 2 windows or more; set repeats=4"
         )
     for key, value in (("search", "none"), ("verify", "none"), ("reuse", "none"), ("settle", "load")):
         if scenario.of(scenario.phases[0])[key] != value:
@@ -109,8 +109,8 @@ def _check_equal(scenario: Scenario) -> None:
     target = scenario.of(phases.OWN)["target"]
     if phases.OWN in scenario.phases and float(target):
         raise BadInputError(
-            f"{phases.OWN}.target={target} with phases={names}: the rate of {phases.OWN} follows from {phases.MAX}; set"
-            f" {phases.SHARES[phases.OWN]} instead"
+            f"{phases.OWN}.target={target} with phases={names}: the rate of {phases.OWN} is derived from {phases.MAX};"
+            f" set {phases.SHARES[phases.OWN]} instead"
         )
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
         if phases.MAX in scenario.phases and float(value):
@@ -132,13 +132,13 @@ def _check_equal(scenario: Scenario) -> None:
     share = f"{phases.SHARE}={scenario[phases.SHARE]}"
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
-            f"phases={names} with rounds={scenario['rounds']}: {phases.MAX} of round 1 decides the rate of"
+            f"phases={names} with rounds={scenario['rounds']}: {phases.MAX} in round 1 determines the rate of"
             f" {phases.EQUAL}; set rounds=2, or {phases.EQUAL}.target=N"
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
         raise BadInputError(
-            f"{share} with {phases.EQUAL}.target={scenario.of(phases.EQUAL)['target']}: both say what the rate of"
-            f" {phases.EQUAL} is; leave one out"
+            f"{share} with {phases.EQUAL}.target={scenario.of(phases.EQUAL)['target']}: both say at which rate"
+            f" {phases.EQUAL} runs; leave one out"
         )
 
 
@@ -148,8 +148,8 @@ def _check_reuse(scenario: Scenario) -> None:
         return
     if scenario.measures_load:
         raise BadInputError(
-            f"reuse={scenario['reuse']} with phases={scenario['phases']}: the load is measured; leave"
-            " reuse or insert out"
+            f"reuse={scenario['reuse']} with phases={scenario['phases']}: the load is measured; leave out"
+            " reuse or insert"
         )
     if scenario["settle.flush"] == "false":
         raise BadInputError(
@@ -169,7 +169,7 @@ def _check_records(scenario: Scenario) -> None:
     if scenario.records < records and scenario.number("tablecount") > 1:
         key = next(key for key in ("insertcount", "insertstart") if key in scenario.values)
         raise BadInputError(
-            f"{key}={scenario[key]}: a part of the records needs tablecount=1, not {scenario['tablecount']}"
+            f"{key}={scenario[key]}: using part of the records requires tablecount=1, not {scenario['tablecount']}"
         )
     if scenario["verify"] == "acknowledged":
         _check_accounting(scenario)
@@ -184,7 +184,7 @@ def _check_records(scenario: Scenario) -> None:
 
 
 def _check_preconditioning(scenario: Scenario) -> None:
-    """Checks that the updates before the runs will find their records."""
+    """Checks that the updates of the preconditioning will find their records."""
     if scenario.preconditions and scenario["requestdistribution"] == "next":
         raise BadInputError(
             f"preconditioning={scenario['preconditioning']} with requestdistribution=next: updates would find no"
@@ -196,13 +196,11 @@ def _check_accounting(scenario: Scenario) -> None:
     """Checks that every value has space for the stamp of `verify=acknowledged`."""
     distribution = scenario["fieldlengthdistribution"]
     if scenario["dataintegrity"] == "true":
-        raise BadInputError(
-            "verify=acknowledged checks values as dataintegrity=true does, and more; set only one of the two"
-        )
+        raise BadInputError("verify=acknowledged includes all checks of dataintegrity=true; set only one of the two")
     if distribution == "histogram":
         raise BadInputError(
             f"verify=acknowledged needs values of {STAMP_BYTES} bytes or more;"
-            " leave fieldlengthdistribution=histogram out"
+            " leave out fieldlengthdistribution=histogram"
         )
     shortest = "fieldlength" if distribution == "constant" else "minfieldlength"
     if scenario.number(shortest) < STAMP_BYTES:
@@ -243,7 +241,7 @@ def _check_key(scenario: Scenario) -> None:
         raise BadInputError(f"{setting}: a field is also called {same}; rename the column")
     if scenario.number("recordcount") > key_columns.records(columns):
         raise BadInputError(
-            f"recordcount={scenario['recordcount']}: {setting} makes only {key_columns.records(columns)} keys; give"
+            f"recordcount={scenario['recordcount']}: {setting} allows only {key_columns.records(columns)} keys; give"
             " the columns more values"
         )
 
@@ -255,8 +253,8 @@ def _check_batch(phase: Scenario) -> None:
             if phase[key]:
                 raise BadInputError(f"{entry.key}={value} with {key}={phase[key]}: {reason}")
     records, tables = phase.number("recordcount"), phase.number("tablecount")
-    _at_most(phase, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
-    _at_most(phase, "batchsize", phase.records, "the records that are loaded (insertcount)")
+    _at_most(phase, "batchsize", records // tables, "the size of the smallest table (recordcount / tablecount)")
+    _at_most(phase, "batchsize", phase.records, "the number of loaded records (insertcount)")
 
 
 def _check_run(run: Scenario, load: Scenario) -> None:
@@ -289,7 +287,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
     if run["requestdistribution"] == "ranges" and run["threadcount"] != load["threadcount"]:
         raise BadInputError(
             f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread requests the records that it"
-            f" has loaded; set {load['threadcount']}, as in the load"
+            f" has loaded; set threadcount={load['threadcount']}, as in the load"
         )
 
 
@@ -299,8 +297,8 @@ def _check_next(run: Scenario) -> None:
     keys += ["verify"] if run["verify"] != "none" else []
     if keys:
         raise BadInputError(
-            f"requestdistribution=next with {keys[0]}={run[keys[0]]}: its keys have no records; use only scans,"
-            " without verify"
+            f"requestdistribution=next with {keys[0]}={run[keys[0]]}: no records have the keys it chooses; use only"
+            " scans, without verify"
         )
 
 
@@ -311,7 +309,7 @@ def _check_passes(run: Scenario) -> None:
         raise BadInputError(f"{setting} and duration={run['duration']} both say what ends a run; set one of them to 0")
     if run["requestdistribution"] != "ranges":
         raise BadInputError(
-            f"{setting} with requestdistribution={run['requestdistribution']}: passes need ranges; leave passes out"
+            f"{setting} with requestdistribution={run['requestdistribution']}: passes need 'ranges'; leave out passes"
         )
 
 
@@ -335,13 +333,13 @@ def _check_faults(run: Scenario) -> None:
 def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) -> None:
     """Checks that there are enough database hosts for the copies; parameters as in :func:`check_faults_at`.
 
-    :raises BadInputError: naming both numbers and the way out
+    :raises BadInputError: naming both numbers and a remedy
     """
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
         if system not in attached and at_point.number("replication") > hosts:
             raise BadInputError(
-                f"replication={at_point['replication']}: needs as many database hosts, but there"
-                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or use --inventory (--plan: host_count=N)"
+                f"replication={at_point['replication']}: needs {at_point['replication']} database hosts, but there"
+                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or use --inventory (with --plan: host_count=N)"
             )
 
 
@@ -351,7 +349,7 @@ def check_faults_at(scenario: Scenario, hosts: int, attached: Container[str], *,
     :param hosts: number of database hosts
     :param attached: names of attached systems
     :param local: whether the servers are on this machine, without an inventory
-    :raises BadInputError: naming the fault and the way out
+    :raises BadInputError: naming the fault and a remedy
     """
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
         role = catalogue.all_systems()[system].role

@@ -48,8 +48,8 @@ class Fault:
     """A fault, or the end of one.
 
     :ivar kind: one of :data:`KINDS`
-    :ivar target: hosts as given, joined with "+"; for a partition groups separated by "|"; for `slow` followed by a
-        comma and the rate; empty for `heal`
+    :ivar target: hosts as given, joined with "+"; for a partition, groups of hosts separated by "|"; for `slow`, the
+        hosts, a comma and the rate; empty for `heal`
     :ivar second: time since the start of the measured window, in seconds
     """
 
@@ -110,7 +110,7 @@ def _fault(text: str, kind: str, inside: str, time: str) -> Fault:
         raise BadInputError(f"{text}: '{time}' must be a time in the measured window, such as 60s or 2m")
     if kind == HEAL:
         if inside.strip():
-            raise BadInputError(f"{text}: {HEAL} ends all partitions and has no target: {HEAL}@{time}")
+            raise BadInputError(f"{text}: {HEAL} ends all partitions and has no target; write {HEAL}@{time}")
         return Fault(kind, "", float(moment[1]) * _UNITS[moment[2]])
     inside, comma, rate = map(str.strip, inside.partition(","))
     if comma and kind != SLOW:
@@ -140,7 +140,7 @@ def _all(groups: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _check_ends(faults: Sequence[Fault]) -> None:
-    """Checks that every fault which ends another one comes after it.
+    """Checks that every fault that ends another fault comes after that fault.
 
     :raises BadInputError: naming the fault
     """
@@ -158,11 +158,11 @@ def check_place(faults: Sequence[Fault], role: str, hosts: int, *, attached: boo
     :param hosts: number of database hosts
     :param attached: whether the servers are attached
     :param local: whether the servers are on this machine, without an inventory
-    :raises BadInputError: naming the fault and the way out
+    :raises BadInputError: naming the fault and a remedy
     """
     for fault in faults:
         if attached:
-            raise BadInputError(f"{fault}: not possible on attached servers; leave faults out: --set faults={NONE}")
+            raise BadInputError(f"{fault}: not possible on attached servers; leave out faults: --set faults={NONE}")
         if local and fault.kind not in OF_PROCESSES:
             raise BadInputError(
                 f"{fault}: this machine allows only {', '.join(OF_PROCESSES)}; name hosts with --inventory"
@@ -198,7 +198,7 @@ def _planned(faults: Sequence[Fault], hosts: Sequence[str], role: str) -> list[t
             if len(groups) == 1:
                 groups.append([host for host in hosts if host not in names])
             if not groups[-1]:
-                raise BadInputError(f"{fault}: there are no other hosts; divide them into groups: {PARTITION}(any)")
+                raise BadInputError(f"{fault}: it names all hosts; divide them into groups, or write {PARTITION}(any)")
             parted |= dict.fromkeys(_all(groups))
         elif fault.kind == HEAL:
             if not parted:
@@ -210,7 +210,7 @@ def _planned(faults: Sequence[Fault], hosts: Sequence[str], role: str) -> list[t
 
 
 def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
-    """Checks that a fault which ends another names the same hosts, and that a host without power is only started.
+    """Checks that a fault that ends another names the same hosts, and that a host without power can only be started.
 
     :raises BadInputError: naming the fault and the host
     """
@@ -218,11 +218,11 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
     for number, (fault, hosts) in enumerate(planned):
         for host in hosts if fault.kind != START else []:
             if (off := hurt.get((START, host))) is not None and off.kind == POWER:
-                raise BadInputError(f"{fault}: {host} is off at that time ({off}); start it before, or leave it out")
+                raise BadInputError(f"{fault}: {host} is off at that time ({off}); start it first, or leave this out")
             still = next((earlier for (end, name), earlier in hurt.items() if name == host and end != START), None)
             if fault.kind == POWER and still is not None:
                 raise BadInputError(
-                    f"{fault}: switching {host} off would end {still}; end that fault before ({ENDS[still.kind]})"
+                    f"{fault}: switching {host} off would end {still}; end that fault first ({ENDS[still.kind]})"
                 )
         if end := ENDS.get(fault.kind):
             hurt |= {(end, host): fault for host in hosts}
@@ -233,7 +233,7 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
                     str(past) for past, _ in planned[:number] if fault.kind in (past.kind, ENDS.get(past.kind))
                 )
                 raise BadInputError(
-                    f"{fault}: {host} has no fault to end (earlier: {before}); name the same hosts in both, each once"
+                    f"{fault}: {host} has no fault to end (earlier: {before}); name the same hosts in both, once each"
                 )
 
 
@@ -259,7 +259,7 @@ def resolved(name: str, hosts: Sequence[str], role: str) -> str:
         return hosts[min(1, len(hosts) - 1)]
     if number and 1 <= int(number[1]) <= len(hosts):
         return hosts[int(number[1]) - 1]
-    raise BadInputError(f"{name}: not a database host; there are {', '.join(hosts)}, node1 to node{len(hosts)}")
+    raise BadInputError(f"{name}: not a database host; use {', '.join(hosts)} or node1 to node{len(hosts)}")
 
 
 def _no_leader(role: str) -> str:
@@ -267,7 +267,7 @@ def _no_leader(role: str) -> str:
 
 
 def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, object]]:
-    """Returns the faults with their hosts, and the groups of a partition.
+    """Returns the faults with their hosts and, for a partition, its groups.
 
     :param text: value of the property `faults`
     :param hosts: names of the database hosts in order

@@ -1,4 +1,4 @@
-"""Facts about the database hosts that are known before anything starts: number, memory, disk."""
+"""Facts about the database hosts that are known before anything starts: number, memory and disk space."""
 
 import shutil
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from dohyo.scenario import properties
 
 @dataclass(frozen=True)
 class Hosts:
-    """The database hosts, assumed to be alike.
+    """The database hosts, which are assumed to be identical.
 
     :ivar count: number of hosts
     :ivar memory: memory of the smallest host in bytes; None if it is not known

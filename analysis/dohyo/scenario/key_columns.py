@@ -24,7 +24,7 @@ class KeyColumn:
     :ivar name: name of the column
     :ivar type: int, bigint, timestamp or text(N)
     :ivar bytes: size of a value in a stored key
-    :ivar values: number of values; for the last column the maximum of its type
+    :ivar values: number of values; for the last column, the maximum of its type
     """
 
     name: str
@@ -43,7 +43,7 @@ def parse(text: str) -> list[KeyColumn]:
     parts, _ = _parts(text)
     if not 2 <= len(parts) <= MOST_COLUMNS:
         raise ValueError(
-            f"has {len(parts)} columns; from 2 to {MOST_COLUMNS} are possible, as in 'host int 10, when timestamp'"
+            f"must have 2 to {MOST_COLUMNS} columns, not {len(parts)}, as in 'host int 10, when timestamp'"
         )
     columns = [_column(part, last=index == len(parts) - 1) for index, part in enumerate(parts)]
     names = [column.name for column in columns]
@@ -85,7 +85,7 @@ def _column(part: str, *, last: bool) -> KeyColumn:
 
 
 def plain(text: str) -> str:
-    """Returns valid columns in the form that the systems' classes parse, such as host int 10, when timestamp."""
+    """Returns valid columns in the form that the systems' classes parse, such as "host int 10, when timestamp"."""
     *first, last = parse(text)
     _, grouped = _parts(text)
     parts = [*(f"{column.name} {column.type} {column.values}" for column in first), f"{last.name} {last.type}"]

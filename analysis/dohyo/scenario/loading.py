@@ -1,4 +1,4 @@
-"""Loads a scenario, a property file with the changes of the command line, and checks it as a whole before the start."""
+"""Loads a scenario (a property file plus changes from the command line) and checks it before anything starts."""
 
 import itertools
 import json
@@ -58,7 +58,7 @@ def find(name: str) -> Path:
     if name in files:
         return files[name]
     plain_text.check(name, f"the scenario {name}")
-    way_out = "name a property file or a scenario of --list"
+    way_out = "name a property file or a scenario that --list shows"
     try:
         mode = Path(name).stat().st_mode
     except FileNotFoundError as error:
@@ -71,7 +71,7 @@ def find(name: str) -> Path:
             return Path(name)
         kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
         raise BadInputError(f"{name} is {kind}, not a property file; {way_out}")
-    raise unknown("scenario", name, files, "--list shows all; or name a file")
+    raise unknown("scenario", name, files, "--list shows all scenarios; you can also name a file")
 
 
 def overrides(assignments: Sequence[str], options: Mapping[str, str | None]) -> dict[str, str]:
@@ -108,7 +108,7 @@ def load(
     """Reads and checks a scenario.
 
     :param path: property file
-    :param changes: properties and systems' variables that replace the file's
+    :param changes: properties and systems' variables that replace those in the file
     :param name: name of the scenario; by default the file's name
     :param hosts: hosts whose memory datasize=4*ram refers to; None for this machine
     :param full: whether ``full.key=value`` in the file replaces ``key=value``
@@ -141,11 +141,11 @@ def load(
     whole = replace(_sorted_out(name, assignments), title=_title(path, changes or {}))
     _check_systems(whole.systems)
     if len(set(whole.systems)) < len(whole.systems):
-        raise BadInputError(f"systems={whole['systems']}: a system is named twice; repeats=N measures it again")
+        raise BadInputError(f"systems={whole['systems']}: a system is named twice; to measure it again, set repeats=N")
     for published_file in whole.published:
         published.load(published_file)  # an invalid file must be rejected before the experiment starts
     for variant, values in replaced.items():
-        # With fewer keys, the variant could also apply to other systems.
+        # Without the removed keys, the variant could also apply to other systems.
         union = {**values, **variants[variant]}
         variants[variant].setdefault("systems", ",".join(name for name in catalogue.all_systems() if _has(name, union)))
     _check_variants(variants, matrix)
@@ -307,7 +307,7 @@ def _dimension(key: str, text: str, phase_names: Sequence[str]) -> tuple[str, ..
     except BadInputError as error:
         raise BadInputError(f"{MATRIX}{key}={text}: {error}") from error
     if len(set(values)) < len(values):
-        raise BadInputError(f"{MATRIX}{key}={text}: a value occurs twice; rounds=N measures every point again")
+        raise BadInputError(f"{MATRIX}{key}={text}: a value occurs twice; to measure every point again, set rounds=N")
     return values
 
 
@@ -360,7 +360,7 @@ def concerns(system: str, key: str) -> bool:
     owner = catalogue.all_systems()[system]
     if key in catalogue.all_options():
         return key.startswith(f"{owner.role}_")
-    # For PHASE.KEY the key decides.
+    # For PHASE.KEY, only KEY matters.
     entry = properties.find(key) or properties.find(key.partition(".")[2])
     return entry is None or entry.reader in (*owner.bindings, *properties.READERS)
 
@@ -377,7 +377,7 @@ def _points(
     count = sum(math.prod(map(len, of_system.values())) for of_system in dimensions.values())
     if count * whole.most_rounds > MOST_TRIALS:
         raise BadInputError(f"the matrix has {count:,} points × {whole.most_rounds} rounds, more than {MOST_TRIALS:,}"
-                            " trials; leave values out")  # fmt: skip
+                            " trials; leave out values")  # fmt: skip
     if "operationcount" in matrix and "duration" not in matrix:
         # An operationcount in the matrix ends the run, as on the command line.
         assignments = {**assignments, "duration": "0"}
@@ -463,7 +463,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
         cache = min(filter(None, scenario.caches.values()), default=None)
         if cache is None:
             raise BadInputError(
-                f"datasize={datasize}: {', '.join(scenario.systems)}: no read cache of known size;"
+                f"datasize={datasize}: {', '.join(scenario.systems)}: none has a read cache of known size;"
                 " set a size such as 40GB or 0.6*ram"
             )
         size = int(Fraction(factor) * cache)
@@ -493,7 +493,7 @@ def _scaled(scenario: Scenario) -> Scenario:
     counts = {key: share_of(count, scale) for key, count in full.items()}
     if part := [key for key in full if key in ("insertstart", "insertcount")]:
         start, count = (scenario.number(key) for key in ("insertstart", "insertcount"))
-        # Round start and end like recordcount, so that a part that ends with the last record still does.
+        # Round start and end as recordcount is rounded, so that a part that ended with the last record still does so.
         first, end = int(start * Fraction(scale)), int(share_of(str(start + count), scale))
         counts |= {key: str(first if key == "insertstart" else max(1, end - first)) for key in part}
     return replace(scenario, values={**scenario.values, **counts}, full=full)

@@ -17,21 +17,21 @@ INSERT = "insert"
 RUN = "run"
 # Names of the load, which precedes all phases, and of the runs of a search for the highest rate.
 LOAD, PROBE = "load", "probe"
-# MAX runs as fast as possible. EQUAL runs all systems at one rate, which follows from MAX
+# MAX runs as fast as possible. EQUAL runs all systems at one rate, which is derived from MAX
 # (docs/scenarios.md#at-equal-rate).
 MAX, EQUAL = "max", "equal"
 # OWN runs each system at a share of its own rate in MAX.
 OWN = "own"
-# Updates before the runs, which are not measured.
+# Updates before the runs; these updates are not measured.
 PRECONDITION = "precondition"
-# Phases at a rate that follows from `max`. Their throughput is set, so it does not characterise a system.
+# Phases at a rate derived from `max`. Their throughput is prescribed, so it does not characterise a system.
 AT_RATE = (EQUAL, OWN)
 SHARES = {phase: f"{phase}.share" for phase in AT_RATE}
 SHARE = SHARES[EQUAL]
 
 PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
 _NO_MIX = dict.fromkeys(PROPORTIONS, "0")
-# Properties that follow from a phase's name. They override the scenario's; the phase's own properties override them.
+# Properties implied by a phase's name. They override the scenario's; the phase's own properties override them.
 IMPLIED = {
     "update": {**_NO_MIX, "updateproportion": "1"},
     "read": {**_NO_MIX, "readproportion": "1"},
@@ -42,7 +42,7 @@ IMPLIED = {
     OWN: {"target": "0"},
 }
 
-# Properties of the phase `precondition`; its batches and its target rate are the load's.
+# Properties of the phase `precondition`, which has the same batches and target rate as the load.
 ONLY_UPDATES = {
     **IMPLIED["update"],
     "readbeforewrite": "false",
@@ -92,7 +92,7 @@ def check(text: str) -> None:
             raise BadInputError(f"phases={text}: '{name}' is reserved; choose another name")
         if names.count(name) > 1:
             raise BadInputError(
-                f"phases={text}: '{name}' is named twice; use {name}-again, with the scenario's mix, or repeats=N"
+                f"phases={text}: '{name}' is named twice; use {name}-again (with the scenario's mix), or repeats=N"
             )
     for name in AT_RATE:
         if name in names and names != [MAX, name]:
@@ -112,7 +112,7 @@ def property_of(phase: str, key: str, phase_names: Sequence[str]) -> Property:
         allowed = [INSERT, *phase_names]
         raise unknown("phase", phase, allowed, f"in {phase}.{key}; the phases are {','.join(allowed)}")
     if entry is None:
-        reason = "the servers are started with a system's variables"
+        reason = "a system's variables apply from the start of its servers"
     else:
         reason = entry.fixed
         if phase == INSERT and not entry.load:

@@ -29,7 +29,7 @@ class Text:
 
 
 class Refused(Text):
-    """Type of a property that a scenario cannot set, because Dohyo sets it; `why` is the reason."""
+    """Type of a property that a scenario cannot set, because Dohyo sets it; `reason` says why."""
 
     allowed = "nothing"
 
@@ -137,7 +137,7 @@ class DataSize(Text):
 class Identifier(Text):
     """A name that every system accepts, even with a number appended; `Property.names` sets further limits."""
 
-    allowed = "at most 40 letters A-Z, digits, _ and -, the first of them a letter or _"
+    allowed = "at most 40 letters A-Z, digits, _ and -, beginning with a letter or _"
 
     def plain(self, value: str) -> str | None:
         return value if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,39}", value) else None
@@ -181,7 +181,7 @@ class FaultList(Text):
 
 
 class Columns(Text):
-    allowed = "columns such as host int 10, user bigint 1000, when timestamp"
+    allowed = "columns such as 'host int 10, user bigint 1000, when timestamp'"
 
     def plain(self, value: str) -> str | None:
         return key_columns.plain(value) if value else ""

@@ -107,7 +107,7 @@ class Published:
 
     @property
     def heading(self) -> str:
-        """Returns the heading with the hardware and the versions, which readers must know before the numbers."""
+        """Returns the heading with the hardware and the versions, which readers must see before the numbers."""
         return f"published, on other hardware: {self.hardware} · {self.versions}"
 
     def table_of(self, figure: PublishedFigure) -> Table | None:
@@ -245,7 +245,7 @@ def _table(content: Any, number: int) -> Table:
 
 
 def _known(content: Any, record: type, optional: Sequence[str], derived: Sequence[str] = ()) -> None:
-    """Raises BadInputError if a mapping has unknown keys for a type, or lacks required ones."""
+    """Raises BadInputError if a mapping has keys that a type does not have, or lacks required ones."""
     if not isinstance(content, dict):
         raise BadInputError(f"{content!r}: must be a mapping of keys to values")
     allowed = [entry.name for entry in fields(record) if entry.name not in derived]
@@ -259,7 +259,7 @@ def _known(content: Any, record: type, optional: Sequence[str], derived: Sequenc
 
 def _text(content: dict[str, Any], key: str) -> str:
     if not isinstance(content[key], str) or not content[key].strip():
-        raise BadInputError(f"{key}: {content[key]}: must be some text; put a number in quotes")
+        raise BadInputError(f"{key}: {content[key]}: must be text; put a number in quotes")
     return " ".join(content[key].split())
 
 
@@ -278,5 +278,5 @@ def _list(content: dict[str, Any], key: str) -> list[Any]:
 
 def _sentence(fact: Any) -> str:
     if not isinstance(fact, str):
-        raise BadInputError(f"facts: {fact}: must be some text; put a text with a colon in quotes")
+        raise BadInputError(f"facts: {fact}: must be text; put text that contains a colon in quotes")
     return " ".join(fact.split())

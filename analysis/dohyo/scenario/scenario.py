@@ -20,7 +20,7 @@ CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compressi
 
 @dataclass(frozen=True)
 class Scenario:
-    """A checked property file, with the changes of the command line applied.
+    """A checked property file, with the changes from the command line applied.
 
     :ivar values: given properties in canonical form, without defaults; counts are scaled
     :ivar role_variables: given variables of the systems, typed
@@ -75,12 +75,12 @@ class Scenario:
 
     @property
     def interleaves(self) -> bool:
-        """Whether the servers of all systems run at the same time and are measured in turns."""
+        """Whether the servers of all systems run at the same time and are measured alternately."""
         return self["interleave"] == "on"
 
     @property
     def precision(self) -> float | None:
-        """Half-width of a rate's interval that ends the rounds, as a share of the rate; None without such a limit."""
+        """Half-width of a rate's interval, as a share of the rate, at which rounds end; None without such a limit."""
         return None if self["precision"] in ("decided", "none") else _share(self["precision"])
 
     @property
@@ -90,7 +90,7 @@ class Scenario:
 
     @property
     def alike(self) -> float:
-        """Maximum difference between two neighbours in a ranking that count as alike, as a share."""
+        """Maximum difference, as a share, at which two neighbours in a ranking still count as alike."""
         return _share(self["alike"])
 
     @property
@@ -116,7 +116,7 @@ class Scenario:
 
     @property
     def equal_target(self) -> float | None:
-        """Rate that the scenario sets for all clients in the phase `equal`, in op/s; None if it follows from `max`."""
+        """Rate that the scenario sets for all clients in the phase `equal`, in op/s; None if derived from `max`."""
         return float(self.of(phases.EQUAL)["target"]) or None
 
     @property
@@ -152,7 +152,7 @@ class Scenario:
         if passes := int(values.get("passes", "0")):
             values["operationcount"] = str(self.records * passes // int(values.get("batchsize", "1")))
         if values.get("faults", faults.NONE) != faults.NONE:
-            # The cost of a fault is the result, so a client must not stop before the window ends.
+            # The run measures the effects of faults, so errors must not stop a client before the window ends.
             stall = str(max(self.number("stalltime"), min(86_400, int(values.get("duration", "0")))))
             values = {"maxerrorrate": "1", "maxnotfoundrate": "1", "stalltime": stall, **values}
         return replace(self, values=values, phase_values={})
@@ -164,7 +164,7 @@ class Scenario:
 
     @property
     def warmup(self) -> int:
-        """Duration of the warm-up in seconds; with warmup=steady the maximum."""
+        """Duration of the warm-up in seconds; with warmup=steady, the maximum duration."""
         return self.number("warmuptime")
 
     @property
@@ -191,7 +191,7 @@ class Scenario:
     def client_properties(self) -> dict[str, str]:
         """Properties of the client in all phases, without those that only Dohyo or the stock client reads.
 
-        The trial adds those that differ between load and runs: warm-up, duration, folders.
+        The trial adds those that differ between load and runs: warm-up, duration and folders.
         """
         declared = properties.known()
         excluded = {key for key, entry in declared.items() if entry.reader in ("dohyo", "stock")} | {"warmuptime"}

@@ -17,7 +17,7 @@ class Settings:
     :ivar slo: bounds, as in the property
     :ivar probes: maximum number of probes
     :ivar duration: measured window of a probe, in seconds
-    :ivar precision: maximum gap, as a share, between the highest rate that held and the lowest that failed
+    :ivar precision: maximum gap, as a share, between the highest rate that met the bounds and the lowest that failed
     """
 
     slo: str
@@ -44,7 +44,7 @@ def _run(scenario: Scenario) -> Scenario:
 
 
 def check(scenario: Scenario) -> None:
-    """Checks the properties of a search together.
+    """Checks that the properties of a search are valid together.
 
     :raises BadInputError: naming the property that is missing or contradicts another
     """

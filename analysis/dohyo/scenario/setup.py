@@ -75,7 +75,7 @@ class Setting:
         return ", ".join(sorted({_said(self.key, value) for value in values}, key=_order))
 
     def equals(self, measured: Collection[str | None]) -> bool:
-        """Returns whether our values are the same set; an unknown value differs from every value."""
+        """Returns whether our values form the same set; an unknown value differs from every value."""
         return (
             None not in measured
             and all(any(_same(self.key, published, value or "") for value in measured) for published in self.values)
@@ -115,13 +115,13 @@ def _checked(key: str, value: Any, point: Mapping[str, list[str]]) -> list[str]:
     """
     values = value if isinstance(value, list) else [value]
     if not values or not all(isinstance(item, str | int | float) for item in values):
-        raise BadInputError(f"{key}: {value}: must be a text or a number, or a list of them")
+        raise BadInputError(f"{key}: {value}: must be text or a number, or a list of these")
     texts = [properties.plain(item) for item in values]
     entry, variable = properties.known().get(key), catalogue.all_options().get(key)
     if not (key in OTHERS or entry or variable or _may_be_set(key, point)):
         names = [*OTHERS, *properties.known(), *catalogue.all_options()]
         raise unknown(
-            "key", key, names, "a setting of a server needs at: {system: …}, for a system with a variable NAME_settings"
+            "key", key, names, "a server setting needs 'at: {system: …}', for a system with a variable NAME_settings"
         )
     if key in OTHERS or texts == [NOT_PUBLISHED] or is_flags(key):
         return texts
@@ -145,7 +145,7 @@ def _may_be_set(key: str, point: Mapping[str, list[str]]) -> bool:
 def _same(key: str, published: str, measured: str) -> bool:
     if key in ("server", "jdk"):  # our value also contains the build
         return re.match(re.escape(published) + r"(?![0-9A-Za-z._])", measured) is not None
-    if key == "memory":  # the kernel reserves a part, and vendors write GB for GiB
+    if key == "memory":  # the kernel reserves part of it, and vendors write GB for GiB
         one, other = (size_bytes(text, SIZES | LETTERS) or 0 for text in (published, measured))
         return abs(one - other) < _MEMORY_WITHIN * one
     return published == measured

@@ -9,7 +9,7 @@ from dohyo.metrics import METRICS
 from dohyo.metrics import PERCENTILES as MEASURED
 from dohyo.operations import READ_MODIFY_WRITE
 
-# YCSB's name for an operation, by its name in bounds; the latter is also the prefix of the operation's proportion.
+# YCSB's name for each operation, by the name used in bounds, which is also the prefix of the operation's proportion.
 OPERATIONS = {
     "read": "READ",
     "update": "UPDATE",
@@ -17,7 +17,7 @@ OPERATIONS = {
     "scan": "SCAN",
     "readmodifywrite": READ_MODIFY_WRITE,
 }
-# Field of a row, by its name in bounds and table heads.
+# Field of a row, by its name in bounds and table headings.
 PERCENTILES = {METRICS[name].head: name for name in MEASURED}
 _UNITS_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 _BOUND = re.compile(

@@ -1,4 +1,4 @@
-"""Finds doubts about a comparison of two experiments: reasons to distrust either of them, and differences between their
+"""Finds reasons to doubt a comparison of two experiments: distrust of either of them, and differences between their
 hosts. docs/method.md#two-experiments explains the rules.
 """
 
@@ -26,7 +26,7 @@ _WEIGHED = re.compile(
     "|p99 not compared"
     "|unequal |too noisy|a preliminary|some comparisons are preliminary|the hosts differed|the hosts favoured"
     "|hosts differed"
-    "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of the own rate|no latencies at an equal"
+    "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of a system's|no latencies at an equal"
     "|faults in the|lost or stale under|not read back under|stricter |scale |small data|clients on the servers' host"
 )
 # Reasons about the system's own behaviour. If only the first experiment has one, the comparison is not in doubt.
@@ -105,7 +105,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
         return [], []
     if not all(sides):
         which: Literal["before", "after"] = "after" if sides[0] else "before"
-        text = f"The hosts have no canary {which}, so they may have differed."
+        text = f"The hosts have no canary in {_SECOND if sides[0] else _FIRST}, so they may have differed."
         return [Caution(system, point, which, text, "inconclusive")], []
     comparison = canary.compare({_FIRST: _usual(sides[0]), _SECOND: _usual(sides[1])})
     if comparison is None:
@@ -114,7 +114,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
     drifts = sorted(comparison.drifts, key=lambda drift: drift.figure not in COMPUTING)
     sentences = [f"Hosts differed: {drift.what}." for drift in drifts[:MOST_DRIFTS]]
     if (more := len(drifts) - MOST_DRIFTS) > 0:
-        sentences.append(f"{more} other figures of the hosts also differed.")
+        sentences.append(f"{more} other figure{'s' if more > 1 else ''} of the hosts also differed.")
     if comparison.unsteady:
         which_figures = ", ".join(comparison.unsteady)
         sentences.append(f"Hosts may have differed in {which_figures}: too unsteady to tell.")

@@ -27,7 +27,7 @@ _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Groups the trials to compare, which have the same faults and the same values of all common dimensions."""
+    """Groups trials that can be compared: those with the same faults and the same values of all common dimensions."""
     shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
     points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
@@ -141,7 +141,7 @@ def _overall(trial: Trial, phase: str) -> list[Row]:
 
 
 def target_of(trial: Trial, phase: str) -> float | None:
-    """Returns the target rate of all clients together, in op/s; None without one, or if it is unknown."""
+    """Returns the target rate of all clients together, in op/s; None if there is none or it is unknown."""
     conditions = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
     return conditions["target"] * (conditions["clients"] or 1) if conditions["target"] else None
 
@@ -177,7 +177,7 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
 def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -> list[Neighbours]:
     """Returns the pairs of trials that follow each other in the rankings of `comparisons`.
 
-    :param alike: share within which the interval of a ratio must lie, so that two neighbours count as alike
+    :param alike: share within which the interval of a ratio must lie for two neighbours to count as alike
     """
     result = []
     for key, ranked, rows, paired in _rankings(trials, rounds):
@@ -250,7 +250,7 @@ def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:
-    """Returns the figures of a trial to compare: each phase's rate of all operations, and each operation's percentiles.
+    """Returns the compared figures of a trial: each phase's rate of all operations, and each operation's percentiles.
 
     :param among: trials with which this one is compared; the unit of the rate depends on them
     """
@@ -281,7 +281,7 @@ def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
 
 
 def rounds_of(trial: Trial, rounds: Sequence[Trial]) -> list[Trial]:
-    """Returns the rounds of a system at a point; a trial without rounds is its own round.
+    """Returns the rounds of a system at a point; if it has only one round, this is the trial itself.
 
     :param rounds: rounds of all systems and points
     """
@@ -304,7 +304,7 @@ def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: S
 
 
 def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
-    """Returns whether the operation's latency is compared. With a target rate, that is the one from the intended start.
+    """Returns whether the operation's latency is compared; with a target rate, the one from the intended start is.
 
     :param names: phases and operations of all rows
     """

@@ -2,7 +2,7 @@
 
 A declaration says what the condition means, where it must be equal, and how it is read and shown. It also says whether
 phases may differ, and how rounds are merged. Tables, summary.json, summary.csv, `dohyo compare` and
-docs/summary-json.md use the declarations, so that a new condition is one entry here.
+docs/summary-json.md use the declarations, so that adding a condition takes only one entry here.
 `python -m dohyo.summary.conditions` prints the table for docs/summary-json.md.
 """
 
@@ -32,8 +32,8 @@ T = TypeVar("T")
 # Scope in which a condition must be equal. systems: between the systems of one experiment, and between two experiments.
 # experiments: only between two experiments; `dohyo compare` rejects unequal ones.
 Equal = Literal["systems", "experiments"]
-# How rounds are merged. same: all rounds state one value, unless an inventory, a server or a client was changed between
-# them. most, mean: measured values, which may differ; they become the value furthest from 0, or the mean.
+# How rounds are merged. same: all rounds state the same value, unless an inventory, a server or a client was changed
+# between them. most, mean: measured values, which may differ; they become the value furthest from 0, or the mean.
 OverRounds = Literal["same", "most", "mean"]
 
 
@@ -130,7 +130,7 @@ def _pairs(settings: Mapping[str, Any]) -> str | None:
 def _target(phases: Sequence[Phase]) -> float | None:
     """Returns the target rate of each client if it is the same in all runs; otherwise None.
 
-    In the phase `own` it follows from an earlier run and differs between runs, so their mean is returned.
+    In the phase `own`, it is derived from an earlier run and differs between runs, so their mean is returned.
     """
     targets = [client.report.target for phase in phases for client in phase.clients]
     rates = [target for target in targets if target is not None]
@@ -151,7 +151,7 @@ def _warmup(sources: ConditionSources) -> float | None:
 
 
 def _client_hosts(phases: Sequence[Phase]) -> str | None:
-    """Returns a text that says on which hosts the clients ran; None if that is unknown, or with a single host."""
+    """Returns a text that says on which hosts the clients ran; None if that is unknown or there is only one host."""
     clients = {host for phase in phases for host in phase.conducted.clients}
     servers = {host for phase in phases for host in phase.conducted.nodes}
     shared = clients & servers
@@ -216,7 +216,7 @@ def _skew(conditions: Conditions) -> str | None:
 
 
 def _taken(conditions: Conditions) -> str:
-    """Returns a text with the shares that other processes and the hypervisor took; a small one is "below 5%"."""
+    """Returns a text with the shares that other processes and the hypervisor took; "below 5%" for small shares."""
     parts = (("other processes", conditions.other_cpu), ("hypervisor", conditions.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
@@ -354,7 +354,7 @@ class Conditions:
         also=("stolen_cpu",),
     )
     stolen_cpu: float | None = _of(
-        "share that the hypervisor took",
+        "share of a host's processors that the hypervisor took",
         read=lambda sources: furthest(share.stolen for share in sources.shares),
         over_rounds="most",
     )
@@ -369,7 +369,7 @@ class Conditions:
         also=("full_recordcount",),
     )
     full_recordcount: int | None = _of(
-        "number of records without `scale`; null without `scale`", read=lambda sources: sources.trial.full.records
+        "number of records before scaling; null without `scale`", read=lambda sources: sources.trial.full.records
     )
     recordcount: int | None = _of(
         "records loaded before the run", read=lambda sources: sources.trial.properties.records, equal="systems"
@@ -422,7 +422,7 @@ class Conditions:
         equal="experiments",
     )
     read_before_write: bool | None = _of(
-        "an update first reads its record; null where there are no updates",
+        "whether an update first reads its record; null if there are no updates",
         read=lambda sources: sources.reported("readbeforewrite"),
         equal="systems",
         by_phase=True,

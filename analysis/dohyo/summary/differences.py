@@ -30,7 +30,7 @@ NOT_MEASURED, NOT_SET = "not measured", "not set"
 # Keys that are listed even at their defaults if a publication does not state them.
 _ALWAYS = {*CONDITIONS, "duration", "warmuptime"} - {"profile"}
 _MEMORY = ("java_options", "gc", "heap", "memory", "buffer_pool", "shared_buffers", "bucket_cache_mb")
-# Keys that are not listed: other keys cover them (all_threads, key_type, duration), they are specific to a server, or
+# Keys not listed because other keys cover them (all_threads, key_type, duration), they are specific to a server, or
 # the trials show them. _OF_A_ROLE: variables of a system that server, jdk, compression, flags and settings cover.
 _ASIDE = {"threadcount", "threadcount.of", "keysalt", "maxexecutiontime", "warmup", "workload", "table"}
 _ASIDE |= {"phases", "reuse"}
@@ -120,7 +120,7 @@ class TrialSetup:
             for key in silent | self._chosen[phase]:
                 if setup.is_flags(key):
                     names = {flag.split("=")[0] for flag in stated.get(key, ())}
-                    # Other flags follow from the collector's name.
+                    # The collector's name determines all other flags.
                     flags = (flag for flag in self._flags if flag in self._own_flags or "GCThreads=" in flag)
                     yield key, {flag for flag in flags if flag.split("=")[0] not in names}
                 elif not {key, _INSTEAD.get(key)} & stated.keys():
@@ -204,7 +204,7 @@ def before(
 
 
 def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[TrialSetup]:
-    """Returns the setup of each trial with numbers, according to its evidence."""
+    """Returns the setup of each valid trial, as its evidence shows it."""
     setups = []
     systems = catalogue.all_systems()
     for trial in (trial for trial in trials if trial.status == "ok" and trial.system in systems):
@@ -286,7 +286,7 @@ def _each(values: Iterable[object]) -> str | None:
 
 
 def _difference(setting: Setting, setups: Sequence[TrialSetup]) -> list[SetupDifference]:
-    """Returns a list with the difference; empty if our values are equal. If `setups` is empty, nothing was measured."""
+    """Returns a list with the difference; empty if there is none. If `setups` is empty, nothing was measured."""
     values = {value for trial in setups for value in trial.values(setting)}
     where = ", ".join(f"{name}={'|'.join(allowed)}" for name, allowed in setting.point.items())
     theirs, text = setting.says(setting.values), NOT_MEASURED

@@ -23,7 +23,7 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
 
 def differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
-    """Yields each condition that differs between the trials at a point, and these trials."""
+    """Yields each condition that differs between the trials at a point, together with these trials."""
     # Leave out trials that only loaded: a load before the runs may be repeated and does not affect the runs.
     points = at_points([trial for trial in trials if trial.measured_rows])
     for name in (name for name, condition in CONDITIONS.items() if condition.equal == "systems"):
@@ -44,7 +44,7 @@ def _is_compared(trial: Trial, name: str) -> bool:
     # Reads from a primary are strongly consistent without a read quorum.
     if name == "read_acks" and conditions.consistency in ("strong", NOT_KNOWN) and conditions.read_acks == "one":
         return False
-    # Attached servers may not state this condition. Their deviations report that, so it does not count as unequal.
+    # Some attached servers do not state this condition. Their deviations report that, so it is not called unequal.
     value = getattr(conditions, name)
     return value != NOT_KNOWN and not (value is None and name in STATED and conditions.attached)
 

@@ -85,7 +85,7 @@ def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, Faul
 
 
 def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
-    """Returns a function for a count of records read back. A 0 counts as known only if all records were read."""
+    """Returns a function that counts records read back. A 0 counts as known only if all records were read."""
 
     def determined(run: FaultedRun, _: FaultCost) -> float | None:
         number = count(run.accounting) if run.accounting else 0

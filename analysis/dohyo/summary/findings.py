@@ -1,5 +1,5 @@
-"""Compares figures of two experiments without a ratio: shares (errors, missing records, stale reads), losses, costs
-of faults, and figures that one experiment lacks. docs/method.md#two-experiments explains the rules.
+"""Compares the figures of two experiments that have no ratio: shares (errors, missing records, stale reads), losses,
+costs of faults, and figures that one experiment lacks. docs/method.md#two-experiments explains the rules.
 
 The costs of faults are compared by ranks instead of intervals, because a time beyond the window has no mean.
 """
@@ -34,7 +34,7 @@ _MANY = 1e6
 # Largest accepted probability that all rounds of one experiment lie beyond all rounds of the other by chance. With four
 # rounds each, that probability is 1 / 70.
 _CHANCE = 0.025
-# Factor by which a round may exceed the losses of the worst round of the first experiment.
+# Factor by which the losses of a round may exceed those of the worst round of the first experiment.
 _AS_MUCH = 2
 # Resolution of the times of faults, in seconds.
 _SECOND = 1.0
@@ -46,7 +46,7 @@ class Finding:
 
     :ivar phase: None for all phases together
     :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None if there is none
-    :ivar figure: figure, such as "errors", or "READ p99" if it is not known
+    :ivar figure: name of the figure, such as "errors", or "READ p99" if one experiment lacks it
     :ivar before: values of the rounds, None for a time beyond the window; empty if unknown
     :ivar words: the figure in the first and the second experiment, as text
     :ivar verdict: None if the figure is neither good nor bad
@@ -282,7 +282,7 @@ def fault_changes(
 
 
 def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before: bool) -> str | None:
-    """Returns why a loss is a regression, with any number of rounds; None if it is at most twice the loss before.
+    """Returns why a loss is a regression even with few rounds; None if it is at most twice the loss before.
 
     :param before: records lost in each round, if known
     :param after: the same in the other experiment
@@ -292,7 +292,7 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
     if worst <= _AS_MUCH * most:
         return None
     if most:
-        return f"at most {most:,.0f} in a round before"
+        return f"at most {most:,.0f} in any round before"
     return "there were none before" if whole_before else "the number before is unknown"
 
 
@@ -339,7 +339,7 @@ def _of_fault(
     )
     more, less = min(after) > max(before) + known_to, max(after) < min(before) - known_to
     if not enough:
-        return "inconclusive", f"{len(before)} and {len(after)} rounds; 4 of each would be needed to decide"
+        return "inconclusive", f"{len(before)} and {len(after)} rounds; 4 in each experiment would be needed"
     if None in (*all_before, *all_after):
         return "inconclusive", "not known in all rounds"
     if alike:

@@ -18,8 +18,8 @@ from dohyo.scenario.slo import Bound
 # Share of the target by which the achieved rate may fall short, because of timers and of operations at the window's
 # edges. A system that is too slow falls short by more.
 TOLERANCE = 0.01
-# Factors of steps while only one side of the bracket is known. Latency bounds may need much lower rates, but the same
-# threads cannot exceed the closed-loop maximum by far.
+# Factors between successive rates while only one side of the bracket is known. Latency bounds may need much lower
+# rates, but the same threads cannot exceed the closed-loop maximum by much.
 DOWN = 2.0
 UP = 1.25
 # Share of the closed-loop maximum below which no rate is tried, because a failure there does not depend on the rate.
@@ -61,7 +61,7 @@ class Knee:
     :ivar slo: latency bounds as text
     :ivar start: closed-loop maximum in operations per second, above 0
     :ivar most: maximum number of probes
-    :ivar precision: distance between the two sides of the bracket that ends the search, as a share of the lower one
+    :ivar precision: distance between the sides of the bracket, as a share of the lower one, at which the search ends
     :ivar tried: each tried rate in operations per second, and the bounds that did not hold, as text; empty if all held
     """
 
@@ -122,7 +122,7 @@ class Knee:
         if held and unmet:
             remark = f"before {rate(unmet)} op/s was tried again" if not self.is_sure else ""
             if self.apart > self.precision:
-                remark = f"with the two {self.apart:.0%} apart"
+                remark = f"with the two rates {self.apart:.0%} apart"
             used_up = remark and len(self.tried) >= self.most
             return (
                 f"{rate(held)} op/s met {self.slo}, {held / self.start:.0%} of the closed-loop maximum of"

@@ -37,7 +37,7 @@ _Beside = tuple[str, float]
 def events(
     changes: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics
 ) -> Iterator[Event]:
-    """Yields the changes of level in a measured window, each with the other changes at the same time.
+    """Yields the changes of level in a measured window, each with other changes that happened at the same time.
 
     :param spans: background work of the servers in all runs of the trial
     """
@@ -73,7 +73,7 @@ def in_words(change: LevelChange) -> str:
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
-    """Returns up to `LEVEL_SECONDS` before and after the change, as begin and end in seconds after the agreed start."""
+    """Returns the periods of up to `LEVEL_SECONDS` before and after the change, in seconds after the agreed start."""
     time = first + change.second
     return (
         (max(first + change.begin, time - LEVEL_SECONDS), time),

@@ -123,8 +123,8 @@ def _without_equal(trials: Sequence[Trial]) -> Iterator[str]:
     asked_for = any("equal_share" in trial.asked_workload.get("", {}) for trial in trials)
     if asked_for and not any(row.phase == EQUAL for trial in trials for row in trial.rows):
         yield (
-            f"no latencies at an equal rate: there is no valid run of {EQUAL}, whose rate follows from the valid rates"
-            f" of {MAX} in the first round"
+            f"no latencies at an equal rate: there is no valid run of {EQUAL}, whose rate is derived from the valid"
+            f" rates of {MAX} in the first round"
         )
 
 
@@ -138,7 +138,7 @@ def of_the_load(shared: KeptLoad, settled: Sequence[str], load: Sequence[Phase])
     """
     if shared.load:
         yield (
-            f"shared load of {shared.load}: the servers started from copies, so intervals lack the differences between"
+            f"shared load of {shared.load}: the servers started from copies, so intervals omit the differences between"
             " loads"
         )
     if shared.note:
@@ -149,7 +149,7 @@ def of_the_load(shared: KeptLoad, settled: Sequence[str], load: Sequence[Phase])
     if failures := sum(report.retried_records or 0 for report in reports):
         errors = (report.first_error for report in reports if report.retried_records)
         first = next(filter(None, errors), "not known")
-        yield f"load: {failures:,} inserts failed and were sent again; first error: {first}"
+        yield f"load: inserts that failed and were sent again: {failures:,}; first error: {first}"
 
 
 def of_runs(counted: Sequence[Phase], sending: Sequence[Phase]) -> Iterator[str]:

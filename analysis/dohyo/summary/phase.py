@@ -149,7 +149,7 @@ class Phase:
     def problems(self) -> list[str]:
         """Returns the reasons why the run is invalid, except those that depend on the scenario's limits."""
         if self.conducted.failure:
-            return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
+            return [f"{self.name}: {self.conducted.failure}"]  # this causes the clients' own failures
         reasons = []
         for client in self.clients:
             # If a client left no results, prefer the conductor's reason to the one in the client's folder.
@@ -182,7 +182,7 @@ class Phase:
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self) -> list[str]:
-        """Returns when the throughput was low for a long time; empty for a run with faults."""
+        """Returns the times at which the throughput was low for a long time; empty for a run with faults."""
         if self.faults is not None:
             return []
         which = self.name.replace("-", " ")
@@ -228,7 +228,7 @@ class Phase:
         return frozenset(host for event in events if event.kind == "start" for host in event.hosts)
 
     def events(self, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """Returns the run's events. Short dips of an unmeasured load are left out, as it may wait for compactions."""
+        """Returns the run's events. Short dips of an unmeasured load are left out: it may wait for compactions."""
         result = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         result += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
@@ -236,7 +236,7 @@ class Phase:
 
 
 def _problems(client: ClientFolder, timeline: Timeline) -> list[str]:
-    """Returns a client's problems. If it had too many errors, each problem contains the time of the errors."""
+    """Returns a client's problems. If it had too many errors, each problem says when they occurred."""
     times = when(timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
     if client.report.valid is False and client.report.failed_operations and times:
         return [f"{problem}; failed operations {times}" for problem in client.problems]

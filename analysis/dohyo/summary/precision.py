@@ -1,4 +1,4 @@
-"""Decides when enough rounds were measured: all rates are precise enough, or all neighbours in the ranking are decided.
+"""Decides whether enough rounds were measured: all rates are precise enough, or all neighbours are decided.
 
 docs/method.md#rounds describes the rules.
 """
@@ -18,7 +18,7 @@ from dohyo.summary.results import Ended, Neighbours, Precision, Shortfall, Summa
 def judged(summary: Summary, goal: float | None, ended: Ended | None) -> Summary:
     """Returns the summary with the rates that are not precise enough. Systems without a valid round are left out.
 
-    :param goal: requested half-width of intervals, as a share of the mean; None: until all neighbours are decided
+    :param goal: requested half-width of intervals, as a share of the mean; None if all neighbours must be decided
     """
     short: list[Shortfall] = []
     if goal is None:

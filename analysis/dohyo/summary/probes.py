@@ -44,8 +44,8 @@ class Search:
     """The state of a search. Rates are operations per second of all clients together.
 
     :ivar closed_loop: mean of the runs before the search, which had no target rate
-    :ivar maximum: highest rate that held below one that did not; None if the search is incomplete or found only bounds
-    :ivar held: highest rate that held below every one that did not; the maximum is at least as high
+    :ivar maximum: highest rate that held, if a higher one did not; None if incomplete, or if only one bound is known
+    :ivar held: highest rate that held below every rate that did not; the maximum is at least as high
     :ivar unmet: lowest rate that did not hold
     :ivar next_target: rate to try next; None when the search is over
     :ivar complete: whether no rate is left to try and every probe was valid
@@ -68,7 +68,7 @@ class Search:
 
     @property
     def best(self) -> Probe | None:
-        """Returns the probe of the maximum."""
+        """Returns the probe that found the maximum."""
         return next((probe for probe in self.probes if probe.held and probe.target == self.maximum), None)
 
 
@@ -79,7 +79,7 @@ def rate_of(rows: Sequence[Row]) -> float | None:
 
 
 def judged(settings: Settings, probe: Probe, problems: Sequence[str], doubts: Sequence[str]) -> Probe:
-    """Returns the probe, completed with whether its rate held and the reason if it did not.
+    """Returns the probe with its outcome: whether its rate held, and the reason if it did not.
 
     :param problems: why the probe is invalid
     :param doubts: reasons outside the system why the rate may not have held; ignored if it held
@@ -104,7 +104,7 @@ def result(
 
     :param closed_loop: rate of the runs before the search, without a target rate
     :param problems_before: why the runs before the search do not count
-    :param probes: judged probes in the order of measuring
+    :param probes: judged probes in the order in which they were measured
     """
     start = max(closed_loop or 0.0, 0.0)
     tried = [

@@ -121,7 +121,7 @@ def phases_of(summary: Summary) -> list[str]:
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
-    """Returns the phases whose rates decide the ranking: after a search only its maximum, never `equal` or `own`."""
+    """Returns the phases whose rates decide the ranking: after a search, only its maximum; never `equal` or `own`."""
     if any(round_.search for round_ in rounds_of(trial, summary.trials)):
         return [PROBE]
     return [phase for phase in phases_of(summary) if phase not in AT_RATE]

@@ -42,11 +42,11 @@ from dohyo.summary.results import ChangeVerdict, Figure, Pair, Summary, Trial
 BEFORE, AFTER = "before", "after"
 # Smallest change that counts: hosts may differ that much (canary), and a new build moves code around.
 MARGIN = 0.05
-# Target rates that follow from measurements. They may differ between experiments; latencies are then not compared.
+# Target rates that are derived from measurements. They may differ between experiments; latencies are then not compared.
 _MEASURED = {(phase, "target") for phase in AT_RATE}
-# Figure that shows which part of a target rate was reached.
+# Figure that shows how much of a target rate was reached.
 _ASKED: Figure = "ops_per_second"
-# Resolution of a ratio below which it does not matter, because the rounds scatter more.
+# A ratio whose resolution is finer than this counts as exact, because the rounds scatter more.
 _VISIBLE = 0.001
 _NO_RATIO = "a round at a rate of 0 has no ratio"
 _ENOUGH = "a p99 needs 1,000 operations"
@@ -61,7 +61,7 @@ class Change:
     :ivar verdict: "within": the interval is within the margin; "regression", "improvement": it is beyond the
         margin; "inconclusive": none of these, or either experiment has a single round
     :ivar rounds: number of rounds of each experiment that would probably decide; None if it is decided or unknown
-    :ivar reason: why it is inconclusive; for a p99 also in how many rounds it is unknown
+    :ivar reason: why it is inconclusive; for a p99, also in how many rounds it is unknown
     :ivar at_rates: op/s before and after at which a latency was measured, if they differ
     """
 
@@ -358,7 +358,7 @@ def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str
 def _at_rates(change: Change, first: Trial, second: Trial, margin: float) -> Change:
     """Adds the rates to a latency if they differ, and rejects a verdict that a difference in rate may explain.
 
-    In the phases `equal` and `own`, the target follows from other figures, and latency rises with the rate. Only a
+    In the phases `equal` and `own`, the target is derived from other figures, and latency rises with the rate. Only a
     latency that is worse at a lower rate, or not worse at a higher rate, says something about the system.
     """
     pair = change.pair
@@ -376,7 +376,7 @@ _RANKS: tuple[ChangeVerdict, ...] = ("regression", "inconclusive", "within", "im
 
 
 def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, has_target: bool) -> Change:
-    """Returns the change, but as inconclusive if a difference in the hosts' computing speed may explain it.
+    """Returns the change, marked as inconclusive if a difference in the hosts' computing speed may explain it.
 
     :param computed: ratios of the hosts' computing speed, after / before
     :param has_target: True for a rate with a target, which does not rise with the hosts' speed
@@ -437,8 +437,8 @@ def judge(
     means = estimates(key[2], rows[AFTER], rows[BEFORE])
     rounds = statistics.deciding(*means, distance, rest) if means else None
     if rounds is None:
-        return ratio, judgement, None, f"more than {statistics.MOST_MORE} rounds of each would be needed to decide"
-    return ratio, judgement, rounds, f"about {rounds} rounds of each would be needed to decide"
+        return ratio, judgement, None, f"more than {statistics.MOST_MORE} rounds of each experiment would be needed"
+    return ratio, judgement, rounds, f"about {rounds} rounds of each experiment would be needed"
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:

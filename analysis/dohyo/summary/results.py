@@ -67,7 +67,7 @@ class Trial:
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of the last third / that of the first
     collapses: list[str] = field(default_factory=list)  # times at which the throughput was low for 10 s or more
     level_changes: list[str] = field(default_factory=list)  # times at which the level of a long run changed
-    system_failed: bool = False  # under load: too many errors, no more successes, or a server that ended
+    system_failed: bool = False  # too many errors, no more successes, or a server that ended under load
     warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
     cold: list[str] = field(default_factory=list)  # runs that were still not steady when their warm-up ended
     load: LoadCurve | None = None  # inserted rows over time
@@ -152,7 +152,7 @@ class Pair:
         return replace(self, of=self.to, to=self.of, ratio=1 / self.ratio, low=low, high=high)
 
 
-# Outcome for two neighbours in a ranking. faster: the interval of their ratio is above 1 (for latencies below 1).
+# Outcome for two neighbours in a ranking. faster: the interval of their ratio is above 1 (for latencies, below 1).
 # alike: it is within `Summary.alike`. open: neither.
 Outcome = Literal["faster", "alike", "open"]
 
@@ -171,7 +171,7 @@ class Neighbours:
 
 
 def without_interval(pairs: Sequence[Pair]) -> str:
-    """Returns a text that says what left these pairs without an interval."""
+    """Returns a text that says why these pairs have no interval."""
     if any(pair.samples > 1 for pair in pairs):
         return "a round at a rate of 0"
     return "a single search" if all(pair.phase == PROBE for pair in pairs) else "a single run"
@@ -246,8 +246,8 @@ class Summary:
 
     name: str
     trials: list[Trial]
-    merged: list[Trial] = field(default_factory=list)  # with several rounds: each system at a point over all rounds
-    comparisons: list[Pair] = field(default_factory=list)  # the best trial at each point with each of the others
+    merged: list[Trial] = field(default_factory=list)  # each system at each point, over several rounds
+    comparisons: list[Pair] = field(default_factory=list)  # the best trial at each point compared with the others
     neighbours: list[Neighbours] = field(default_factory=list)  # pairs in each ranking of rates or latencies
     alike: float = ALIKE  # neighbours are alike if the interval of their ratio is within this share
     round_seconds: float | None = None  # duration of a round of all trials; None if unknown
@@ -302,7 +302,7 @@ class Summary:
 
     def json(self) -> str:
         """Returns the content of summary.json (docs/summary-json.md)."""
-        # Empty large fields first, because asdict would copy them.
+        # Clear large fields first, because asdict would copy them.
         trials = [replace(trial, spans=[], host_metrics=None, configured={}) for trial in self.trials]
         content = {"schema": SCHEMA_VERSION, **asdict(replace(self, trials=trials))}
         for trial in content["trials"] + content["merged"]:

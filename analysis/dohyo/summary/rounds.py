@@ -33,7 +33,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
     """Returns the conditions that differ between rounds, with their distinct values.
 
     A condition that differs between phases has a name such as "threads of read". A round may lack a phase. The target
-    of `own` is left out, because it follows from each round's own maximum.
+    of `own` is left out, because it is derived from each round's own maximum.
 
     :param rounds: valid rounds of a system at a point
     """
@@ -122,7 +122,7 @@ class Rounds:
     def _conditions(first: Trial, differ: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Returns the conditions that differ between rounds, and the conditions of each phase.
 
-        A value that differs between rounds becomes None; a text lists all values.
+        A value that differs between rounds becomes None; a text condition lists all values.
         """
         of_all: dict[str, Any] = {}
         by_phase = {phase: dict(of_phase) for phase, of_phase in first.by_phase.items()}

@@ -123,7 +123,7 @@ class TrialEvidence:
         """
         healing = HealingLogs(self.files.path / "server", self.files.warn)
         return {
-            # Include discarded runs, because later runs do not notice what a discarded one lost.
+            # Include discarded runs, because later runs do not detect what a discarded one lost.
             "accounting": accounting.of_all(
                 client.report.accounting for run in facts.measured for client in run.clients
             ),
@@ -179,7 +179,7 @@ class TrialEvidence:
         phases = self.phases = self.files.phases()
         clients = self.files.read_clients(phases)
         load, runs = ([phase for phase in phases if (phase.kind == LOAD) == loads] for loads in (True, False))
-        # A measured load has numbers only if the trial is valid, like a run.
+        # Like a run, a measured load has numbers only if the trial is valid.
         aside, measured = ([], [*load, *runs]) if self.settings.load_is_measured else (load, runs)
         counted = [phase for phase in measured if not phase.discarded]
         windows = [window for phase in counted for window in phase.window]

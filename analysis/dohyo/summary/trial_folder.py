@@ -83,7 +83,7 @@ class TrialFolder:
         return problems
 
     def read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
-        """Returns the content of conditions.json as a record of general facts and the conditions by name."""
+        """Returns the content of conditions.json: a record of general facts, and the conditions by name."""
         path = self.path / "conditions.json"
         warn = limited(path, self.warn)
         content = read_object(path, warn)
@@ -153,7 +153,7 @@ class TrialFolder:
         ]
 
     def counted_rows(self) -> Mapping[str, int | None] | None:
-        """Returns the rows of each table after the last run; None if no run inserts, as they are then not counted."""
+        """Returns the row count of each table after the last run; None if no run inserts: rows are then not counted."""
         counted = (self.path / "counted.json").is_file()
         return self.read("counted.json", records.CountedRows).rows if counted else None
 
@@ -162,7 +162,7 @@ class TrialFolder:
         hosts = [
             host for run in self.numbered([*self.settings.planned, PROBE]) for host in run.iterdir() if host.is_dir()
         ]
-        # Reading the run warns about broken files, so this does not.
+        # Warnings about broken files are given when the run is read, so none are needed here.
         return [(host.name, records.read(host / "client.json", records.ClientReport, lambda _: None)) for host in hosts]
 
     def settled(self, runs: Sequence[Phase]) -> list[str]:

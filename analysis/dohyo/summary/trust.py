@@ -143,13 +143,13 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     none = [trial.name for trial in without if trial.name not in bounds]
     if none:
         text = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
-        yield Reason(text, f"no valid numbers of {_few(none)}", fatal)
+        yield Reason(text, f"no valid numbers for {_few(none)}", fatal)
     # A search that shows that no rate holds is a result, but leaves nothing to compare.
     alone = fatal and len(systems) > 1
     bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
         text = f"{len(bounds)} of {len(tried)} have only bounds for the highest rate: {', '.join(bounds)}."
-        yield Reason(text, f"no highest rate of {_few(bounds)}", fatal)
+        yield Reason(text, f"no highest rate for {_few(bounds)}", fatal)
     # With several rounds, the valid ones still count, so these reasons are not fatal.
     rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
     cut = {
@@ -195,7 +195,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
             for neighbour in undecided(summary)
             if neighbour.pair in unclear and neighbour.more is not None
         ]
-        advice = f"about {more_rounds(max(counts), summary)} would" if counts else "measure more rounds, or longer"
+        advice = f"about {more_rounds(max(counts), summary)} will do" if counts else "measure more or longer rounds"
         yield Reason(
             f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: {advice}.",
             "too noisy to tell",
@@ -350,7 +350,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         which = "Hosts favoured the winner" if helped else "Hosts differed"
         yield Reason(f"{which}: {drift.what}.", "the hosts favoured the winner" if helped else "the hosts differed")
     if (more := len(drifts) - MOST_DRIFTS) > 0:
-        yield Reason(f"{more} other figures of the hosts also differed.", "the hosts differed")
+        yield Reason(f"{more} other figure{'s' if more > 1 else ''} of the hosts also differed.", "the hosts differed")
     if summary.canary.unsteady:
         which = ", ".join(summary.canary.unsteady)
         yield Reason(
@@ -408,7 +408,7 @@ def _served(summary: Summary) -> Iterator[Reason]:
         if memory and max(memory.values()) > LIKE_MEMORY * min(memory.values()):
             text = ", ".join(f"{system} {of_each[system].heap or of_each[system].memory}" for system in memory)
             yield Reason(
-                f"The servers have different memory: {text}; without a budget this affects the result.", "other memory"
+                f"The servers have different memory: {text}; without a budget, this affects the result.", "other memory"
             )
         for action, copies in (
             ("acknowledge a write", {system: conditions.write_copies for system, conditions in of_each.items()}),
@@ -447,7 +447,7 @@ def _uneven(summary: Summary) -> Iterator[Reason]:
         )
         texts += [f"{trial.name} {', '.join(differences)}"] if (differences := list(differ)) else []
     if texts:
-        yield Reason(f"Rounds had different conditions: {'; '.join(texts)}.", "rounds not measured alike")
+        yield Reason(f"Rounds had different conditions: {'; '.join(texts)}.", "rounds under different conditions")
 
 
 def _deviating(summary: Summary) -> Iterator[Reason]:
@@ -460,7 +460,7 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
         if value == NOT_KNOWN and not any(text.startswith(f"{name}:") for text in trial.deviations)
     ]
     if texts := list(dict.fromkeys(texts)):
-        yield Reason(f"Not as the scenario requests: {'; '.join(texts)}.", "not as the scenario asks")
+        yield Reason(f"Not as the scenario requests: {'; '.join(texts)}.", "not as the scenario requests")
 
 
 def _unsettled(summary: Summary) -> Iterator[Reason]:
@@ -564,7 +564,7 @@ def _limited(summary: Summary) -> Iterator[Reason]:
             for trial, target, mean in sorted(missed, key=lambda entry: entry[2] / entry[1])
         ]
         text = f"Some systems missed the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
-        yield Reason(f"{text}: they were busier than requested.", "a share of the own rate was not reached")
+        yield Reason(f"{text}: they were busier than requested.", "a share of a system's own rate was not reached")
     texts = []
     for trial in summary.trials:
         servers = {node.host for node in trial.nodes if node.cpu_seconds}

@@ -29,7 +29,7 @@ from dohyo.summary.phase import Phase
 from dohyo.summary.trial_folder import TrialFolder
 
 # Largest delay of a client's start after the agreed instant, in ms. A later client did not load the system together
-# with the others; a single client missed a part of its own window. If the limit for the distance between clients'
+# with the others; a single client missed part of its own window. If the limit for the distance between clients'
 # starts (client_skew_limit_ms) is larger, it replaces this one.
 LATE_MS = 50.0
 
@@ -78,7 +78,7 @@ class RunFacts:
 
     @property
     def spare_ms(self) -> float:
-        """Returns how much later a client may begin without changing a figure, in ms.
+        """Returns how many milliseconds late a client may begin without changing a figure.
 
         A single client need not wait for others: it may begin at any time before its window. If its window begins with
         its first operation, it may begin one sample of the hosts (a second) later.
@@ -173,7 +173,7 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_start(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client whose evidence is from another run, because its agreed start was not that of this run."""
+    """Finds a client whose evidence is from another run, because its agreed start differs from this run's."""
     # start_ms is a time on the clock of the client's host, agreed a time on the controller's clock.
     start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
     offset_ms = run.phase.conducted.offsets_ms().get(client.host)
@@ -181,7 +181,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but the run at {instant(agreed)}"
+    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run at {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
@@ -203,11 +203,11 @@ def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_window(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client whose window did not begin with that of the other clients and of the servers' figures."""
+    """Finds a client whose window did not begin when those of the other clients and of the servers' figures began."""
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
-    return f"its window began {warmup:.1f} s after the agreed instant, the run's window {agreed:.1f} s after it"
+    return f"its window began {warmup:.1f} s after the agreed instant, but the run's {agreed:.1f} s after it"
 
 
 def other_length(run: RunFacts, client: ClientFolder) -> str | None:
@@ -226,7 +226,7 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     return (
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
-        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the limit; up to"
+        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the bottleneck; up to"
         f" {SATURATED:.0%} are allowed"
     )
 
@@ -238,7 +238,7 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
         return None
     return (
         f"the client's thread {client.report.busiest_thread or 'with an unknown name'} used {share:.0%} of a processor:"
-        f" the client was the limit; less than {SATURATED:.0%} are allowed"
+        f" the client was the bottleneck; less than {SATURATED:.0%} is allowed"
     )
 
 
@@ -355,7 +355,7 @@ def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
 
 
 def compacting(trial: TrialFacts) -> Iterator[str]:
-    """Finds servers with pending compactions when the first run was about to begin."""
+    """Finds servers that still had pending compactions when the first run was about to begin."""
     busy = {host: count for host, count in trial.servers.pending_compactions(LOAD).items() if count}
     if busy and trial.files.settings.planned:
         hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
@@ -467,12 +467,12 @@ def copied(trial: str, phases: Sequence[Phase], runs: dict[str, str]) -> str | N
             path = f"raw/{trial}/{phase.name}/{client.host}"
             first = runs.setdefault(client.fingerprint, path) if client.fingerprint else path
             if first != path and problem is None:
-                problem = f"{path}: the intervals of its histogram logs are those of {first}"
+                problem = f"{path}: its histogram logs contain the same intervals as those of {first}; one is a copy"
     return problem
 
 
 def times(record: TrialState | ExperimentFacts) -> tuple[float, float]:
-    """Returns the begin and the end in seconds since 1970; minus and plus infinity if they are unknown."""
+    """Returns the beginning and the end in seconds since 1970; minus and plus infinity if they are unknown."""
 
     def seconds(text: str | None, unknown: float) -> float:
         try:
@@ -527,62 +527,62 @@ CHECKS = (
     Check("several clients could not agree on a start, because the clock of a host is not known precisely enough",
           "10 ms", key="client_skew_limit_ms", looks="conducting"),
     Check("no operation succeeded for some time, in the warm-up or the window; *the system failed*",
-          "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
+          "60 s; with a target rate, the time in which ten operations of a client are due (thirty with"
           " `arrival=poisson`), if that is longer", key="stalltime", looks="client"),
-    Check("too many records failed; *the system failed*", "0.1 %; for a load 0", key="maxerrorrate", looks="client"),
-    Check("evidence of another run: a client's agreed start was not that of its run, its run was not"
-          " within the trial's time, two clients have the same `clientnumber`, a client ran another phase",
+    Check("too many records failed; *the system failed*", "0.1 %; 0 for a load", key="maxerrorrate", looks="client"),
+    Check("evidence of another run: a client's agreed start differs from that of its run, its run was not"
+          " within the trial's time, two clients have the same `clientnumber`, or a client ran a different phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
     Check("the clock of a client's host is not known precisely enough to tell when it began", _APART,
           of_client=unsure_clock),
     Check("one of several clients began late: its first operation was after the agreed instant", _APART,
           of_client=late),
-    Check("a single client began late, and its window had begun",
+    Check("a single client began late, after its window had begun",
           "the same, counted from the end of the warm-up; 1 s more if the window begins with its first operation: a"
           " load, or a run without `duration`"),
-    Check("a client's window was not the agreed one, or not that of the other clients: its warm-up was"
+    Check("a client's window differs from the agreed one, or from that of the other clients: its warm-up was"
           " longer or shorter", _APART, of_client=other_window),
-    Check("a client did not measure for the time that `trial.json` says", "0", of_client=other_length),
+    Check("a client did not measure for the time that `trial.json` requests", "0", of_client=other_length),
     Check("a client is [saturated](#what-the-hosts-did): its process used nearly all of its host's processors"
           " in the measured window, so that the client limits the figures", f"{100 * SATURATED:.0f} % of them",
           of_client=saturated),
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
     Check("the clients' target rates do not add up to the scenario's target rate", "0.1 %", of_run=other_target),
-    Check("a client did not run the scenario in `trial.json`, or not that of most clients of the run: its threads,"
-          " requests in flight, batch size, retries, binding, … in `client.json`",
+    Check("a client did not run the scenario in `trial.json`, or ran a different one from most clients: its threads,"
+          " requests in flight, batch size, retries, binding or other values in `client.json` differ",
           of_run=other_scenario),
     Check("records were not found", "0.1 %", key="maxnotfoundrate", of_run=not_found),
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
           " were [read back](faults.md), with `verify=acknowledged`", of_client=lost_writes, of_trial=lost_before),
     Check("reads were stale although the servers' consistency is strong, with `verify=acknowledged`",
           of_client=stale_reads),
-    Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or not undone",
+    Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or was not undone",
           of_run=other_faults),
     Check("[other processes](#somebody-else), or the hypervisor, used the processors of a host of the trial",
-          f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
+          f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions",
           key="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
     Check("the load, or a repeat of a phase, left no results", of_trial=missing_runs),
     Check("a trial is not in the plan of `experiment.json`, or has another system or round there",
           of_experiment=of_another_experiment),
     Check("a valid trial was not within the experiment's time", of_experiment=outside_the_experiment),
-    Check("the histogram logs of a client have the intervals of another run of the experiment: the run is a copy",
+    Check("a client's histogram logs have the same intervals as those of another run in the experiment: one is a copy",
           "logs of 100 operations or more"),
-    Check("evidence differs from the trial's `manifest` or cannot be read, or a value in `trial.json` or"
-          " `client.json` is of the wrong type; `clients.json` of several clients is missing",
+    Check("evidence differs from the trial's `manifest` or cannot be read, a value in `trial.json` or"
+          " `client.json` is of the wrong type, or a run with several clients has no `clients.json`",
           of_evidence=missing_evidence),
     Check("`trial.json` belongs to another trial, or a run was not within the trial's time",
           of_evidence=of_another_trial),
     Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms differ in their counts"
-          " or seconds; one of the histogram logs is missing", "0"),
+          " or seconds; or one of the histogram logs is missing", "0"),
     Check("the histogram logs end before the measured window, or contain an operation that began after it: an interval"
-          " began later than its shortest latency after the window's end",
+          " began after the window's end, by more than its shortest latency",
           "1 s, an interval of the logs, and 0.1 % of the window; in a window that ends with the last answer, the first"
           " interval if that is longer"),
     Check("the longest latency of a histogram log differs from that of the result lines", "0.1 % and 1 µs"),
     Check("a histogram log is cut or damaged, or its unit is unknown, or a clock jumped in it: back by more than 1"
-          " s, ahead by more than 10 minutes"),
+          " s, or ahead by more than 10 minutes"),
     Check("there are too few or too many rows after the load or the runs", "0, except for inserts without an answer",
           looks="settling, summary", of_trial=other_rows),
 )  # fmt: skip

@@ -59,5 +59,5 @@ def _choice(jdk: int, name: str) -> list[str]:
     # ZGC and Shenandoah are experimental before JDK 15.
     options = ["-XX:+UnlockExperimentalVMOptions"] if jdk < 15 else []
     options.append(f"-XX:+Use{name if name == 'ZGC' else 'ShenandoahGC'}")
-    # Since JDK 23 ZGC is generational by default.
+    # Since JDK 23, ZGC is generational by default.
     return [*options, *(["-XX:+ZGenerational"] if name == "ZGC" and 21 <= jdk < 23 else [])]

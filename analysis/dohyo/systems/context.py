@@ -316,7 +316,7 @@ class Context:
 
     @property
     def wait_for(self) -> int:
-        """Number of replicas that must acknowledge a write before the primary; 0 is asynchronous replication."""
+        """Number of replicas that must acknowledge a write before the primary does; 0: asynchronous replication."""
         return copies(self.write_acks, self.replication) - 1
 
     @property
@@ -350,7 +350,7 @@ class Context:
     def connections(self, binding: str) -> int:
         """Returns the number of connections that all clients together open.
 
-        Each thread opens ``BINDING.connections`` of them; by default one per request in flight, at most 32.
+        Each thread opens ``BINDING.connections`` of them; by default, one per request in flight, at most 32.
 
         :param binding: name of the binding
         """
@@ -502,7 +502,7 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], limits: Mapping[
         beside = f", and its client needs {client}" if client else ""
         problems.append(
             f"host_memory_budget={limits['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
-            " budget" + (", a smaller client_heap, or give the clients separate hosts" if client else "")
+            " budget" + (" or a smaller client_heap, or give the clients separate hosts" if client else "")
         )
     problems += [
         f"{name} needs {mb} MiB, and host_memory_budget={limits['budget']} leaves it {budget}; set a larger budget, or"

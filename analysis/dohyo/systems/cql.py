@@ -45,7 +45,7 @@ class Cql(System):
 
     @property
     def starts_with_default_user(self) -> bool:
-        """Whether the user cassandra has the password cassandra until all nodes are up."""
+        """Whether the user ``cassandra`` has the password ``cassandra`` until all nodes are up."""
         return self.asks_for_password
 
     def problems(self) -> list[str]:
@@ -104,7 +104,7 @@ class Cql(System):
         }
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns the access to attached servers; each host may be followed by a port."""
+        """Returns how to access attached servers; each host may be followed by a port."""
         port = servers.port or 9042
         return Attach(
             admin="dohyo.cassandra.admin.AttachedCql",

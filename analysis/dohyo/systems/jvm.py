@@ -19,7 +19,7 @@ class OnJvm(System):
     """A server with several release series that support different JDKs."""
 
     keeps_versions = True
-    # Supported JDKs of each series, the best first. docs/versions.md lists the combinations that were tested.
+    # Supported JDKs of each series, best first. docs/versions.md lists the combinations that were tested.
     jdks_by_series: ClassVar[Mapping[str, Sequence[int]]]
     # Folders in the archive with the server's classpath, and a pattern for the jar whose name contains the version.
     jar_folders: ClassVar[Sequence[str]]
@@ -32,7 +32,7 @@ class OnJvm(System):
         " on the control machine. Set the option version to the version of the archive.",
     )
     archive_checksum: str = option("", "SHA-256 of the archive, 64 hexadecimal digits.", pattern=SHA256)
-    jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
+    jdk: int = option(None, "Major version of the server's JDK; by default, the best that the version supports.")
     gc: str = option(
         "default",
         "Garbage collector of the server, a named set of options (docs/versions.md).",
@@ -52,7 +52,7 @@ class OnJvm(System):
 
     @property
     def jdks(self) -> Sequence[int]:
-        """JDKs that the version supports, the best first."""
+        """JDKs that the version supports, best first."""
         return self.jdks_by_series.get(self.series, [17])
 
     @property
@@ -60,7 +60,7 @@ class OnJvm(System):
         """Reason why this version cannot run; empty if it can run."""
         if self.series not in self.jdks_by_series:
             return (
-                f"{self.role}_version={self.version} is not a version known to run; choose"
+                f"{self.role}_version={self.version} is not a version known to run; choose one of"
                 f" {', '.join(map(self.name_of, self.jdks_by_series))}"
             )
         if self.jdk not in self.jdks:

@@ -119,7 +119,7 @@ class Option:
         parts = typed.values() if isinstance(typed, dict) else typed if isinstance(typed, list) else [typed]
         if not all(isinstance(part, str | int | float) for part in parts):
             subject = "each value" if self.type == "dict" else "each element" if self.type == "list" else "it"
-            raise BadInputError(f"{self.name}={shown}: {subject} must be a text or a number")
+            raise BadInputError(f"{self.name}={shown}: {subject} must be text or a number")
         if self.type == "int" and self.name.endswith("_port") and not 1 <= typed <= 65535:
             raise BadInputError(f"{self.name}={shown}: must be a port, 1 to 65535")
         if self.choices and typed not in self.choices:

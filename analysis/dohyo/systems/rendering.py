@@ -25,7 +25,7 @@ def render(file: Path, **variables: Any) -> str:
 
 @cache
 def _environment(folder: Path) -> Any:
-    import jinja2  # noqa: PLC0415 - a plan renders no template
+    import jinja2  # noqa: PLC0415 - imported only when needed; planning renders no templates
 
     class Environment(jinja2.Environment):
         def getattr(self, obj: Any, attribute: str) -> Any:

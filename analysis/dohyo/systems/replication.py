@@ -29,10 +29,10 @@ class Replicated(System):
     version: str
     port: int
     run_as: str = option("nobody", "User that runs the server if Ansible logs in as root.")
-    ready_timeout: int = option(120, "Seconds for the server to start.")
+    ready_timeout: int = option(120, "Seconds to wait for the server to start.")
     replica_timeout: int
-    stop_timeout: int = option(120, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records up to which the rows are counted after the load.")
+    stop_timeout: int = option(120, "Seconds to wait for the server to stop before it is killed.")
+    count_limit: int = option(1000000, "Maximum number of records for which the rows are counted after the load.")
 
     @property
     def installed_version(self) -> str:

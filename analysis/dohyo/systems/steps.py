@@ -1,4 +1,4 @@
-"""Interface for a system that has its own steps of a trial; :class:`dohyo.trial.servers.ServerSteps` implements it."""
+"""Interface for systems that replace steps of a trial; :class:`dohyo.trial.servers.ServerSteps` implements it."""
 
 from __future__ import annotations
 

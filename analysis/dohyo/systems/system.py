@@ -1,6 +1,6 @@
 """The base class of all systems, with the members that the playbooks and the plan use. Most have a default.
 
-A system is a folder ansible/systems/NAME: a class in ``system.py``, templates of the configuration, optional tasks.
+A system is a folder ansible/systems/NAME: a class in ``system.py``, templates of the configuration, and optional tasks.
 docs/adding-a-system.md shows how to write one.
 """
 
@@ -31,11 +31,11 @@ _UNSET = object()
 
 @dataclass(frozen=True)
 class DataNeeds:
-    """Space that the data takes on a host (docs/sizing.md).
+    """Space that the data needs on a host (docs/sizing.md).
 
     :ivar record_disk: disk space for one copy of a record, including space for reorganising it, in bytes
     :ivar record_memory: minimum memory for one copy of a record, in bytes, for example for an index
-    :ivar log_mb: maximum size of the log beside the data, in MiB
+    :ivar log_mb: maximum size of the log, in addition to the data, in MiB
     :ivar spread: whether the copies are divided among all hosts; otherwise each host with data stores all records
     """
 
@@ -54,7 +54,7 @@ class DataNeeds:
         return copies * self.record_disk + min(copies * record_bytes, self.log_mb * MIB)
 
     def memory(self, records: int, replication: int, hosts: int) -> float:
-        """Returns the memory on a host for its copies, in bytes."""
+        """Returns the memory, in bytes, that a host needs for its copies."""
         return self.copies(records, replication, hosts) * self.record_memory
 
 
@@ -67,7 +67,7 @@ class HostNeeds:
     :ivar cache_mb: size of its own read cache, in MiB; 0 if it has none
     :ivar unmet: a sentence for each requested value that the system cannot use
     :ivar instead: values that the system uses instead, by variable
-    :ivar way_out: advice on how to need less memory per record
+    :ivar way_out: advice on how to reduce the memory per record
     """
 
     memory_mb: int
@@ -135,7 +135,7 @@ class Archive:
 
     @property
     def note(self) -> list[str]:
-        """Sentence for the conditions about the archive; empty if there is no archive."""
+        """Sentence about the archive for the conditions; empty if there is no archive."""
         if not self.source or not (self.sha256 or self.url):
             return []
         text = f"SHA-256 {self.sha256}" if self.sha256 else f"verified with its vendor's {self.sums.rpartition('/')[2]}"
@@ -278,7 +278,7 @@ class System(ABC):
 
     role: ClassVar[str]
     binding: ClassVar[str]
-    # Binding whose properties the system accepts besides those of its own binding.
+    # Binding whose properties the system accepts in addition to those of its own binding.
     inherits: ClassVar[str] = ""
     # Administration class in the binding's bundle.
     admin: ClassVar[str]
@@ -516,7 +516,7 @@ class System(ABC):
         """Returns a sentence for each variable that would turn this variant into a different system."""
         return [
             f"{self.role}_{name}={self.user_values[name]}: the system {self.name} has {value};"
-            f" leave {self.role}_{name} out, and choose the system with that {name}"
+            f" leave out {self.role}_{name}, and choose the system with that {name}"
             for name in self.variant
             if name in self.user_values and self.user_values[name] != (value := self.own_variant[name])
         ]
@@ -531,7 +531,7 @@ class System(ABC):
         if self.replication <= count:
             return []
         return [
-            f"replication={self.replication}: needs as many database hosts, but the inventory has {count};"
+            f"replication={self.replication}: needs {self.replication} database hosts, but the inventory has {count};"
             " lower it, or add hosts to the group database"
         ]
 
@@ -819,7 +819,7 @@ class System(ABC):
 
     @property
     def processes(self) -> list[str]:
-        """Names of the server's processes, in the order of stopping."""
+        """Names of the server's processes, in the order in which they are stopped."""
         return [self.role]
 
     @property
@@ -919,7 +919,7 @@ class System(ABC):
 
     @property
     def notes(self) -> list[str]:
-        """Further sentences for the conditions about this system."""
+        """Further sentences about this system for the conditions."""
         return []
 
     @property
@@ -929,20 +929,20 @@ class System(ABC):
         if serving == total:
             return []
         return [
-            f"{serving} of {total} database hosts serve, the others are idle: every server has all data, and the"
+            f"{serving} of {total} database hosts serve, and the others are idle: every server has all data, and the"
             " primary does all the work"
         ]
 
     @property
     def all_notes(self) -> list[str]:
-        """All sentences for the conditions, including moved ports and the archive."""
+        """All sentences for the conditions, including those about moved ports and the archive."""
         archive = self.server_archive
         moved = self.context.state(self.role)["ports"]["moved"]
         return [*self.idle, *moved, *(archive.note if archive is not None else []), *self.notes]
 
     @property
     def disks_in_words(self) -> str:
-        """Description of the disks for the table; it is equal for systems on the same disks."""
+        """Description of the disks for the table; it is the same for systems on the same disks."""
         return f"{self._stored}{', log on a disk of its own' if self.logs else ''}"
 
     @property
@@ -959,18 +959,18 @@ class System(ABC):
         return f"1 {kind}" if count == 1 else f"{'JBOD, ' * on_devices}data on {self.disks} of {count} {kind}s"
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns the access to attached servers; only systems with ``attaches`` implement it."""
+        """Returns how to access attached servers; only systems with ``attaches`` implement it."""
         raise NotImplementedError
 
     @property
     def attached(self) -> Attached:
-        """Attached servers of this system, and the name of the keyspace or database that Dohyo creates in them."""
+        """Attached servers of this system, and the name of the keyspace or database that Dohyo creates on them."""
         servers = str(self.context.get("attached", {}).get(self.name, ""))
         return Attached(servers, f"dohyo_{self.context.trial_id}", f"{self.context.home}/attached/{self.role}")
 
     @property
     def attachment(self) -> Attach:
-        """Access to the attached servers of this system."""
+        """How to access the attached servers of this system."""
         return self.attach(self.attached)
 
     def examine(self, steps: Steps, host: str) -> dict[str, Any]:  # noqa: ARG002 - most systems need nothing
@@ -984,7 +984,7 @@ class System(ABC):
         return cast(Self, steps.system(host))
 
     def prepare(self, steps: Steps) -> None:  # noqa: B027 - most systems need nothing
-        """Runs the steps before the configuration is written."""
+        """Runs the steps that come before the configuration is written."""
 
     def start(self, steps: Steps) -> None:
         """Starts the servers."""

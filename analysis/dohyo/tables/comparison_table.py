@@ -12,7 +12,7 @@ from dohyo.summary.ranking import Rate
 from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, without_interval
 from dohyo.tables.grid import Grid
 
-_UNCLEAR = f", cannot tell: it also reaches beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}"
+_UNCLEAR = f", cannot tell: it also extends above {WIDEST_TIE:g} or below 1/{WIDEST_TIE:g}"
 
 
 def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
@@ -93,7 +93,7 @@ def samples_words(figures: Iterable[Pair | Rate]) -> str:
 
 
 def _number(value: float, least: float = 0.005) -> str:
-    """Returns the number with three significant digits; below `least` with two, because decimals would show it as 0."""
+    """Returns the number with three significant digits; below `least`, with two, as decimals would show it as 0."""
     if value < least:
         return f"{value:.2g}"
     if value < 100:

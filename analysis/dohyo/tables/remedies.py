@@ -1,4 +1,4 @@
-"""Builds the commands on the screen, which fix a reason against the verdict or measure a skipped system."""
+"""Builds the commands that the screen suggests: they fix a reason against the verdict, or measure a skipped system."""
 
 from __future__ import annotations
 
@@ -186,5 +186,5 @@ _MENDS: tuple[tuple[str, _Options], ...] = (
     ("unequal ", _always("--strict-conditions")),
     ("scale ", _always("--scale", "1")),
     ("a client's host was busy", _always("--doctor")),
-    ("other processes used|the hypervisor took|rounds not measured alike", _always()),
+    ("other processes used|the hypervisor took|rounds under different conditions", _always()),
 )

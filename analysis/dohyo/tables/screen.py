@@ -1,4 +1,4 @@
-"""Prints the result on one screen: the verdict, the ranking, reasons to doubt the verdict, and where the rest is.
+"""Prints the result on one screen: the verdict, the ranking, reasons to doubt the verdict, and where to find the rest.
 
 The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns; `--details` prints everything.
 """
@@ -161,7 +161,7 @@ def figures(summary: Summary) -> str:
 
 
 def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
-    """Returns only the table of the screen, for the trials that were measured so far."""
+    """Returns only the table of the screen, for the trials that have been measured so far."""
     width = min(width, MOST_COLUMNS)
     console = Console(width=width, force_terminal=True, color_system="standard", file=io.StringIO())
     with console.capture() as captured:
@@ -361,7 +361,7 @@ def _records_differ(entries: Iterable[_Entry]) -> bool:
 
 
 def _latencies(entries: Sequence[_Entry], notes: tuple[str, ...]) -> list[_Group]:
-    """Returns columns with the latencies of each operation type. If no place has several types, they share columns.
+    """Returns columns with the latencies of each operation type. If no place has several types, all share the columns.
 
     :param notes: texts that say at which rate the latencies were measured
     """
@@ -385,7 +385,7 @@ def _word(operation: str) -> str:
 def _sections(summary: Summary) -> list[_Section]:
     """Returns the sections of all phases and points."""
     decide = dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial))
-    # Rates of the `AT_RATE` phases follow from those of other phases, so these phases have separate sections.
+    # Rates of the `AT_RATE` phases are derived from those of other phases, so these phases have separate sections.
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     sections = []
@@ -442,7 +442,7 @@ def _entry(summary: Summary, trial: Trial, phase: str, name: str, figure: Rate) 
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
     by_type = {row.operation: row for row in rows if has_latency(row.operation)}
-    # With a target rate, show latencies from the intended start, because users begin to wait then.
+    # With a target rate, show latencies from the intended start, because that is when users begin to wait.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
     latencies = {name: percentiles(row) for name, row in waited.items()}
     slowdowns = [peer.load.slowdown for peer in rounds_of(trial, summary.trials) if peer.load and peer.load_is_measured]

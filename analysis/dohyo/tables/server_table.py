@@ -22,7 +22,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
             [line for trial in trials for line in _paused(trial, label(trial))],
         ),
         Grid(
-            "Servers: compactions and flushes in the measured windows, of systems whose logs contain them",
+            "Servers: compactions and flushes in the measured windows, for systems whose logs contain them",
             ["system", "work", *_OF_WORK],
             [line for trial in trials for line in _worked(trial, label(trial))],
         ),

@@ -42,7 +42,7 @@ _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
 MIXED = "latencies include those of operations that failed or found nothing"
 _LEGEND = (
     "Latencies in ms{at}, of operations that succeeded{but}; failed ones have separate rows (READ-FAILED). "
-    "Errors and not found count records."
+    "The columns 'errors' and 'not found' count records."
 )
 _FAULTS = " Windows with faults count completely, including the seconds of the faults."
 
@@ -75,7 +75,7 @@ def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
 
 
 def _price(row: Row, trial: Trial) -> str | None:
-    """Returns the price per million operations; None for one of several types, which uses only a part of the hosts."""
+    """Returns the price per million operations; None for one of several types, as it uses only part of the hosts."""
     alone = not any(
         is_shown(sibling, trial) for sibling in trial.rows if (sibling.phase, sibling.operation) == (row.phase, OVERALL)
     )

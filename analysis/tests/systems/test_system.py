@@ -186,7 +186,7 @@ def test_options_that_a_class_names_are_options(system: System) -> None:
 )
 def test_a_variable_may_not_turn_one_system_into_another(system: str, engine: str, wrong: str) -> None:
     (refusal,) = described(system, mysql_engine=wrong).refusals
-    assert refusal.startswith(f"mysql_engine={wrong}: the system {system} has {engine}; leave mysql_engine out, and ")
+    assert refusal.startswith(f"mysql_engine={wrong}: the system {system} has {engine}; leave out mysql_engine, and ")
     assert described(system, mysql_engine=engine).refusals == []
 
 
@@ -200,7 +200,7 @@ def test_the_default_user_of_cassandra_is_refused_at_a_public_address() -> None:
 
 def test_more_copies_than_hosts_are_refused() -> None:
     (refusal,) = described("cassandra", 3, conditions={"replication": 4}).refusals
-    assert refusal.startswith("replication=4: needs as many database hosts, but the inventory has 3; lower it, or ")
+    assert refusal.startswith("replication=4: needs 4 database hosts, but the inventory has 3; lower it, or ")
     assert described("cassandra", 4, conditions={"replication": 4}).refusals == []
 
 

@@ -58,7 +58,7 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
         ),
         (
             {"trial_phases": [{"name": "run", "faults": "kill(node9)@5s"}]},
-            "node9: not a database host; there are node1, node2, node3",
+            "node9: not a database host; use node1, node2, node3 or node1",
         ),
         (
             {"trial_phases": [{"name": "run", "faults": "kill(node1)@5s"}], "attached": {"cassandra": "10.1.0.1"}},

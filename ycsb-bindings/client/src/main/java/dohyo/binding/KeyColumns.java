@@ -97,8 +97,8 @@ public final class KeyColumns {
     }
     String[] parts = text.split(",", -1);
     if (parts.length < 2 || parts.length > MAX_COLUMNS) {
-      throw refused(text, "has " + parts.length + " columns; from 2 to " + MAX_COLUMNS
-          + " are possible, as in 'host int 10, when timestamp'");
+      throw refused(text, "must have 2 to " + MAX_COLUMNS + " columns, not " + parts.length
+          + ", as in 'host int 10, when timestamp'");
     }
     List<Column> columns = new ArrayList<>();
     Set<String> names = new HashSet<>();

@@ -403,7 +403,7 @@ class RecordWorkloadTest {
 
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {
-      "when timestamp | has 1 columns; from 2 to 16",
+      "when timestamp | must have 2 to 16 columns, not 1",
       "host int 10, host timestamp | the name host occurs twice",
       "Host int 10, when timestamp | 'Host int 10' must be a name",
       "host int, when timestamp | 'host int' must be a name",
