@@ -1,4 +1,4 @@
-"""Checks that the tables contain the rows of the load and of all inserts of the runs at the end of a trial."""
+"""Checks that, at the end of a trial, the tables contain all rows that the load and the runs inserted."""
 
 from __future__ import annotations
 

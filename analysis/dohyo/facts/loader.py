@@ -284,7 +284,7 @@ def _stored(value: Any) -> Any:
 
 
 def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
-    """Yields rows of table `second` without the column `run`: per second, one for each type and one for all types."""
+    """Yields rows of table `second` without the column `run`: each second has one per type, and one for all types."""
     counts: dict[int, dict[str, int]] = {}
     for name, of_type in phase.timeline.seconds.by_operation.items():
         for second, count in of_type.items():
