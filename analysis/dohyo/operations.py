@@ -25,7 +25,7 @@ _NO_OPERATION = re.compile(
 def operation(metric: str) -> str | None:
     """Returns the operation type of a metric in YCSB's logs, or None if the metric must not be counted.
 
-    With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice. HdrREAD counts, not BucketREAD.
+    With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice. Only HdrREAD is counted.
     """
     if re.match(r"(Bucket|Raw)[A-Z]", metric) or _NO_OPERATION.fullmatch(metric.removeprefix("Hdr")):
         return None

@@ -483,7 +483,7 @@ class LogParser:
             self._unit = operation[2] or self._unit
 
     def _absolute(self, stamp: float) -> float:
-        # As in HdrHistogram's reader, without a base time, times more than a year before the start are relative to it.
+        # Without a base time, times over a year before the start are relative to the start, as in HdrHistogram.
         if self._base_time is not None:
             return self._base_time + stamp
         if self.start_time is not None and stamp < self.start_time - _YEAR_SECONDS:

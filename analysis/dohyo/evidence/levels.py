@@ -4,7 +4,7 @@ The method was published by Kovács, Bühlmann, Li and Munk ("Seeded binary segm
 and optimal changepoint detection", Biometrika 110, 2023). The package changeforest uses it to find changes of the mean.
 
 The method needs the scatter within a level. A database's throughput is not independent from second to second, and a
-compaction every few minutes is not a change of level. The scatter is therefore estimated by the median difference of
+compaction every few minutes is not a change of level. The scatter is therefore estimated from the median difference of
 neighbouring means over about `LEVEL_SECONDS`, which changes hardly affect. `benchmarks/levels.py` checks the constants.
 """
 
@@ -70,9 +70,9 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
 
 
 def _scatter(blocks: NDArray[np.float64]) -> float:
-    """Returns the standard deviation of independent blocks whose means over a level would scatter as these do.
+    """Returns the standard deviation of independent blocks whose means over a level would scatter as much.
 
-    The largest result for three lengths counts, because a result does not show cycles of exactly its own length.
+    Three lengths are used, and the largest result counts: no result shows cycles of exactly its own length.
     """
     level = LEVEL_SECONDS // _BLOCK_SECONDS
     scatters = [0.0]

@@ -250,7 +250,7 @@ class Loader:
     def _insert(self, table: str, *records: object, **values: Any) -> int:
         """Adds a row, and returns its ID.
 
-        :param records: objects with fields for the other columns; the first object with a field provides its value
+        :param records: objects with fields for the other columns; each value comes from the first object with the field
         :param values: value of each column that no record provides
         """
         names = [name for name in self._columns(table) if name not in values]

@@ -694,7 +694,7 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
-    """Returns whether return codes determine the number of records; SCAN also needs the records per operation."""
+    """Returns whether return codes give the number of records; a SCAN's records per operation must also be known."""
     types = {name: operation for name, operation in by_operation.items() if is_call(name) and "-" not in name}
     return all(operation.returns for operation in types.values()) and (bool(records_each) or "SCAN" not in types)
 

@@ -43,8 +43,8 @@ def chart(material: Material) -> Chart:
     return Chart(
         "heat",
         "Heat map of latency",
-        "When were calls slow? A column is a part of the first run; a cell is the share of its calls with this latency."
-        " Axes and colours are the same for all systems.",
+        "When were calls slow? A column is a part of the first run; a cell's colour is the share"
+        " of the column's calls with this latency. Axes and colours are the same for all systems.",
         panels,
         tables,
         by_part=True,
