@@ -32,8 +32,8 @@ class HistogramLogs:
     :ivar highest: longest latency of each type, in µs
     :ivar first: earliest end of an interval; None without intervals
     :ivar end: latest end of an interval
-    :ivar begun: for each type, the latest time after which an operation certainly began: the maximum, over all
-        intervals, of the start minus the shortest latency
+    :ivar begun: for each type, a time after which an operation certainly began: the maximum, over all intervals, of
+        the start minus the shortest latency
     """
 
     def __init__(self) -> None:

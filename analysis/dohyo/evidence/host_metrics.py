@@ -437,7 +437,7 @@ def _figures(
 ) -> NDArray[np.float64]:
     """Returns the figures of the lines that :func:`_inside` found.
 
-    The share of other processes is unknown in a second that ends after the window: clients and Ansible then do more.
+    The share of other processes is unknown in a second that ends after the window: clients and Ansible work then.
     """
     figures = samples.figures[lines]
     figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan

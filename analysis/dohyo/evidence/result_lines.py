@@ -218,7 +218,7 @@ class ResultReader(Generic[Log]):
             return
         if _PERCENTILE.fullmatch(measurement) and _FRACTION.fullmatch(value) and measurement.endswith("(us)"):
             self._doubt(
-                f"[{metric}], {measurement} is {value}: computed, not measured (measured ones are whole microseconds)"
+                f"[{metric}], {measurement} is {value}, so it was computed, not measured (measured ones are whole µs)"
             )
             return
         try:

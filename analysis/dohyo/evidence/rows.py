@@ -85,7 +85,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
 
 
 def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Sums the counts of each name over all parts."""
+    """Sums the counts for each name over all parts."""
     result: Counter[str] = Counter()
     for part in parts:
         result.update(part)

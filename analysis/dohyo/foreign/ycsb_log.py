@@ -3,8 +3,8 @@
 The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (a sequence of objects),
 `JSONArrayMeasurementsExporter` and `StatusThread`, with all measurement types. YCSB 0.1 (milliseconds, `Return=0`) and
 the additions of Dohyo's client (`Records`) are also supported. A log may be cut off anywhere, compressed, and mixed
-with lines of other programs, which are skipped. Lines of YCSB that cannot be parsed are reported, not guessed. A file
-may contain the output of several clients (see `dohyo.foreign.streams`).
+with lines of other programs, which are skipped. Lines of YCSB that cannot be parsed are reported; their values are not
+guessed. A file may contain the output of several clients (see `dohyo.foreign.streams`).
 """
 
 from __future__ import annotations
@@ -356,7 +356,7 @@ class _Reader(ResultReader[ClientLog]):
             if self._go_finished:
                 self._next_log()
             self._go_columns = []
-            # The results after this line are of the whole run; the results before it are intermediate.
+            # The results after this line cover the whole run; the results before it are intermediate.
             self._log.operations.clear()
             self._log.batches.clear()
             self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True

@@ -1,4 +1,4 @@
-"""Loads Vega, which draws all charts: a script for the charts on the page, and the module vl-convert for charts in files.
+"""Loads Vega, which draws all charts: a script for charts on the page, and the module vl-convert for charts in files.
 
 setup.sh fetches each of them on demand. vl-convert, which needs 84 MB of disk space, also contains the script.
 """

@@ -62,7 +62,7 @@ class MeasuredRun:
 class Curve:
     """The distribution of one operation type's latencies over all runs of a system at a point that count.
 
-    :ivar values: percentiles (0 to 100) with latencies in ms, up to the percentile that a single operation determines
+    :ivar values: percentiles (0 to 100) with latencies in ms, up to the last one that enough operations exceed
     """
 
     trial: Trial

@@ -240,7 +240,7 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
 
 
 def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Mapping[str, str]) -> None:
-    """Rejects settings for servers that Dohyo does not start. Only warns if the scenario's file sets them.
+    """Rejects settings that have no effect on attached servers. Only warns if the scenario's file sets them.
 
     :raises BadInputError: with the setting from the command line
     """
@@ -425,7 +425,7 @@ def _show(system: str, data: Mapping[str, Any], threads: int) -> int:
     most = threads * 1000 / data["median_ms"]
     terminal.say(
         f"  latency: median {data['median_ms']:.2f} ms, slowest of 21 {data['slowest_ms']:.2f} ms; {threads} threads"
-        f" do at most {most:,.0f} operations/s; for more, raise threadcount, inflight or batchsize"
+        f" can do at most {most:,.0f} operations/s; for more, raise threadcount, inflight or batchsize"
     )
     clock = data["clock_ms"]
     off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {data['clock_error_ms']} ms" if clock is not None else NOT_KNOWN

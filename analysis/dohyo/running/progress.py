@@ -108,7 +108,7 @@ class Forecast:
             self._ratios[system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
-        """Returns the seconds to the end of the experiment. The current phase began ``elapsed`` seconds ago."""
+        """Returns the seconds until the end of the experiment. The current phase began ``elapsed`` seconds ago."""
         expected = [self._expected(system, steps) for system, steps in self._remaining]
         expected[self._now][0] = max(0.0, expected[self._now][0] - elapsed)
         return sum(map(sum, expected))

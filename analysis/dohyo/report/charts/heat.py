@@ -57,7 +57,7 @@ def _parts(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _domains(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """Returns the ranges of both axes and of the colour scale over all systems."""
+    """Returns the ranges of both axes and of the colour scale across all systems."""
     shares = [row["share"] for row in rows]
     return {
         "x": [0, max(row["end"] for row in rows)],

@@ -265,7 +265,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
             "y": {
                 "field": "doing",
                 "type": "nominal",
-                "title": "servers",  # column head in the table of values; the axis itself has no title
+                "title": "servers",  # heading of the column in the table of values; the axis itself has no title
                 "scale": {"paddingInner": 0.2},
                 "axis": {
                     **ROW_AXIS,
