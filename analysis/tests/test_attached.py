@@ -123,7 +123,7 @@ MYSQL = {"attached": '{"mysql-innodb": "db"}', "systems": "mysql-innodb"}
 def test_what_is_read_back_is_not_bounded() -> None:
     chosen = bounded({**MYSQL, "verify": "acknowledged"})
     attachment.check(chosen, None, None, {})
-    with pytest.raises(BadInputError, match="verify=acknowledged reads back"):
+    with pytest.raises(BadInputError, match="verify=acknowledged reads records back"):
         attachment.check(chosen, "500", None, {})
 
 

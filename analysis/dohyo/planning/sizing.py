@@ -33,8 +33,8 @@ from dohyo.systems.system import DataNeeds
 from dohyo.terminal import aligned
 
 MIB = 2**20
-# Assumptions, measured with clients and server on 2 cores (docs/sizing.md). They are the seconds that a trial takes in
-# addition to its load and runs, and the 1 KB records that a host loads per second. Larger hosts load faster.
+# Assumptions, measured with clients and server on 2 cores (docs/sizing.md). They are the seconds that a trial takes
+# besides its load and runs, and the 1 KB records that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 15
 LOAD_RATE = 6000
 # Number of updates of one field per second, in batches, on warm servers (docs/method.md#preconditioning).

@@ -72,8 +72,8 @@ def test_a_broken_file_of_ours_is_named_in_one_line(file: str, what: str, origin
         ({"inventory": "/no/such/inventory"}, "the inventory /no/such/inventory does not exist"),
         ({"inventory": "{}/hosts"}, "is in a results folder, but can run programs"),
         ({"hosts": {"count": "four"}}, "expected `int`, got `str` - at `$.count`"),
-        ({"inventory": ...}, "inventory is missing"),
-        ({"scenario": ...}, "scenario is missing"),
+        ({"inventory": ...}, "'inventory' is missing"),
+        ({"scenario": ...}, "'scenario' is missing"),
     ],
 )
 def test_what_cannot_be_resumed_says_why(change: dict[str, Any], said: str, original: Path, tmp_path: Path) -> None:
