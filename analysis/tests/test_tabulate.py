@@ -193,7 +193,7 @@ def test_go_ycsb_of_old_says_what_its_run_came_to_and_what_is_beyond_its_buckets
     assert (updates.p99_ms, of.conditions.threads) == (None, 8)
     assert (of.status, summary.warnings[0]) == (
         "invalid",
-        f"{tmp_path}/go.log:12: UPDATE: 99th(us) of 0 is below the minimum, so it exceeds the last bucket, 1.024 s",
+        f"{tmp_path}/go.log:12: UPDATE: 99th(us) of 0 is below the minimum: it exceeds the last bucket, 1.024 s",
     )
 
 

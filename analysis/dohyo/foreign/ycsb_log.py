@@ -385,7 +385,7 @@ class _Reader(ResultReader[ClientLog]):
             if match := _GO_PERCENTILE.fullmatch(key):
                 latency_us = decimal_or_fail(value)
                 if latency_us < least:
-                    self._doubt(f"{name}: {key} of {value} is below the minimum: it is beyond the last bucket, 1.024 s")
+                    self._doubt(f"{name}: {key} of {value} is below the minimum: it exceeds the last bucket, 1.024 s")
                 else:
                     counts.percentiles_us[float(match[1])] = latency_us
         self._log.operations[name] = counts
