@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 
 class BadInputError(Exception):
-    """The user's input is wrong. The message names the thing and its value, and says what to do."""
+    """Raised if the user's input is wrong. The message names the invalid item and its value, and says what to do."""
 
 
 def unknown(kind: str, name: str, valid: Iterable[str], way_out: str) -> BadInputError:

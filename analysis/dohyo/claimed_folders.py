@@ -1,4 +1,4 @@
-"""Deletes files on the control machine, and only those that Dohyo listed in their folder. No other module does so."""
+"""Deletes files on the control machine, but only those on the list in their folder. No other module deletes files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def note(folder: Path, names: Iterable[str]) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Removes only those files in a folder that its list names."""
+    """Removes from a folder the files that are named in its list, and no others."""
     for name in (folder / MARK).read_text("utf-8").splitlines():
         # The list may be forged, so remove only files directly in the folder. Unlinking never follows a link.
         if name and "/" not in name and not (folder / name).is_dir():

@@ -1,7 +1,7 @@
 """The command `dohyo` with its subcommands, options and exit codes.
 
 Exit codes: 0 success; 1 something failed or has no valid numbers; 2 bad input, nothing was started; 3 to 5 results of
-`dohyo compare`, docs/method.md#two-experiments; 130, 143 a signal.
+`dohyo compare` (see docs/method.md#two-experiments); 130 or 143 a signal.
 
 Each command imports its modules when it runs, so that --help and errors in options appear at once.
 """
@@ -76,27 +76,27 @@ def cli() -> None:
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True,
               help="Set a property (docs/properties.md) or a variable of a system; repeatable.")  # fmt: skip
 @click.option("--fetch", "fetch_", metavar="A,B",
-              help="Download these systems' servers from their vendors; names the licence and asks first.")  # fmt: skip
+              help="Download these systems' servers from their vendors, after asking about the licence.")  # fmt: skip
 @click.option("--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True,
-              help="Measure servers that run already, in a new database on them; repeatable.")  # fmt: skip
+              help="Measure servers that are already running, in a new database; repeatable.")  # fmt: skip
 @click.option("--attach-secrets", "secrets", metavar="FILE", help="Credentials file for attached servers, mode 0600.")
 @click.option("--attach-may", "may", metavar="settle", multiple=True, type=click.Choice(["settle"]),
               help="Flush and compact Dohyo's own tables in attached servers.")  # fmt: skip
 @click.option("--target", metavar="N",
               help="Maximum operations per second (in the load of attached servers: records).")  # fmt: skip
-@click.option("--max-data", "max_data", metavar="SIZE", help="Limit the data written to attached servers (10GB).")
+@click.option("--max-data", "max_data", metavar="SIZE", help="Most data to write to attached servers: 500MB, 10GB.")
 @click.option("--yes", is_flag=True,
               help="Do not ask before writing to attached servers or measuring a busy machine.")  # fmt: skip
 @click.option("--rounds", metavar="N", help="Number of times to measure all systems in turn, with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
-@click.option("--scale", metavar="SHARE", help="Load and execute only a share of the scenario's counts, such as 0.01.")
-@click.option("--full", is_flag=True, help="Use the scenario's full size, for a cluster, if it has two sizes.")
+@click.option("--scale", metavar="SHARE", help="Factor for the scenario's records and operations, such as 0.01.")
+@click.option("--full", is_flag=True, help="If the scenario has two sizes, use the full one, for clusters.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, then exit.")  # fmt: skip
 @click.option("--doctor", "doctor_", is_flag=True,
-              help="Measure the client without a database, say whether it will be the limit, then exit.")  # fmt: skip
+              help="Measure the client alone, say whether it will be the bottleneck, then exit.")  # fmt: skip
 @click.option("--strict-conditions", "strict", is_flag=True,
               help="Do not measure a system that cannot meet the scenario's conditions.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="Keep the last system's servers running.")
@@ -146,8 +146,8 @@ def run(
     A system whose servers are not available is skipped, and the reason is printed.
 
     Exit code: 0 all systems have valid numbers, or were skipped and not named with --systems; 1 a system has no valid
-    numbers, no system was measured, or a search found no rate; with --doctor, 1 the client will be the limit or could
-    not be measured; 2 bad input, nothing was started.
+    numbers, no system was measured, or a search found no rate; with --doctor, 1 the client will be the bottleneck or
+    could not be measured; 2 bad input, nothing was started.
     """
     chosen_inventory, hosts = _inventory(inventory)
     if list_:
@@ -209,7 +209,7 @@ def run(
         from dohyo.running import doctor
 
         if plan_:
-            raise BadInputError("--plan and --doctor exclude each other; give one of them")
+            raise BadInputError("--plan and --doctor exclude each other; give only one of them")
         if attachment.of(chosen) and (code := attachment.examine(chosen, chosen_inventory)):
             return code
         return doctor.examine(chosen, chosen_inventory, Console())
@@ -242,14 +242,14 @@ def run(
 @click.argument("name", metavar="[SCENARIO]", default="workloadA")
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
 @click.option(
-    "--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True, help="Servers that run already; repeatable."
+    "--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True, help="Servers that are already running; repeatable."
 )
 @click.option("--attach-secrets", "secrets", metavar="FILE", help="Credentials file for attached servers, mode 0600.")
 @click.pass_context
 def doctor_command(
     context: click.Context, name: str, inventory: str | None, attach_: tuple[str, ...], secrets: str | None
 ) -> int:
-    """Checks attached servers (versions, distance, permissions), and whether the client is the limit.
+    """Checks attached servers (versions, distance, permissions), and whether the client is the bottleneck.
 
     Does the same as ./run.sh SCENARIO --attach … --doctor, which has more options. Writes nothing to the servers.
     """
@@ -264,7 +264,7 @@ def doctor_command(
 )
 @click.option("--details", is_flag=True, help="Print all rows and figures, and then the table.")
 @click.option("--records-per-operation", "records_each", metavar="[SYSTEM=]N", multiple=True,
-              help="Records per operation, for all systems or for one, if the logs do not state it;"
+              help="Number of records per operation, for all systems or for one, if the logs do not state it;"
                    " repeatable.")  # fmt: skip
 @click.option("--repeats", is_flag=True, help="The logs in a folder are repeats, not clients of one run.")
 def tabulate(
@@ -302,7 +302,7 @@ def show(experiment: str | None, details: bool) -> int:
 
     Computes the results from the evidence; without evidence, reads them from summary.json.
 
-    Exit code: 0 success; 1 something has no valid numbers, is missing or broken; 2 bad input.
+    Exit code: 0 success; 1 something is missing, is broken or has no valid numbers; 2 bad input.
     """
     from dohyo.console import Console
     from dohyo.evidence import experiment_folder
@@ -335,8 +335,8 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     ./dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
 
     Exit code: 0 everything is within the margin or better; 1 something has no valid numbers, or is missing in B; 2 bad
-    input, or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
-    docs/method.md#two-experiments says when.
+    input, or A and B have nothing in common; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt. See
+    docs/method.md#two-experiments.
     """
     from dohyo.foreign.tabulate import refuse_logs
     from dohyo.running import two_experiments
@@ -360,8 +360,8 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
 
     FOLDER may also contain logs that any YCSB client wrote elsewhere, as for `dohyo tabulate`.
 
-    Exit code: 0 success; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the
-    page contains everything else; 2 bad input, nothing was written.
+    Exit code: 0 success; 1 something has no valid numbers, is missing, is broken or cannot be true: it is named, and
+    the page contains everything else; 2 bad input, nothing was written.
     """
     from dohyo.evidence import experiment_folder
     from dohyo.foreign import page as foreign
@@ -403,8 +403,8 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
     ./dohyo db 20261121-070000-workloadA
     ./dohyo db 20261121-070000-workloadA 20261122-070000-workloadA --out both.db
 
-    Exit code: 0 success; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the
-    database contains everything else; 2 bad input, nothing was written.
+    Exit code: 0 success; 1 something has no valid numbers, is missing, is broken or cannot be true: it is named, and
+    the database contains everything else; 2 bad input, nothing was written.
     """
     from dohyo.facts import database
     from dohyo.report import files
@@ -427,7 +427,7 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
 @cli.command("site")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--results", metavar="DIR", type=click.Path(path_type=Path), default=RESULTS,
-              help="Folder with the experiments. Default: results/ of this checkout.")  # fmt: skip
+              help="Folder with the experiments. Default: results/ in this checkout.")  # fmt: skip
 def site_command(folder: Path, results: Path) -> int:
     """Writes an index of all experiments and their reports into DIR. It needs no web server.
 
@@ -481,10 +481,10 @@ def profiles_command() -> int:
 @cli.command("variables")
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def variables_command(folder: Path) -> int:
-    """Prints the variables of a trial, as a file for trial.yml -e @FILE.
+    """Prints the variables of a trial as a YAML file, for `ansible-playbook trial.yml -e @FILE`.
 
-    TRIAL_FOLDER is the trial's folder below raw/. The variables come from the experiment's scenario, with the checks
-    of ./run.sh. Ansible reads their strings as data; strings of trial.json would be templates, which can run programs.
+    TRIAL_FOLDER is the trial's folder below raw/. The variables come from the experiment's scenario, checked as in
+    ./run.sh. Ansible reads their strings as data, but those in trial.json as templates, which can run programs.
     """
     from dohyo.ansible.data import as_data
     from dohyo.evidence import experiment_folder
@@ -593,7 +593,7 @@ def _folder(name: str | None) -> Path:
         folders = site.experiments(RESULTS)
         newest = next((folder for folder in folders if not experiment_folder.running(folder)), None)
         if newest is None:
-            running = f"; {folders[0].name} is still being measured; name its ID to see it" if folders else ""
+            running = f"; {folders[0].name} is still being measured; give its ID to see it" if folders else ""
             make = command(RUN, "workloadA")
             raise BadInputError(f"{shown(RESULTS)} contains no experiment{running}; {make} creates one")
         return newest
@@ -602,7 +602,7 @@ def _folder(name: str | None) -> Path:
         folder.stat()
         is_experiment(folder)
     except FileNotFoundError as error:
-        raise BadInputError(f"{name} is neither an ID in {shown(RESULTS)} nor a folder with logs of YCSB") from error
+        raise BadInputError(f"{name} is neither an ID in {shown(RESULTS)} nor a folder with YCSB logs") from error
     except OSError as error:
         raise BadInputError(f"{name} cannot be read: {error.strerror or error}") from error
     return folder
@@ -618,7 +618,7 @@ def _experiment(name: str | None) -> Path:
     folder = _folder(name)
     if not is_experiment(folder):
         takes = command(DOHYO, "tabulate", str(folder))
-        raise BadInputError(f"{folder} is not the folder of an experiment; logs of other clients: {takes}")
+        raise BadInputError(f"{folder} is not the folder of an experiment; for logs of other clients: {takes}")
     return folder
 
 
@@ -652,7 +652,7 @@ def _list(inventory: Path | None, *, details: bool) -> None:
         show(name, f"{system.title}: {f'skipped: {reason}' if reason else state}")
     if not details and any(reasons.values()):
         how_to_get = command(RUN, "--list", "--details")
-        console.print(f"how to get what is missing: {how_to_get}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"how to get the skipped systems: {how_to_get}", highlight=False, markup=False, soft_wrap=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

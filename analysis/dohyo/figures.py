@@ -43,12 +43,12 @@ def rate(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-# Largest half-width of an interval that is shown, in percent of the mean. A wider interval of a rate includes 0.
+# Largest half-width of an interval that is shown, as a percentage of the mean. A wider interval of a rate includes 0.
 _WIDEST_HALF = 100
 
 
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
-    """Formats the half-width of a mean's interval in percent of the mean, or "cannot tell" if it includes 0.
+    """Formats the half-width of a mean's interval as a percentage of the mean, or "cannot tell" if it includes 0.
 
     :param least: smallest percentage that is rounded to a whole number
     """
@@ -79,7 +79,7 @@ def size(number: float) -> str:
 
 
 def named(name: str, number: float | None) -> str:
-    """Formats a number in the unit that ends its name (`_bytes`, `_ms`, `_seconds`, `_ratio`), or as a count."""
+    """Formats a number in the unit with which its name ends (`_bytes`, `_ms`, `_seconds`, `_ratio`), or as a count."""
     if number is None:
         return UNKNOWN
     match name.rpartition("_")[2]:

@@ -19,7 +19,7 @@ def check(top: Path, *, hidden: bool = True) -> None:
     """Checks that a folder contains only folders and regular files. The path of the folder itself may contain links.
 
     :param top: the folder, or a regular file
-    :param hidden: whether to check files that begin with a dot as well
+    :param hidden: whether to check files whose names begin with a dot as well
     :raises BadInputError: for the first path that is a link or a special file, or that cannot be printed
     """
     if not top.is_dir():

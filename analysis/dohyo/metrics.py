@@ -142,12 +142,12 @@ class Row:
     )
     confidence: float = _as(
         "confidence level with which the intervals are computed: 0.95, or 0.98 if [rounds were added](method.md#rounds)"
-        " until the intervals were narrow enough. In both cases 95 of 100 include the true value",
+        " until the intervals were narrow enough. In both cases, 95 of 100 intervals include the true value",
         default=statistics.CONFIDENCE,
     )
     resolution: float = _as(
-        "resolution of the samples as a share of the rate: one operation in the sample with the fewest, or the last"
-        " step of a search; the interval is at least that wide",
+        "resolution of the samples as a share of the rate: one operation in the sample with the fewest"
+        " operations, or the last step of a search; the interval is at least that wide",
         default=0.0,
     )
     mean_ms: float | None = _latency("mean", "mean latency, weighted by the number of operations")

@@ -15,7 +15,7 @@ _CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
 # reportlatencyforeacherror, the status of the call.
 _OUTCOME = re.compile(rf"(?:{INTENDED})?({READ_MODIFY_WRITE}|{'|'.join(sorted(_CALLS))})-([\w.]+)")
 _ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
-# Names in YCSB's logs that are not operation types: an additional latency of scans, metrics of the client process.
+# Names in YCSB's logs that are not operation types: an additional latency of scans, and metrics of the client.
 _NO_OPERATION = re.compile(
     r"(Intended-)?(SCAN-LATENCY-PER-RECORD|CLEANUP|THREAD_COUNT|SYS_LOAD_AVG|GCS|GCS_TIME|USED_MEM_MB|(TOTAL_GC|MAX_|MIN_).*)"
 )
@@ -25,7 +25,7 @@ _NO_OPERATION = re.compile(
 def operation(metric: str) -> str | None:
     """Returns the operation type of a metric in YCSB's logs, or None if the metric must not be counted.
 
-    With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice. HdrREAD counts, not BucketREAD.
+    With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice. Only HdrREAD is counted.
     """
     if re.match(r"(Bucket|Raw)[A-Z]", metric) or _NO_OPERATION.fullmatch(metric.removeprefix("Hdr")):
         return None

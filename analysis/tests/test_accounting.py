@@ -71,14 +71,14 @@ def test_without_accounts_there_are_none(tmp_path: Path) -> None:
     ("counts", "why"),
     [
         ({"lost": 2, "examples": ["record 5 (user5) behind: old"]},
-         "acknowledged writes of 2 records were lost; first: record 5 (user5) behind: old"),
-        ({"missing": 1}, "1 acknowledged records were missing"),
-        ({"unwritten": 1}, "1 records had content that was never written"),
-        ({"unwritten_reads": 1}, "1 reads returned content that was never written"),
-        ({"corrupt": 1}, "1 records were corrupt"),
-        ({"corrupt_reads": 1}, "1 reads were corrupt"),
+         "records whose acknowledged writes were lost: 2; first: record 5 (user5) behind: old"),
+        ({"missing": 1}, "acknowledged records that were missing: 1"),
+        ({"unwritten": 1}, "records with content that was never written: 1"),
+        ({"unwritten_reads": 1}, "reads of content that was never written: 1"),
+        ({"corrupt": 1}, "corrupt records: 1"),
+        ({"corrupt_reads": 1}, "corrupt reads: 1"),
         ({"unreadable": 4, "read_back_error": "UNAVAILABLE: 2 of 3"},
-         "4 records could not be read back: UNAVAILABLE: 2 of 3"),
+         "records not read back: 4 (UNAVAILABLE: 2 of 3)"),
         ({"read_back": False}, "the records were not read back"),
         ({"stale_reads": 1}, "1 of 1,500,000 reads were stale, but the servers' consistency is strong"),
     ],
@@ -110,7 +110,7 @@ def test_a_loss_is_shown_although_another_run_read_nothing_back(tmp_path: Path) 
         str(result.accounting)
         == "2 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (10,000 records read back), not all read back"
     )
-    assert "could not be read back" not in str(result.reason)
+    assert "records not read back" not in str(result.reason)
 
 
 def test_a_client_without_an_account_has_read_nothing_back(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
         str(result.accounting)
         == "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (20,000 records read back)"
     )
-    assert (result.status, result.reason) == ("invalid", "run-1 on node1: acknowledged writes of 3 records were lost")
+    assert (result.status, result.reason) == ("invalid", "run-1 on node1: records whose acknowledged writes were lost: 3")
 
 
 def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:

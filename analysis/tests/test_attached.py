@@ -123,7 +123,7 @@ MYSQL = {"attached": '{"mysql-innodb": "db"}', "systems": "mysql-innodb"}
 def test_what_is_read_back_is_not_bounded() -> None:
     chosen = bounded({**MYSQL, "verify": "acknowledged"})
     attachment.check(chosen, None, None, {})
-    with pytest.raises(BadInputError, match="verify=acknowledged reads back"):
+    with pytest.raises(BadInputError, match="verify=acknowledged reads records back"):
         attachment.check(chosen, "500", None, {})
 
 
@@ -180,7 +180,7 @@ def test_a_rate_of_the_load_counts_by_its_records() -> None:
 def test_settings_of_servers_that_run_already_are_refused(key: str, value: str) -> None:
     changes = {"attached": '{"cassandra": "db"}', "systems": "cassandra", key: value}
     name = key.removeprefix("matrix.")
-    with pytest.raises(BadInputError, match=f"^{name}=.*run already.*leave it out"):
+    with pytest.raises(BadInputError, match=f"^{name}=.*already running.*leave it out"):
         attachment.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
 
 

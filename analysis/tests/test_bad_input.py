@@ -161,7 +161,7 @@ def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
     folder.chmod(0o500)
     result = without_rights("report", str(folder))
     assert result.code == 2
-    assert f"no permission to write the report to {folder}; change it with --out FILE" in result.err
+    assert f"no permission to write the report to {folder}; use another path with --out FILE" in result.err
     result = without_rights("report", str(folder), "--out", str(tmp_path / "page.html"))
     folder.chmod(0o700)
     assert result.code == 0, result.err

@@ -653,7 +653,7 @@ def test_an_experiment_that_is_named_twice_is_there_once(tmp_path: Path, monkeyp
     [
         (("no-such",), "is neither an ID"),
         (("x", "y"), "several experiments: name the database with --out FILE"),
-        (("logs",), "is not the folder of an experiment; logs of other clients: "),
+        (("logs",), "is not the folder of an experiment; for logs of other clients: "),
         (("alone",), "contains no evidence (raw); name an experiment that was measured"),
         (("x", "--out", "x"), "is a folder; name the file, such as x/facts.db"),
         (("x", "--out", "no/facts.db"), "the folder no does not exist"),

@@ -177,5 +177,5 @@ def test_a_folder_without_any_log_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"is not an experiment .* and contains no YCSB log"):
         CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False, catch_exceptions=False)
     assert not (tmp_path / page.FILE).exists()
-    with pytest.raises(BadInputError, match="nor a folder with logs of YCSB"):
+    with pytest.raises(BadInputError, match="nor a folder with YCSB logs"):
         CliRunner().invoke(cli, ["report", str(tmp_path / "x")], standalone_mode=False, catch_exceptions=False)

@@ -558,7 +558,7 @@ def test_clients_without_processors_to_spare_are_named() -> None:
     clients = [("run", host) for host in ("host1", "host2", "host3")]
     # host1 also has a server, which may be busy. host3 waits for its disk. host4 has no client.
     assert busy(uses, ["host1"], clients) == [
-        "run: the client's host host2 was 95% busy: its processors may be the limit"
+        "run: the client's host host2 was 95% busy: its processors may be the bottleneck"
     ]
 
 
@@ -779,7 +779,7 @@ def test_where_hosts_share_a_kernel_nothing_is_made_of_it(
     result = only(summary)
     assert (result.status, result.conditions.other_cpu) == ("ok", None)
     (note,) = [note for note in result.notes if "other processes" in note]
-    assert note.startswith(f"the use by other processes is not known on {', '.join(hosts)}: they share a kernel")
+    assert note.startswith(f"the CPU time of other processes is not known on {', '.join(hosts)}: they share a kernel")
     # The hypervisor's share is known even then, although the hypervisor may not have cost the servers anything.
     assert result.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
     assert "other_cpu" not in result.hosts[0].figures

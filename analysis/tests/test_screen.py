@@ -351,7 +351,7 @@ def test_show_reads_evidence_or_else_summary_json(tmp_path: Path) -> None:
 
 def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["show", str(STOCK)])
-    assert "logs of other clients: " in str(result.exception)
+    assert "for logs of other clients: " in str(result.exception)
     (tmp_path / "experiment.json").write_text("{}", encoding="utf-8")
     assert "neither evidence" in str(CliRunner().invoke(cli, ["show", str(tmp_path)]).exception)
     content = json.loads((sample() / "summary.json").read_text("utf-8"))

@@ -378,7 +378,7 @@ def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     for rows in (*matching, *unknown):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "ok"
-    expected = "expected 10,998 to 11,000 (10,000 loaded, 1,000 inserted by the runs, 2 of these not"
+    expected = "10,998 to 11,000 were expected (10,000 loaded, 1,000 inserted by the runs, 2 of these not"
     for rows, message in (
         ({"usertable": 10997}, "1 rows are missing after the runs: usertable has 10,997 rows"),
         ({"usertable0": 5000, "usertable1": 5900}, "usertable0 has 5,000 rows, usertable1 has 5,900 rows"),

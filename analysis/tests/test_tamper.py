@@ -163,16 +163,16 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "failed records": (edit(f"{CLIENT}/client.json", "failed_records", new=700), SAME),
     "measured seconds": (
         edit(f"{CLIENT}/client.json", "measured_seconds", new=2.0),
-        "client.json measured 2 s, but the result lines state 4 s",
+        "client.json states 2 s, but the result lines state 4 s",
     ),
     "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, but trial.json requests 4 s"),
     "a window shorter than the logs": (
         window(1.0, of_trial=True),
-        "client.json measured 1 s, but operations in the histogram logs began after 3.0 s",
+        "client.json states 1 s, but operations in the histogram logs began after 3.0 s",
     ),
     "a window longer than the logs": (
         window(8.0, of_trial=True),
-        "client.json measured 8 s, but the histogram logs end after 4.1 s",
+        "client.json states 8 s, but the histogram logs end after 4.1 s",
     ),
     "a window longer than the trial": (
         window(20.0, of_trial=True),
@@ -261,7 +261,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "run time": (
         replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], RunTime\(ms\)), .*", r"\1, 400"),
-        "client.json measured 4 s, but the result lines state 0.4 s",
+        "client.json states 4 s, but the result lines state 0.4 s",
     ),
     "throughput": (replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], Throughput\(ops/sec\)), .*", r"\1, 9000"), SAME),
     "records of a result": (

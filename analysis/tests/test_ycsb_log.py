@@ -177,12 +177,12 @@ def test_a_contradiction_makes_a_log_doubtful_or_begins_another_run_whose_head_i
     content = (STOCK / "text/result.txt").read_bytes()
     (log, second), warnings = read_bytes(content + b"[READ], Operations, 7\n", tmp_path)
     assert (log.operations, log.doubts) == (only(STOCK / "text/result.txt").operations, [])
-    assert (second.operations["READ"].operations, second.cut) == (7, "no [OVERALL] run time and throughput")
+    assert (second.operations["READ"].operations, second.cut) == (7, "no [OVERALL] run time or throughput")
     assert len(warnings) == 1
     middle = content.index(b"[UPDATE]")
     (log,), warnings = read_bytes(content[:middle] + b"[READ], Operations, 7\n" + content[middle:], tmp_path)
     assert log.operations == only(STOCK / "text/result.txt").operations
-    assert "appears before with another value: lines of two runs are mixed" in log.doubts[0]
+    assert "has appeared with another value: lines of two runs are mixed" in log.doubts[0]
     assert log.doubts[0].partition(":")[2] in warnings[0]
 
 

@@ -1,4 +1,4 @@
-"""Finds out which systems are available on the hosts. The class of each system decides."""
+"""Finds out which systems are available on the hosts. The class of each system decides whether it is."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from dohyo.systems.system import PLATFORM, System
 
 
 def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
-    """Returns a function that reads a playbook's events and records why each system is unavailable, or ""."""
+    """Returns a function that receives events, and stores in `reasons` why each system is unavailable, or ""."""
 
     def watch(event: Event) -> None:
         if event["event"] == "system":

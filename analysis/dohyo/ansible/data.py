@@ -17,7 +17,7 @@ from dohyo.bad_input import BadInputError
 class _Dumper(yaml.SafeDumper):
     """Tags every mapping and list: inside a tagged one, ansible-core before 2.19 drops the content of untagged ones.
 
-    Single strings are not tagged: Ansible would parse them again without their quotes, "4.10" as a number.
+    Single strings are not tagged: Ansible would parse them again without quotes, which makes "4.10" a number.
     """
 
 

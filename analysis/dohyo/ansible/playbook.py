@@ -1,9 +1,9 @@
-"""Runs programs that may take long, mainly Ansible playbooks, so that Ctrl-C is handled at once and in an orderly way.
+"""Runs long programs, mainly Ansible playbooks, in such a way that Ctrl-C is handled at once and in an orderly way.
 
 Every program runs in its own session. A Ctrl-C in the terminal reaches only this process, which then ends the program
-and stops the servers. If this process dies or is killed, the program ends. The program's output and the events of
-Ansible's callback plugin arrive through pipes, and this process writes them to files. A full disk therefore does not
-end a playbook that still has to stop servers.
+and stops the servers. If this process dies or is killed, the program is terminated too. The program's output and the
+events of Ansible's callback plugin arrive through pipes, and this process writes them to files. A full disk therefore
+does not end a playbook that still has to stop servers.
 """
 
 import json
@@ -38,8 +38,8 @@ POLL_SECONDS = 0.25
 ANSWER_SECONDS = 300
 # Seconds that a program has to exit after SIGTERM, before it is killed.
 GRACE_SECONDS = 5
-# Environment variables that Ansible does not receive. They would change how our playbooks run: other paths or
-# precedence than in ansible.cfg, skipped tasks, another log. Users decide on all others: connections to hosts
+# Environment variables that Ansible does not receive. They would change how our playbooks run: they override paths or
+# precedence in ansible.cfg, skip tasks, or move the log. Users may set all others: connections to hosts
 # (ANSIBLE_SSH_ARGS, ANSIBLE_PRIVATE_KEY_FILE, ANSIBLE_BECOME_METHOD, …), the number of forks, vaults.
 _NOT_THE_USERS = frozenset(
     f"ANSIBLE_{name}"
@@ -130,7 +130,7 @@ def execute(
 
     The program inherits the lock of `running.experiment.only_one`, and receives SIGTERM when this process dies.
 
-    :param check: called repeatedly; if it raises, the program and its children are ended first
+    :param check: called repeatedly; if it raises an exception, the program and its children are stopped first
     :param watch: called repeatedly, and once more after the end
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
@@ -265,7 +265,7 @@ class Playbook:
                 command += ["-i", inventory]
             environment = _environment(f"/dev/fd/{self._events.sink.writer}")
             if variables is not None:
-                # Only the user can read the folder, because of passwords, and Ansible does not change its path.
+                # Only the user can read this folder (it may hold passwords), and Ansible does not change its path.
                 file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "variables.yml"
                 file.write_text(as_data(variables), encoding="ascii")
                 command += ["-e", f"@{file}"]
@@ -334,14 +334,14 @@ def play(
     tick: Callable[[], None] = lambda: None,
     timeout: float = float("inf"),
 ) -> Failure | None:
-    """Plays a playbook from ansible/. The other parameters are those of :class:`Playbook`.
+    """Runs a playbook from ansible/. The other parameters are those of :class:`Playbook`.
 
-    :param check: called repeatedly; if it raises, the playbook is ended first
+    :param check: called repeatedly; if it raises an exception, the playbook is stopped first
     :param watch: called with each event
     :param tick: called repeatedly while the playbook runs
     :param timeout: seconds after which the playbook is ended
     :returns: the failure, or None
-    :raises OSError: after the playbook's end, if ansible.log or events.jsonl is incomplete
+    :raises OSError: after the playbook has ended, if ansible.log or events.jsonl is incomplete
     """
     with Playbook(name, inventory, folder, variables) as playbook:
         return playbook.finish(check=check, watch=watch, tick=tick, timeout=timeout)
@@ -399,7 +399,7 @@ def _groups(inventory: Path) -> dict[str, Any]:
     argv = ("ansible-inventory", "-i", inventory, "--list")
     answer = _answer(f"the inventory {inventory}", argv, {"ANSIBLE_VARS_PLUGINS": os.devnull})
     if answer.returncode != 0:
-        # Ansible tries one format after another; most inventories are YAML.
+        # Ansible tries one format after another. Most inventories are YAML, so report the error of that parser.
         reasons = re.findall(r"Failed to parse inventory with '(\w+)' plugin: (.+)", answer.stderr)
         reason = dict(reasons).get("yaml") or answer.stderr.strip().rpartition("\n")[2]
         raise BadInputError(f"Ansible cannot read the inventory {inventory}: {reason}")
@@ -435,7 +435,7 @@ def _answer(
 ) -> "subprocess.CompletedProcess[str]":
     """Runs one of Ansible's programs and returns its output and exit code.
 
-    :param about: what the error's message begins with, such as the file that the program reads
+    :param about: beginning of the error message, such as the file that the program reads
     :raises BadInputError: after ANSWER_SECONDS, because an inventory script may hang
     """
     try:

@@ -97,15 +97,15 @@ def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:
 def losses(report: AccountingReport) -> str:
     """Describes what a client lost in a run without faults, which allows no loss. Returns "" if nothing was lost."""
     counted_losses = (
-        (report.lost, f"acknowledged writes of {report.lost:,} records were lost"),
-        (report.missing, f"{report.missing:,} acknowledged records were missing"),
-        (report.unwritten, f"{report.unwritten:,} records had content that was never written"),
-        (report.unwritten_reads, f"{report.unwritten_reads:,} reads returned content that was never written"),
-        (report.corrupt, f"{report.corrupt:,} records were corrupt"),
-        (report.corrupt_reads, f"{report.corrupt_reads:,} reads were corrupt"),
+        (report.lost, f"records whose acknowledged writes were lost: {report.lost:,}"),
+        (report.missing, f"acknowledged records that were missing: {report.missing:,}"),
+        (report.unwritten, f"records with content that was never written: {report.unwritten:,}"),
+        (report.unwritten_reads, f"reads of content that was never written: {report.unwritten_reads:,}"),
+        (report.corrupt, f"corrupt records: {report.corrupt:,}"),
+        (report.corrupt_reads, f"corrupt reads: {report.corrupt_reads:,}"),
         (
             report.unreadable if report.read_back else 0,
-            f"{report.unreadable:,} records could not be read back: {report.read_back_error or 'no answer in time'}",
+            f"records not read back: {report.unreadable:,} ({report.read_back_error or 'no answer in time'})",
         ),
         (not report.read_back, "the records were not read back"),
     )

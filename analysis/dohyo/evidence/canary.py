@@ -58,7 +58,7 @@ class CanaryFigure:
 
     @property
     def where(self) -> str:
-        """Describes what was measured: the host, and the folder or the other end if there are several."""
+        """Describes what was measured: the host and, if there are several, the folder or the host at the other end."""
         if self.of is None:
             return self.host
         return f"{self.host} to {self.of}" if self.group == "network" else f"{self.host} {self.of}"
@@ -84,7 +84,7 @@ class Drift:
     :ivar value: median before the trial
     :ivar usual: median over the trials
     :ivar change: relative change, `value / usual - 1`
-    :ivar certain: whether the ranges of the time slices are disjoint; if not, the figure varies too much to tell
+    :ivar certain: whether the ranges of the time slices are disjoint; if not, the figure varies too much to be sure
     :ivar what: a sentence that describes the drift
     """
 
@@ -160,7 +160,7 @@ def _figure(host: str, reading: CanaryReading) -> CanaryFigure | None:
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
-    """Compares each figure of each host over the trials. Returns None if no figure was measured in two trials.
+    """Compares each figure of each host across the trials. Returns None if no figure was measured more than once.
 
     :param canaries: canary of each trial, in the order of the trials
     """
@@ -189,8 +189,8 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
 def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
     """Compares the values of one host's figure before each trial with its usual value."""
     figures = list(of_trials.values())
-    # Use the median, so that one unusual trial neither hides nor causes a drift. If their number is even, take the
-    # better of the two middle values: a mean would halve the difference between alternating trials (A B A B).
+    # Use the median, so that one unusual trial neither hides nor causes a drift. If the number of trials is even, use
+    # the better of the two middle values: a mean would halve the difference between alternating trials (A B A B).
     middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
     usual = replace(
         figures[0],

@@ -32,8 +32,8 @@ class HistogramLogs:
     :ivar highest: longest latency of each type, in µs
     :ivar first: earliest end of an interval; None without intervals
     :ivar end: latest end of an interval
-    :ivar begun: for each type, a time after which an operation began: the maximum of an interval's start minus its
-        shortest latency
+    :ivar begun: for each type, a time after which an operation certainly began: the maximum, over all intervals, of
+        the start minus the shortest latency
     """
 
     def __init__(self) -> None:
@@ -81,19 +81,19 @@ class HistogramLogs:
     def other_window(self, seconds: float) -> str | None:
         """Returns why the logs contradict a window of `seconds`, or None if they do not.
 
-        An operation counts if it begins in the window, however late it ends. If the window ends after a number of
-        operations, it begins with the first operation. After hours, the two clocks of a client may differ slightly.
+        An operation counts if it begins in the window, however late it ends. If the window ends after a given number of
+        operations, it begins with the first one. After some hours, the two clocks of a client may differ slightly.
         """
         if self.first is None:
             return None
         apart = _EXACT * seconds
         if self.end + _INTERVAL_SECONDS + apart < seconds:
-            return f"client.json measured {seconds:g} s, but the histogram logs end after {self.end:.1f} s"
-        # The UPDATE of a read-modify-write may begin after the window: the log READ-MODIFY-WRITE has the real start.
+            return f"client.json states {seconds:g} s, but the histogram logs end after {self.end:.1f} s"
+        # The UPDATE of a read-modify-write may begin after the window; the READ-MODIFY-WRITE log has the actual start.
         halves = "UPDATE" if any(name.startswith(READ_MODIFY_WRITE) for name in self.begun) else None
         begun = max((second for name, second in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
         if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
-            return f"client.json measured {seconds:g} s, but operations in the histogram logs began after {begun:.1f} s"
+            return f"client.json states {seconds:g} s, but operations in the histogram logs began after {begun:.1f} s"
         return None
 
 
@@ -159,7 +159,7 @@ def read(
         client.run.seconds = log.runtime_ms / 1000
     if client.run.seconds and log.runtime_ms and abs(client.run.seconds * 1000 - log.runtime_ms) > 1:
         of_log = f"the result lines state {log.runtime_ms / 1000:g} s"
-        client.problems.append(f"client.json measured {client.run.seconds:g} s, but {of_log}")
+        client.problems.append(f"client.json states {client.run.seconds:g} s, but {of_log}")
     elif client.run.seconds and (why := logs.other_window(client.run.seconds)):
         client.problems.append(why)
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
@@ -172,7 +172,7 @@ def read(
 
 
 def _apart(logged_us: float, stated_us: float) -> bool:
-    """Returns whether two maxima differ by more than the rounding to whole µs and to the histogram's buckets."""
+    """Returns whether two maxima differ by more than rounding to whole µs and to histogram buckets can explain."""
     return abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 

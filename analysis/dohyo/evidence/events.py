@@ -107,7 +107,7 @@ class Seconds:
         return self._counts
 
     def throughput(self, measured: float | None = None) -> list[int]:
-        """Returns the number of all clients' operations without error, for each full second in which all measured.
+        """Returns all clients' number of operations without error, for each full second in which every client measured.
 
         :param measured: length of the shortest measured window of a client. If None, the time that all logs cover is
             used. A log ends with the last operation, which may be long before the end of the window
@@ -128,7 +128,7 @@ class Seconds:
 
     def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
-        whole = round(end - 0.4) if self._ends else 0  # an incomplete last second counts from 0.9 s
+        whole = round(end - 0.4) if self._ends else 0  # an incomplete last second counts if it has at least 0.9 s
         return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
@@ -177,7 +177,7 @@ def dips(throughput: Sequence[int]) -> list[Dip]:
 
 
 def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
-    """Describes each dip of at least `COLLAPSE_SECONDS`: its seconds after the agreed instant, and its lowest rate."""
+    """Describes each dip of at least `COLLAPSE_SECONDS`: when it began and ended, and its lowest rate."""
     return [
         f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
         f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"

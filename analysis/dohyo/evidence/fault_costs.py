@@ -19,8 +19,8 @@ from dohyo.scenario import faults as scenario_faults
 
 # Shares of the rate before the fault. A rate is called full from FULL_SHARE upwards, and low below LOW_SHARE.
 FULL_SHARE, LOW_SHARE = 0.9, 0.5
-# The mean over this number of seconds must be full. A second with a GC pause is not a cost of the fault, and one good
-# second between two bad ones is not a recovery.
+# The rate is full again only if its mean over this number of seconds is full. A second with a GC pause is not a cost of
+# the fault, and one good second between two bad ones is not a recovery.
 STEADY_SECONDS = 5
 _EXACT = 1e-9
 # Longest plausible window in seconds. A file with a longer one is damaged.
@@ -42,9 +42,9 @@ class FaultCost:
     :ivar recovery_seconds: time from the fault until the rate was full; 0 if the rate stayed full until the fault ended
     :ivar restored: like `recovered`, but after the end of the fault; None also if the fault did not end in the window
     :ivar restore_seconds: time from the end of the fault until the rate was full
-    :ivar worst_p99_ms: p99 of the worst second, from the intended start; None without a target rate
+    :ivar worst_p99_ms: p99 of the worst second, measured from the intended start; None without a target rate
     :ivar worst_p99_at: worst second of the window
-    :ivar healing: work by which the servers healed, for each kind that the system's logs report
+    :ivar healing: work that the servers did to heal, for each kind that the system's logs report
     """
 
     kind: str
@@ -132,7 +132,7 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
         if until is not None and until < end:
             again = int(until)
             if _full(successes[first : min(again, last)], before, 0) == (True, 0):
-                recovered, recovery = True, 0.0  # a later drop is the cost of the fault's end
+                recovered, recovery = True, 0.0  # a later drop is a cost of ending the fault
             restored, restore = _full(successes[again : _next(begins, until, end)], before, until - again)
         slots = [slot for slot in waited if slot.start < last and slot.start + slot.seconds > first]
         worst = max(slots, key=lambda slot: slot.percentiles_ms[_P99], default=None)
@@ -161,7 +161,7 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
 def healed(
     faults: Sequence[FaultCost], logs: HealingLogs, began: float, offsets_ms: Mapping[str, float], end: float
 ) -> list[FaultCost]:
-    """Adds to each fault of a run the work by which the servers healed until the next fault, or until the end.
+    """Adds to each fault of a run the work that the servers did to heal until the next fault, or until the end.
 
     Work during several overlapping faults counts for each of them.
 
@@ -221,9 +221,9 @@ def _next(begins: Sequence[float], after: float, end: int) -> int:
 
 
 def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[bool | None, float | None]:
-    """Returns whether the rate becomes full in these seconds, compared with `before`, and the time until then.
+    """Returns whether the rate becomes full in these seconds, relative to `before`, and how long that takes.
 
-    :param since: instant within the first second from which the time counts
+    :param since: instant within the first second at which the time begins to count
     """
     if before is None:
         return None, None

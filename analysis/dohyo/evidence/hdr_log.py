@@ -58,7 +58,7 @@ _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)(?:, *([^\]]*))?")
 MICROSECONDS = 1000  # number of microseconds in a millisecond
 _UNITS = {"microseconds": MICROSECONDS, "nanoseconds": 1_000_000}
-# A longer gap between intervals, in seconds, is a jump of the clock. Stock YCSB writes an interval every ten seconds.
+# Longest gap between intervals in seconds. A longer gap is a clock jump. Stock YCSB writes an interval every 10 s.
 _LONGEST_PAUSE = 600.0
 # Longest plausible interval and latest plausible time, in seconds. A damaged log could otherwise exhaust the memory.
 _LONGEST_INTERVAL = 3600.0
@@ -88,8 +88,8 @@ class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
 class Histogram:
     """The histogram of one interval, with only the counters that are not 0.
 
-    Logs contain millions of histograms. The package's class would allocate an array of 300 kB for each, and is many
-    times slower to create and to add.
+    Logs contain millions of histograms. The package's class would allocate an array of 300 kB for each, and would be
+    many times slower to create and to add.
 
     :ivar layout: layout of the counters; histograms with equal layouts share the object
     :ivar indexes: indexes of the counters that are not 0, ascending
@@ -291,7 +291,7 @@ class Latencies:
         """Returns the values in ms at the given percentiles (0..100), or {} if there are no operations.
 
         The rank is rounded up, as in HdrHistogram for Java, so that at least p % of all operations took at most this
-        long. (The Python package rounds to the nearest rank, which can be one operation too fast.)
+        long. (The Python package rounds to the nearest rank, so its rank can be too low by one operation.)
         """
         layout = self._layout
         if layout is None or not self.count:
@@ -417,7 +417,7 @@ class Interval(NamedTuple):  # not a dataclass: there are millions, and a NamedT
         """Returns the seconds since the log's start that the interval covers: usually one, more if the client was
         delayed. Returns an empty range if the times are not plausible, as in a damaged log.
 
-        :param per_second: number of parts per second in which the result counts: 1 for whole seconds
+        :param per_second: number of parts into which each second is divided; the result is a range of these parts
         """
         if self.seconds > _LONGEST_INTERVAL or not 0 <= self.since_start < _LATEST_SECOND:
             return range(0)
@@ -483,7 +483,7 @@ class LogParser:
             self._unit = operation[2] or self._unit
 
     def _absolute(self, stamp: float) -> float:
-        # As in HdrHistogram's reader, without a base time, times more than a year before the start are relative to it.
+        # Without a base time, times over a year before the start are relative to the start, as in HdrHistogram.
         if self._base_time is not None:
             return self._base_time + stamp
         if self.start_time is not None and stamp < self.start_time - _YEAR_SECONDS:

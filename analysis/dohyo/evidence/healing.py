@@ -1,15 +1,15 @@
-"""Reads how servers healed after a fault from their logs. `ansible/systems/NAME/healing.yml` describes the lines:
+"""Reads from the logs how servers healed after a fault. `ansible/systems/NAME/healing.yml` describes the lines:
 
     crash recovery:
       files: log
       begin: ' LOG:  database system was interrupted'
       end: ' LOG:  database system is ready to accept connections'
 
-The keys are names in the report; the entries are those of log.yml, see `server_log`. `key` may be missing if a server
-does only one piece of such work at a time, and `begin` if a log reports only ends. With `begins: each`, work that
-begins again before it ends counts twice. With `begins: first` it counts once, and its key identifies it even after a
-restart of the server. `end` may contain a group `amount`: the amount of work in `unit`. If no log contains a line that
-matches `where`, the figures are unknown: the servers are of another product, or never do this work.
+The keys are names in the report; the entries are like those of log.yml (see `server_log`). `key` may be missing if a
+server does only one piece of such work at a time, and `begin` if a log reports only ends. With `begins: each`, work
+that begins again before it ends counts twice. With `begins: first` it counts once, and its key identifies it even after
+a restart of the server. `end` may contain a group `amount`: the amount of work in `unit`. If no log contains a line
+that matches `where`, the figures are unknown: the servers are of another product, or never do this work.
 
 If a server was restarted, its earlier logs are in LOG.1, LOG.2, …, the oldest first. All of them are read.
 """
@@ -32,7 +32,7 @@ _WHERE = "where"
 
 @dataclass(frozen=True)
 class Healing:
-    """One kind of work by which the servers healed after a fault, as far as it began before the next fault.
+    """One kind of work that the servers did to heal after a fault and that began before the next fault.
 
     :ivar what: name in healing.yml
     :ivar hosts: hosts that did the work

@@ -27,7 +27,7 @@ from dohyo.evidence.text_file import Warn, limited, lines
 FILE = "metrics.jsonl.gz"
 # Shares of the processors' total time, which add up to 1. User includes nice, system includes interrupts.
 _CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "cpu_idle")
-# Memory as in the command free: cached is buffers, page cache and reclaimable; used is total minus free and cached.
+# Memory as in `free`: "cached" is buffers, page cache and reclaimable slabs; "used" is total minus free and cached.
 _MEMORY = ("memory_used_bytes", "memory_cached_bytes", "memory_available_bytes")
 # Utilisation is the share of the time in which at least one request was in progress.
 _DISK = (
@@ -44,9 +44,9 @@ FIGURES = tuple(name for names in _PARTS.values() for name in names)
 _UNKNOWN = {part: [math.nan] * len(names) for part, names in _PARTS.items()}
 # The loopback interface. It is sampled, but left out of the host's network use.
 _LOOPBACK = "lo"
-# Busy share above which the processors may be the limit.
+# Busy share above which the processors may be the bottleneck.
 SATURATED = 0.9
-# If other processes or the hypervisor used at least this share of the processors' time, it is named as a reason.
+# If other processes or the hypervisor used at least this share of the processors' time, that is named as a reason.
 NOTED = 0.05
 
 # Columns of `HostMetrics.series`.
@@ -305,7 +305,7 @@ class HostMetrics:
         self._files: dict[str, Path] = {}
         self._uses: list[HostUse] = []
         self.shares: list[Taken] = []  # for each window and each host whose samples distinguish other processes
-        # Hosts where the use by other processes is unknown.
+        # Hosts on which the processor time of other processes is unknown.
         self.untold: list[str] = []
         phases = list(dict.fromkeys(window.phase for window in windows))
         boots: dict[str, str] = {}
@@ -323,7 +323,7 @@ class HostMetrics:
                 else:
                     warn(f"{path}: the samples of this host are missing")
         self._uses.sort(key=lambda use: phases.index(use.phase))
-        # If hosts share a kernel, their use by other processes is unknown: each host sees the processes of all of them.
+        # If hosts share a kernel, the share of other processes is unknown: each host sees the processes of all of them.
         kernels = list(boots.values())
         self.untold = [host for host, boot in boots.items() if kernels.count(boot) > 1 or host in self.untold]
         self.shares = [
@@ -338,16 +338,16 @@ class HostMetrics:
         return [use for use in self._uses if use.covered_seconds]
 
     def notes(self) -> list[str]:
-        """Returns a note that names the hosts where the use by other processes is unknown."""
+        """Returns a note that names the hosts on which the processor time of other processes is unknown."""
         if not self.untold:
             return []
         why = "they share a kernel, are containers, or have a CPU quota or attached servers"
-        return [f"the use by other processes is not known on {', '.join(self.untold)}: {why}"]
+        return [f"the CPU time of other processes is not known on {', '.join(self.untold)}: {why}"]
 
     def series(self) -> Iterator[list[list[object]]]:
         """Reads the files again, and yields the samples of each host in each run and load, including the warm-up.
 
-        The samples of a day take hundreds of megabytes, so the lines come in parts. Unknown values are None.
+        The samples of a day take hundreds of megabytes, so the lines are yielded in parts. Unknown values are None.
 
         :returns: lines with the columns `SERIES`; `time` is in seconds after the agreed start of the run
         """
@@ -437,7 +437,7 @@ def _figures(
 ) -> NDArray[np.float64]:
     """Returns the figures of the lines that :func:`_inside` found.
 
-    The use by other processes is unknown in a second that ends after the window, because clients and Ansible work then.
+    The share of other processes is unknown in a second that ends after the window: clients and Ansible work then.
     """
     figures = samples.figures[lines]
     figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan
@@ -445,7 +445,7 @@ def _figures(
 
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
-    """Returns the known figures of one device. Means are weighted by `weight`; maxima only count lines in `mostly`."""
+    """Returns the known figures of one device. Means are weighted by `weight`; maxima use only lines in `mostly`."""
     uses = {}
     for name, values in zip(FIGURES, figures.T, strict=True):
         present = ~np.isnan(values)
@@ -477,7 +477,7 @@ def busy(uses: Sequence[HostUse], servers: Collection[str], clients: Collection[
     :param clients: phase and host of each client
     """
     return [
-        f"{use.phase}: the client's host {use.host} was {use.busy:.0%} busy: its processors may be the limit"
+        f"{use.phase}: the client's host {use.host} was {use.busy:.0%} busy: its processors may be the bottleneck"
         for use in uses
         if (use.phase, use.host) in clients and use.host not in servers and (use.busy or 0.0) > SATURATED
     ]

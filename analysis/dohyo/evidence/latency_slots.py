@@ -22,7 +22,7 @@ from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 # Maximum number of slots: about the width of a screen in pixels, or half an hour at one slot per second. A slot takes 4
 # to 20 kB of memory.
 MOST_SLOTS = 1800
-# Rows of a heat map. The upper end of a row is 19 % above its lower end, or one counter of a slot if that is more.
+# Rows of a heat map. A row's upper end is 19 % above its lower end, but a row spans at least one counter of a slot.
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
 _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times faster than it divides
@@ -139,6 +139,6 @@ def _heat_rows() -> Integers:
 
 @cache
 def _heat_ends_us() -> dict[int, tuple[int, int]]:
-    """Returns both ends of each row that contains counters. Low rows may be narrower than a counter, and empty."""
+    """Returns both ends of each row that contains counters. Low rows may be narrower than a counter, and then empty."""
     highest = {int(row): _highest_us(index) + 1 for index, row in enumerate(_heat_rows())}
     return dict(zip(highest, pairwise([0, *highest.values()]), strict=True))

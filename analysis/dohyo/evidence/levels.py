@@ -1,10 +1,10 @@
 """Finds changes in the level of a long run's throughput by seeded binary segmentation.
 
 The method was published by Kovács, Bühlmann, Li and Munk ("Seeded binary segmentation: a general methodology for fast
-and optimal changepoint detection", Biometrika 110, 2023). The package changeforest finds changes of the mean with it.
+and optimal changepoint detection", Biometrika 110, 2023). The package changeforest uses it to find changes of the mean.
 
 The method needs the scatter within a level. A database's throughput is not independent from second to second, and a
-compaction every few minutes is not a change of level. The scatter is therefore estimated by the median difference of
+compaction every few minutes is not a change of level. The scatter is therefore estimated from the median difference of
 neighbouring means over about `LEVEL_SECONDS`, which changes hardly affect. `benchmarks/levels.py` checks the constants.
 """
 
@@ -61,7 +61,7 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
     control = Control(minimal_relative_segment_length=least / count, minimal_gain_to_split=_PENALTY * math.log(count))
     splits = changeforest((blocks / scatter).reshape(-1, 1), "change_in_mean", "sbs", control).split_points()
     ends = _worth_telling(blocks, [0, *map(int, splits), count])
-    # Use medians, because a block may contain seconds of two levels, and a short level may be found too long.
+    # Use medians, because a block may contain seconds of two levels, and a short level may seem longer than it is.
     medians = [float(np.median(blocks[begin:end])) for begin, end in pairwise(ends)]
     return [
         LevelChange(*(boundary * _BLOCK_SECONDS for boundary in ends[index : index + 3]), *medians[index : index + 2])
@@ -70,9 +70,9 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
 
 
 def _scatter(blocks: NDArray[np.float64]) -> float:
-    """Returns the standard deviation of independent blocks whose means over a level would scatter as these do.
+    """Returns the standard deviation of independent blocks whose means over a level would scatter as much.
 
-    The largest result for three lengths counts, because a result does not show cycles of exactly its own length.
+    Three lengths are used, and the largest result counts: no result shows cycles of exactly its own length.
     """
     level = LEVEL_SECONDS // _BLOCK_SECONDS
     scatters = [0.0]

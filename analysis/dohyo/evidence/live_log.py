@@ -42,7 +42,7 @@ class IntervalTail:
     PATIENCE_SECONDS = 3
 
     def __init__(self, folders: Sequence[Path], batchsize: int = 1) -> None:
-        """:param folders: the run's folder of each client
+        """:param folders: each client's folder for the run
         :param batchsize: number of records per operation (a property of the client)
         """
         self._folders = list(folders)

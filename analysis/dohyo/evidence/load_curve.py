@@ -1,4 +1,4 @@
-"""Computes the rows of a load over time. They show whether a system slows down as its tables grow.
+"""Computes how the number of loaded rows grows over time, which shows whether a system slows down as its tables grow.
 
 The histogram logs of all clients count the inserts of each second; see docs/method.md.
 """
@@ -59,8 +59,8 @@ class Inserted:
     def curve(self, rows: int | None, measured: float | None) -> LoadCurve | None:
         """Returns the curve, or None if it is not known.
 
-        :param rows: number of inserted rows. All operations count for equally many rows, although the last batch may be
-            smaller
+        :param rows: number of inserted rows. Each operation counts as the same number of rows, although the last batch
+            may be smaller
         :param measured: duration of the slowest client in seconds
         """
         if not self._bins or not rows or not measured or measured < 0:

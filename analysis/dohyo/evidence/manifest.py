@@ -1,4 +1,4 @@
-"""Writes and checks the manifest of a trial: the checksums of its evidence's files, written when the trial ends.
+"""Writes and checks the manifest of a trial: the checksums of its evidence files, written when the trial ends.
 
 The format is that of `sha256sum`, so `cd raw/TRIAL && sha256sum -c manifest` also checks the files. The manifest does
 not list state.json, which changes later and contains the checksum of the manifest itself.
@@ -51,7 +51,7 @@ def problems(trial: Path, checksum: str | None) -> list[str]:
     ]
     wrong += [f"{name}: was added after the trial" for name in files if name not in listed]
     more = len(wrong) - _MOST_NAMED
-    return wrong if more <= 1 else [*wrong[:_MOST_NAMED], f"{more} more files: were changed or added, or are missing"]
+    return wrong if more <= 1 else [*wrong[:_MOST_NAMED], f"{more} more files were changed or added, or are missing"]
 
 
 def is_there(trial: Path) -> bool:

@@ -25,7 +25,7 @@ from dohyo.scenario import faults, properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import LOAD, PROBE, RUN
 
-# Length of a window in seconds; at most a year, as in maxexecutiontime. To evaluate a longer one would take hours.
+# Length of a window in seconds; at most a year, as in maxexecutiontime. Evaluating a longer one would take hours.
 Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
 # Type of a value that is shown exactly as it was written.
@@ -77,7 +77,7 @@ def _part(content: Any, kind: Any, complain: Complain, path: str) -> Any:
         return kind(**{name: part for name, part in parts.items() if part is not UNSET})
     if isinstance(content, dict) and get_origin(kind) is dict:
         inner = get_args(kind)[1]
-        # An entry of a wrong type becomes None if that is allowed: sums would be too small if it were missing.
+        # If None is allowed, an entry of a wrong type becomes None: without the entry, sums would be too small.
         unknown = None if NoneType in get_args(inner) else UNSET
         values = {
             key: UNSET if value is None else _part(value, inner, complain, inside + key)
@@ -352,7 +352,7 @@ class ReadBack(Struct, frozen=True):
     title: str | None = None
     tuned: dict[str, Said | list[Said]] = {}
     settings: dict[str, Said | list[Said]] = {}
-    values: dict[str, Any] = {}  # all variables and further settings of the servers at their start
+    values: dict[str, Any] = {}  # all variables and further settings with which the servers started
     server_settings: dict[str, Said] = {}  # settings that the server itself reports
     differences: list[str] = []
     exceeded: dict[str, Said] = {}  # condition → requested value, where the server can only provide a stricter one

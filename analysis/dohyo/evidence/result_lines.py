@@ -31,7 +31,7 @@ _RESULT = re.compile(rf"(?:^|[\s|]){RESULT}")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
 _PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
 _LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
-_BUCKET = re.compile(r">?\d+")  # in results of measurementtype=histogram and timeseries, and in verbose histograms
+_BUCKET = re.compile(r">?\d+")  # used by measurementtype=histogram and timeseries, and by verbose histograms
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
 _MOST = 10**18
 # YCSB's own statuses; bindings may have others.
@@ -218,7 +218,7 @@ class ResultReader(Generic[Log]):
             return
         if _PERCENTILE.fullmatch(measurement) and _FRACTION.fullmatch(value) and measurement.endswith("(us)"):
             self._doubt(
-                f"[{metric}], {measurement} is {value}: computed, not measured (measured ones are whole microseconds)"
+                f"[{metric}], {measurement} is {value}, so it was computed, not measured (measured ones are whole µs)"
             )
             return
         try:
@@ -259,7 +259,7 @@ class ResultReader(Generic[Log]):
             return  # a measurement that Dohyo does not use
         if _contradicts(self._log.operations.get(name, parsed), parsed):
             if not self._log.is_whole:
-                self._doubt(f"[{name}], {measurement} appears before with another value: lines of two runs are mixed")
+                self._doubt(f"[{name}], {measurement} has appeared with another value: lines of two runs are mixed")
                 return
             self._next_log()  # the start of the next run is cut off
         _fill(self._log.operations.setdefault(name, Operation()), measurement, value)
@@ -272,7 +272,7 @@ class ResultReader(Generic[Log]):
         self._check_values(log)
         why = None
         if log.overall_operations is None:
-            why = "no [OVERALL] run time and throughput"
+            why = "no [OVERALL] run time or throughput"
         elif not log.is_whole and all(is_known(name) for name in log.operations):
             why = f"result lines for {log.counted:,} of {log.overall_operations:,} operations"
         for name, counts in log.operations.items():
@@ -300,7 +300,7 @@ class ResultReader(Generic[Log]):
         problems = []
         if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
             problems.append(
-                f"[OVERALL] states {log.overall_operations:,} operations, but the types {log.counted:,}: {OVERFLOW}"
+                f"[OVERALL] states {log.overall_operations:,} operations, but its types {log.counted:,}: {OVERFLOW}"
             )
         for name, counts in log.operations.items():
             if counts.mean_us is not None and counts.max_us is not None and counts.mean_us > counts.max_us + _BUCKET_US:

@@ -1,4 +1,4 @@
-"""Checks that the tables contain the rows of the load and of all inserts of the runs at the end of a trial."""
+"""Checks that, at the end of a trial, the tables contain all rows that the load and the runs inserted."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     inserts = f"{loaded:,} loaded, {inserted:,} inserted by the runs"
     unsure = f", {uncertain:,} of these not acknowledged" if uncertain else ""
     gap = f"{least - total:,} rows are missing" if total < least else f"there are {total - most:,} rows too many"
-    return f"{gap} after the runs: {tables}, expected {expected} ({inserts}{unsure})"
+    return f"{gap} after the runs: {tables}, but {expected} were expected ({inserts}{unsure})"

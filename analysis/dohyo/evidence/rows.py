@@ -85,7 +85,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
 
 
 def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Sums the counts of each name over all parts."""
+    """Sums the counts for each name over all parts."""
     result: Counter[str] = Counter()
     for part in parts:
         result.update(part)
@@ -260,12 +260,12 @@ def records_of(name: str, operation: Operation) -> int | None:
 
 
 def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
-    """Returns the number of records with errors and the number not found. Both are None if no status is known."""
+    """Returns the number of records with errors, and that of records not found; None for both if no status is known."""
     return (failures(returns), returns.get(NOT_FOUND, 0)) if returns else (None, None)
 
 
 def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:
-    """Returns the rate of each run, its count per second, or [] if a count or a duration is not known."""
+    """Returns the rate of each run (its count per second), or [] if a count or a duration is not known."""
     rates = [count / run.seconds for count, run in zip(counts, runs, strict=True) if count is not None and run.seconds]
     return rates if len(rates) == len(runs) else []
 

@@ -42,7 +42,7 @@ _NAMED = re.compile(r"[\w.\[\]-]+=")
 
 @dataclass(frozen=True)
 class Values:
-    """The values of one host or several from which a figure is computed."""
+    """The values of one or more hosts, from which a figure is computed."""
 
     keys: list[float] = field(default_factory=list)
     less: list[float] = field(default_factory=list)

@@ -54,7 +54,7 @@ _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T",
 
 # Kind of work, and the group `key` that distinguishes work of this kind (None without such a group).
 _Key = tuple[str, str | None]
-# Start times, as in the log, of work that has not ended.
+# Start times of work that has not ended, as written in the log.
 Begun = dict[_Key, list[str]]
 
 
@@ -117,7 +117,7 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_timed(self) -> bool:
-        """Returns whether the patterns give the start of each work."""
+        """Returns whether the patterns reveal when each piece of work began."""
         keyed = self.begin is not None and all("key" in _regex(text).groupindex for text in (self.begin, self.end))
         return keyed or self.states_duration
 
@@ -130,7 +130,7 @@ def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
         for kind, lines in lines_by_kind.items():
             _check(kind, lines)
             if path.name == LOG and not lines.is_timed:
-                raise BadInputError(f"{kind}: end needs a group ms, or begin and end need a group key")
+                raise BadInputError(f"{kind}: 'end' needs a group 'ms', or 'begin' and 'end' need a group 'key'")
     except (msgspec.ValidationError, BadInputError) as error:
         warn(f"{path}: {error}")
         return {}
@@ -205,7 +205,7 @@ def read(path: Path, kinds: Mapping[str, Lines], warn: Warn, begun: Begun | None
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Returns the length of the union of spans, which are pairs of start and end, in their unit."""
+    """Returns the total length of the union of spans, in their unit. A span is a pair of start and end."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))

@@ -2,8 +2,8 @@
 
 The folder `server/HOST` of the trial contains `gc*.log*` of each JVM, the servers' own logs (see `server_log`), and
 statistics. Statistics are stored in `stats/load` when the servers have settled after the load, and in `stats/PHASE-RUN`
-after each run. If the servers settled before a run, `stats/PHASE-RUN-before` contains the statistics from then. Older
-trials contain only the statistics from their end, directly in `server/HOST`.
+after each run. If the servers settled before a run, `stats/PHASE-RUN-before` contains the statistics from that time.
+Older trials contain only the statistics from their end, directly in `server/HOST`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Window:
         return self.phase if self.run is None else f"{self.phase} {self.run}"
 
     def on_host(self, host: str) -> tuple[float, float, float]:
-        """Returns the window's start and end, and the agreed instant, in the time of a host's clock."""
+        """Returns the window's start and end, and the agreed instant, as times on a host's clock."""
         offset = self.offsets_ms.get(host, 0.0) / 1000
         return self.begin + offset, self.end + offset, self.agreed + offset
 
@@ -95,7 +95,7 @@ class Pauses:
 
 @dataclass(frozen=True)
 class Background:
-    """Compactions, or flushes, on one host or on all hosts, that overlap the measured window of a run.
+    """The compactions or the flushes, on one host or on all hosts, that overlap the measured window of a run.
 
     :ivar total_seconds: sum of their durations within the window
     :ivar longest_at: start of the longest one, in seconds after the agreed instant
@@ -263,7 +263,7 @@ class Servers:
         limit = named("ms", timeout_ms)
         for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
             text = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
-            until = pause.end if pause.ms >= 1000 else None  # shorter than a second: an instant
+            until = pause.end if pause.ms >= 1000 else None  # shorter pauses are shown as instants
             events.append(Event(run, pause.begin, until, text, host, phase))
         if p99_ms is not None and not failing and (above := [entry for entry in paused if entry[0].ms > p99_ms]):
             pause, host, process = above[0]
@@ -358,7 +358,7 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
                 begin, end, agreed = window.on_host(host.name)
                 if oldest > begin:
                     if host.name not in window.ill:
-                        warn(f"{paths[0]}: the log begins after the start of {window}; its rotation may be the cause")
+                        warn(f"{paths[0]}: the log begins after the start of {window}; log rotation may be the cause")
                     continue
                 result[process, window.key] = [
                     Pause(pause.begin - agreed, pause.ms) for pause in pauses if pause.end > begin and pause.begin < end

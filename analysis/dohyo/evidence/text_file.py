@@ -25,7 +25,7 @@ _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (c
 # Control characters that do not occur in text: all except whitespace, NUL, bell, backspace and escape.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
-# Maximum length of a line in bytes. A longer line is not text; it is read in pieces, which bounds memory.
+# Maximum length of a line in bytes. A longer line is not text; it is read in pieces, to limit memory use.
 _LINE_LIMIT = 32 * 1024 * 1024
 _BLOCK = 64 * 1024
 _MESSAGES_PER_FILE = 20
@@ -34,7 +34,7 @@ _MESSAGES_PER_FILE = 20
 def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
     """Yields each line with its number, from 1. Only the last line of a file may lack a newline.
 
-    :param warn: receives a message if the file cannot be read further; the iteration then ends without an error
+    :param warn: receives a message if the file cannot be read any further; the iteration then ends without an error
     """
     for first, block in blocks(path, warn):
         for number, line in enumerate(BytesIO(block), first):

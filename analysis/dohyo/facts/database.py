@@ -84,7 +84,7 @@ def is_ours(path: Path) -> bool:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Opens a database for reading. The aggregate functions `operations(histogram)`, `mean_ms(histogram)` and
-    `percentile_ms(histogram, percentile)` add the histograms of rows and return a figure of the sum.
+    `percentile_ms(histogram, percentile)` add the histograms of rows and return a figure of the total.
 
     :raises sqlite3.OperationalError: if the file does not exist
     """

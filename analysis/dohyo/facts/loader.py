@@ -250,7 +250,7 @@ class Loader:
     def _insert(self, table: str, *records: object, **values: Any) -> int:
         """Adds a row, and returns its ID.
 
-        :param records: objects with fields for the other columns; the first object with a field provides its value
+        :param records: objects with fields for the other columns; each value comes from the first object with the field
         :param values: value of each column that no record provides
         """
         names = [name for name in self._columns(table) if name not in values]
@@ -284,7 +284,7 @@ def _stored(value: Any) -> Any:
 
 
 def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
-    """Yields rows of table `second` without the column `run`: per second, one for each type and one for all types."""
+    """Yields rows of table `second` without the column `run`: each second has one per type, and one for all types."""
     counts: dict[int, dict[str, int]] = {}
     for name, of_type in phase.timeline.seconds.by_operation.items():
         for second, count in of_type.items():

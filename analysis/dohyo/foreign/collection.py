@@ -90,7 +90,7 @@ class Collected:
     """The results of all logs in the given folders.
 
     :ivar folders: for each trial's name, the folder of its logs
-    :ivar passed_over: files without output of YCSB
+    :ivar passed_over: files that contain no output of YCSB
     """
 
     summary: Summary
@@ -162,7 +162,7 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
     parts = ", ".join(f"{count} of {system}" for system, count in counts.items())
     if repeats or not parts:
         return []
-    return [f"logs were added up as clients of one run: {parts}; for repeats use tabulate --repeats"]
+    return [f"logs were added up as clients of one run: {parts}; if they are repeats, use tabulate --repeats"]
 
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
@@ -338,7 +338,7 @@ class _Folder:
             merge_log(path, self._latencies, self._unreadable(path), seen)
 
     def _phase_of(self, operation: str) -> str:
-        """Returns the phase of a histogram log: load or run. The operation types in the result lines decide."""
+        """Returns the phase of a histogram log, load or run, according to the operation types in the result lines."""
         loaded, measured = (
             {_plain(name) for group in self._groups for log in group[phase] for name in log.operations}
             for phase in (LOAD, RUN)
@@ -515,7 +515,7 @@ def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
 
 
 def _pair(results: Sequence[ClientLog], without_results: Sequence[ClientLog]) -> list[ClientLog]:
-    """Joins each log with results and the log of the client's standard error, which contains the command line.
+    """Joins each log that has results with the log of the client's standard error, which contains the command line.
 
     In a pair, the last status line and the results state the same number of operations. Other logs are joined in the
     order of their names. Returns the remaining logs without results.
@@ -580,7 +580,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _apart(logs: Sequence[ClientLog]) -> list[str]:
-    """Finds clients that ended before others began. The sum of their rates was never reached."""
+    """Finds clients that ended before others began, so that the sum of their rates was never reached."""
     timed = [(log.began, log.ended, log.name) for log in logs if log.began is not None and log.ended is not None]
     if len(timed) < 2:
         return []
@@ -627,7 +627,7 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
             chance = math.sqrt(1 / sum(mix.values()) + 1 / sum(usual.values())) / 2
             if is_call(operation) and abs(share - usual_share) > _SAME_SHARE + 5 * chance:
                 differences.append(
-                    f"{name} has {share:.0%} {operation}, but {first} {usual_share:.0%}: the mixes are different"
+                    f"{name} has {share:.0%} {operation}, but {first} has {usual_share:.0%}: their mixes differ"
                 )
                 break
     return differences
@@ -647,7 +647,7 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
         if keys:
             stated = ", ".join(f"{key} {scenario.get(key, 'not given')}" for key in keys)
             usual_stated = ", ".join(f"{key} {usual.get(key, 'not given')}" for key in keys)
-            kind = "another experiment" if "-db" in keys else "another scenario"
+            kind = "a different experiment" if "-db" in keys else "a different scenario"
             differences.append(f"{name} ran {kind} than {first}: {stated} instead of {usual_stated}")
     return differences
 
@@ -694,7 +694,7 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
-    """Returns whether return codes determine the number of records; SCAN also needs the records per operation."""
+    """Returns whether return codes give the number of records; a SCAN's records per operation must also be known."""
     types = {name: operation for name, operation in by_operation.items() if is_call(name) and "-" not in name}
     return all(operation.returns for operation in types.values()) and (bool(records_each) or "SCAN" not in types)
 
@@ -716,11 +716,11 @@ def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row
     which = "load: " if phase == "load" else ""
     seconds = sorted(log.runtime_ms / 1000 for log in logs if log.runtime_ms)
     if seconds and seconds[-1] > 1.1 * seconds[0]:
-        notes.append(f"{which}clients ran for {seconds[0]:,.1f} to {seconds[-1]:,.1f} s; rates are over the longest")
+        notes.append(f"{which}clients ran for {seconds[0]:,.1f} to {seconds[-1]:,.1f} s; rates use the longest")
     if len(logs) > 1 and any(row.latency_source == "log" and row.phase == phase for row in result):
         notes.append(f"{which}percentiles of {len(logs)} clients {_UNMERGED}; use hdrhistogram.fileoutput=true")
     if any(operation.whole_milliseconds for operation in run.by_operation.values()):
-        notes.append(f"{which}percentiles are the lower ends of buckets of 1 ms (measurementtype=histogram)")
+        notes.append(f"{which}percentiles are the lower ends of 1 ms buckets (measurementtype=histogram)")
     buffered = sum(operation.returns.get("BATCHED_OK", 0) for operation in run.by_operation.values())
     if buffered:
         notes.append(

@@ -1,4 +1,4 @@
-"""Parses the output of go-ycsb: every ten seconds and at the end, a line per operation type about the run so far.
+"""Parses the output of go-ycsb: a line per operation type about the run so far, every ten seconds and at the end.
 
 Its package `measurement` writes plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`), JSON
 (`outputstyle=json`) or a table (`outputstyle=table`). The version determines which percentiles are printed. Versions

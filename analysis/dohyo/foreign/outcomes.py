@@ -48,7 +48,7 @@ def not_found_calls(operations: Mapping[str, Operation]) -> int:
 
 
 def with_codes(operations: Mapping[str, Operation], size: int | None, *, lists_failures: bool) -> dict[str, Operation]:
-    """Returns the operation types with return codes that count records; empty codes if they cannot be computed.
+    """Returns the operation types with return codes that count records. Codes that cannot be computed are empty.
 
     :param size: number of records per operation; None if not known
     :param lists_failures: whether a type without rows for failures certainly had no failures

@@ -47,10 +47,10 @@ class Sources:
         self._earlier = ("", "")  # the previous two lines
         self._labels: set[str] = set()
         self._prefixes: dict[str, tuple[str, str]] = {}  # first word of a prefix -> source, and the whole prefix
-        self._shown: set[str] = set()  # lines of a text with several lines, which Ansible may repeat below the heading
+        self._shown: set[str] = set()  # lines of multi-line texts, which Ansible may repeat below the heading
 
     def lines(self, line: str) -> Iterator[tuple[str | None, str]]:
-        """Yields the clients' lines in a line of the file, each with its source (None if no client is recognised)."""
+        """Yields the client output in a line of the file, line by line with its source (None if not recognised)."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
         if (heading := self._heading_of(line)) is not None:

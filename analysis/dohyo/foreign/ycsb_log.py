@@ -3,8 +3,8 @@
 The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (a sequence of objects),
 `JSONArrayMeasurementsExporter` and `StatusThread`, with all measurement types. YCSB 0.1 (milliseconds, `Return=0`) and
 the additions of Dohyo's client (`Records`) are also supported. A log may be cut off anywhere, compressed, and mixed
-with lines of other programs, which are skipped. Lines of YCSB that cannot be parsed are reported, not guessed. A file
-may contain the output of several clients (see `dohyo.foreign.streams`).
+with lines of other programs, which are skipped. Lines of YCSB that cannot be parsed are reported; their values are not
+guessed. A file may contain the output of several clients (see `dohyo.foreign.streams`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _OF_CPP = re.compile(r"(?:Load|Run) throughput\(ops/sec\): |# Transaction throug
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
 _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
-# If the time of day deviates by more, the clock was set. Smaller deviations are rounding or delays.
+# If the time of day deviates by more than this, the clock was set. Smaller deviations are rounding or delays.
 _JUMP_SECONDS = 60.0
 _MOST_POINTS = 3600  # one per second in an hour
 
@@ -155,7 +155,7 @@ class ClientLog(ResultLog):
 
     @property
     def target_is_known(self) -> bool:
-        """Returns whether it is known if a target was set. Latencies from the intended start suggest a hidden one."""
+        """Returns whether it is known if a target was set. Latencies from the intended start suggest that it was."""
         return self.target is not None or bool((self.command and not self.has_intended) or self.properties)
 
     @property
@@ -227,7 +227,7 @@ def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
     messages: list[str] = []
     reader = _File(path, limited(path, messages.append), apart=apart)
     for number, block in blocks(path, reader.damaged):
-        # Remove NULs. Files that were truncated during writing contain them, and UTF-16 without a byte order mark.
+        # Remove NULs. Files that were truncated during writing contain them, as does UTF-16 without a byte order mark.
         reader.read_block(number, block.translate(None, b"\0"))
     return reader.finish(), messages
 
@@ -277,7 +277,7 @@ class _Reader(ResultReader[ClientLog]):
         self._jumped = 0.0  # jumps of the host's clock since the run began, in seconds
 
     def status_lines(self, block: bytes) -> int:
-        """Sums the status lines of a block if it contains only these, and all of them are from the current run.
+        """Sums the status lines of a block if it contains nothing else, and if all of them are from the current run.
 
         :returns: number of lines that were read
         """
@@ -290,7 +290,7 @@ class _Reader(ResultReader[ClientLog]):
             return 0
         last = cast(re.Match[str], _STATUS.search(block[block.rfind(b"\n", 0, -1) + 1 :].decode("utf-8", "replace")))
         if self._jump(_began(last)):
-            return 0  # then the lines are read one by one, and the message names the line
+            return 0  # the lines are then read one by one, so that the message can name the line
         by_metric: dict[bytes, list[tuple[int, int, float]]] = {}
         for metric, count, maximum, mean in _STATUS_OPERATIONS.findall(block):
             if count != b"0":
@@ -356,7 +356,7 @@ class _Reader(ResultReader[ClientLog]):
             if self._go_finished:
                 self._next_log()
             self._go_columns = []
-            # The results after this line are of the whole run; the results before it are intermediate.
+            # The results after this line cover the whole run; the results before it are intermediate.
             self._log.operations.clear()
             self._log.batches.clear()
             self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True
@@ -372,7 +372,7 @@ class _Reader(ResultReader[ClientLog]):
     def _go_operation(self, name: str, values: Mapping[str, str], *, is_batch: bool) -> None:
         if name in self._log.operations and is_batch != (name in self._log.batches):
             if is_batch:
-                return  # a fork prints both batches and records
+                return  # a fork prints the counts of both batches and records
         elif self._go_finished and name in self._log.operations:
             self._next_log()  # another run, for which the log contains no properties
         (self._log.batches.add if is_batch else self._log.batches.discard)(name)
@@ -385,7 +385,7 @@ class _Reader(ResultReader[ClientLog]):
             if match := _GO_PERCENTILE.fullmatch(key):
                 latency_us = decimal_or_fail(value)
                 if latency_us < least:
-                    self._doubt(f"{name}: {key} of {value} is below the minimum: it is beyond the last bucket, 1.024 s")
+                    self._doubt(f"{name}: {key} of {value} is below the minimum: it exceeds the last bucket, 1.024 s")
                 else:
                     counts.percentiles_us[float(match[1])] = latency_us
         self._log.operations[name] = counts
@@ -470,14 +470,14 @@ class _Reader(ResultReader[ClientLog]):
             stated, least = log.overall_operations, log.counted - failed_calls(log.operations)
             is_complete = stated is not None and all(map(is_known, log.operations))
             if stated is not None and is_complete and stated + log.rounding < least < stated + 2**31:
-                self._contradict(log, f"the types state {least:,} operations, OVERALL {stated:,}: two runs are mixed")
+                self._contradict(log, f"types state {least:,} operations, but OVERALL {stated:,}: two runs are mixed")
         elif log.has_results:
             self._check_values(log)
             self._check_go(log)
 
     def _check_go(self, log: ClientLog) -> None:
         for name in [batch for batch in log.batches if batch + FAILED in log.operations.keys() - log.batches]:
-            log.batches.remove(name)  # a fork prints both batches and records; all failed
+            log.batches.remove(name)  # a fork prints both batches and records, and all failed
             del log.operations[name]
         warmup = log.properties.get("warmuptime", "")
         if log.runtime_ms and warmup.isdecimal() and not log.is_load:

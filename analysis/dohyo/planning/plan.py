@@ -112,7 +112,7 @@ def shell_safe(text: str) -> str:
 
 
 def phases_in(scenario: Scenario, number: int) -> list[str]:
-    """Returns the runs of a trial in a round. The first round lacks `equal` if it must first determine its rate."""
+    """Returns the runs of a trial in a round. The first round lacks `equal` if it has to measure the rate for it."""
     too_early = number == 1 and scenario.equal_target is None
     return [name for name in scenario.phases if not (name == phases.EQUAL and too_early)]
 

@@ -1,6 +1,6 @@
 """Estimates the disk space, memory and time that each system of a scenario needs, and checks whether the hosts suffice.
 
-docs/sizing.md contains the formulas and their sources. Figures for single systems are in their classes (`needs` in
+docs/sizing.md contains the formulas and their sources. Figures for individual systems are in their classes (`needs` in
 ansible/systems/*/system.py). ansible/plan.yml resolves the variables of an inventory without connecting to a host.
 """
 
@@ -34,7 +34,7 @@ from dohyo.terminal import aligned
 
 MIB = 2**20
 # Assumptions, measured with clients and server on 2 cores (docs/sizing.md). They are the seconds that a trial takes
-# beyond its load and its runs, and the 1 KB records that a host loads per second. Larger hosts load faster.
+# besides its load and runs, and the 1 KB records that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 15
 LOAD_RATE = 6000
 # Number of updates of one field per second, in batches, on warm servers (docs/method.md#preconditioning).
@@ -140,7 +140,7 @@ class Sizes:
                 f"no room for the databases on {hosts} with"
                 f" {self._shown(self.scenario.records)} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
-                + f"\nload fewer records, choose others with --systems, or {' or '.join(dict.fromkeys(hints))}{for_all}"
+                + f"\nload fewer records, choose other --systems, or {' or '.join(dict.fromkeys(hints))}{for_all}"
             )
 
     def _check_together(self) -> None:
@@ -153,7 +153,7 @@ class Sizes:
             if available is not None and needed > available:
                 raise BadInputError(
                     f"interleave=on: all systems together need {size(needed)} of {resource} on each host"
-                    f" ({size(available)} available); choose fewer with --systems, or load less"
+                    f" ({size(available)} available); choose fewer systems (--systems), or load fewer records"
                 )
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
@@ -198,7 +198,7 @@ class Sizes:
         return seconds * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
 
     def run_seconds(self, number: int = 1) -> float:
-        """Returns the sum of the seconds of one run of each phase. A window that a count ends is estimated.
+        """Returns the sum of the seconds of one run of each phase. Estimates windows that end with an operation count.
 
         :param number: number of the round
         """
@@ -294,7 +294,7 @@ def _of_inventory(
             ]
             raise BadInputError(
                 f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
-                f" did not report it{': ' * bool(rows)}{' '.join(rows)}; {command(SETUP, 'python')} installs the one"
+                f" did not report it{': ' * bool(rows)}{' '.join(rows)}; {command(SETUP, 'python')} installs a version"
                 " that does"
             )
     return needs
@@ -361,7 +361,7 @@ def _what_matters(scenario: Scenario) -> list[Any]:
 
 
 def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
-    # The host with the most processes decides, such as the one with HBase's master.
+    # The host that needs the most memory decides, such as the one that also runs HBase's master.
     most = max(of_hosts, key=lambda needs: int(needs["memory_mb"]))
     return Needs(
         system,
@@ -407,7 +407,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     if once := several and len(set(courses)) == 1:
         say(f"each: {courses[0]}")
     rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
-    times: dict[tuple[str, str], list[float]] = {}  # for each round, the seconds of a system at a point
+    times: dict[tuple[str, str], list[float]] = {}  # for each system at a point, the seconds of each round
     last = 0.0
     copies: dict[str, float] = {}  # for each shared load, its disk space in bytes
     for trial, course in zip(trials, courses, strict=True):
@@ -422,7 +422,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         if trial.round == 1:
             cells = ["", size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
             rows.append([trial.name, *([] if once else [course]), *cells])
-    # Rounds may differ in their phases, and perhaps only the first round loads.
+    # Rounds may differ in their phases, and it may be that only the first round loads data.
     for row, of_rounds in zip(rows[1:], times.values(), strict=True):
         row[-3] = " or ".join(dict.fromkeys(map(about, of_rounds)))
     seconds = sum(map(sum, times.values()))
@@ -445,7 +445,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         say(f"reuse=data: {counted(len(copies), 'load')} kept on each host, at most {size(total)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
-        f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}\n"
+        f"about {about(seconds)} in all{_at_most(scenario, seconds, last)}\n"
         f"an estimate from windows, half of steady warm-ups, {TRIAL_SECONDS} s per trial to start, settle and stop"
         f"{canary},\nand {LOAD_RATE:,} copies of records loaded per second and host"
         " (figures of 2 cores; larger hosts are faster)"

@@ -22,7 +22,7 @@ from dohyo.summary.summary import summarise
 _STEPS_PER_DECADE = 10
 _DECADES = 4  # to 99.99 %
 
-# In an account by second, the number of columns for wrong reads (stale, never written, corrupt). They come first.
+# Number of leading columns of an account by second that count wrong reads (stale, never written, corrupt).
 _KINDS_OF_WRONG = 3
 
 

@@ -1,6 +1,6 @@
-"""Loads Vega, which draws all charts: a script draws them on the page, and the module vl-convert in files.
+"""Loads Vega, which draws all charts: a script for charts on the page, and the module vl-convert for charts in files.
 
-setup.sh fetches each of them on demand. vl-convert, which takes 84 MB, also contains the script.
+setup.sh fetches each of them on demand. vl-convert, which needs 84 MB of disk space, also contains the script.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def write(experiment: Path, material: Material | None = None, *, figures: bool =
 def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
     """Writes a page and, on request, the folder `figures` next to it. Returns the paths, the page first."""
     pictures = [chart_files.write(path.parent, report.summary, report.charts)] if figures else []
-    # Write the page last, because it links the other files.
+    # Write the page last, because it links to the other files.
     return [page.write(report, path), *pictures]
 
 
@@ -47,7 +47,7 @@ def place(
     is_ours: Callable[[Path], bool] = is_page,
     kind: tuple[str, str] = ("page", "report"),
 ) -> Path:
-    """Checks and returns the path for a file about a folder, by default its page.
+    """Checks and returns the path for a file about a folder; by default, the file is the folder's page.
 
     :param out: path that the user named; None for a file in the folder
     :param is_ours: function that returns whether Dohyo wrote an existing file, which may then be replaced
@@ -76,7 +76,7 @@ def place(
         if any(is_experiment(above) for above in link.parents):
             raise BadInputError(f"--out {path}: {link} is a link inside an experiment; name another file")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise BadInputError(f"no permission to write the {kind[1]} to {path.parent}; change it with --out FILE")
+        raise BadInputError(f"no permission to write the {kind[1]} to {path.parent}; use another path with --out FILE")
     return path
 
 

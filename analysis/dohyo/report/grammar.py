@@ -15,7 +15,7 @@ from typing import Any
 Table = dict[str, list[Any]]
 Spec = dict[str, Any]
 
-# The colours of Okabe and Ito (https://jfly.uni-koeln.de/color/) except black and yellow, distinct for any colour
+# The colours of Okabe and Ito (https://jfly.uni-koeln.de/color/) except black and yellow, distinct with any colour
 # vision. On white they are darkened to a contrast of 3 : 1 (WCAG 2.2, 1.4.11).
 LIGHT_COLOURS = ["#0072b2", "#d55e00", "#00795a", "#b0508a", "#a06a00", "#3a97d4", "#5f5f5f"]
 DARK_COLOURS = ["#3d9be0", "#f0813a", "#2cc295", "#e09cc4", "#e6b422", "#9fdcff", "#b9b9b9"]

@@ -60,9 +60,9 @@ class MeasuredRun:
 
 @dataclass(frozen=True)
 class Curve:
-    """The distribution of one operation type's latencies over all of a system's runs at a point that count.
+    """The distribution of one operation type's latencies over all runs of a system at a point that count.
 
-    :ivar values: percentiles (0 to 100) with latencies in ms, up to the percentile that a single operation decides
+    :ivar values: percentiles (0 to 100) with latencies in ms, up to the last one that enough operations exceed
     """
 
     trial: Trial

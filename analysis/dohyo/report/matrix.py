@@ -107,7 +107,7 @@ def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:
     columns = list(dict.fromkeys(row["across"] for row in rows))
     kind = "log" if all(row["value"] > 0 for row in rows) else "linear"
     bare = {"domain": False, "ticks": False}
-    # Place the title in the line of the column names.
+    # Place the title on the same line as the column names.
     beside_the_columns = {
         "titleAngle": 0, "titleX": -5, "titleY": -5, "titleAlign": "right", "titleBaseline": "bottom",
     }  # fmt: skip

@@ -36,14 +36,14 @@ from dohyo.tables.verdict import verdict
 
 FILE = screen.PAGE
 _TEMPLATES = Path(__file__).parent / "templates"
-# Files that the report links, with their descriptions.
+# Files that the report links to, with their descriptions.
 FILES = {
     "summary.md": "the tables as text",
     "summary.csv": "every row of numbers",
     "summary.json": "everything that was computed",
     "load.csv": "inserted rows, second by second",
     "servers.csv": "pauses, compactions and flushes of the servers, one by one",
-    "hosts.csv": "use of the hosts, second by second",
+    "hosts.csv": "resources that the hosts used, second by second",
     "scenario.properties": "the scenario as it was measured",
     "experiment.json": "when, where and with which versions it was measured",
     "figures/results.md": "the tables, including those of the matrix",
@@ -272,7 +272,7 @@ def _json(content: Any) -> str:
 
 
 def _symbols() -> list[dict[str, Any]]:
-    """Returns each system's symbol in the legend. Its shape and dashes are those of the charts."""
+    """Returns each system's symbol in the legend. Its shape and dashes are the same as in the charts."""
     paths = {
         "circle": "M8 3a5 5 0 1 0 .01 0Z",
         "square": "M3.5 3.5h9v9h-9Z",
@@ -305,7 +305,7 @@ def machine(facts: Mapping[str, Any]) -> str:
 
 
 def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str, str, str]]:
-    """Returns the relative address, the name and a description of each file behind the page."""
+    """Returns the relative address, the name and a description of each file that the page links to."""
     files = [(report.experiment / name, content) for name, content in FILES.items()]
     if with_evidence:
         statuses = {trial.name: trial.status for trial in report.summary.trials}

@@ -1,4 +1,4 @@
-"""Handles attached systems, whose servers already run (docs/attach.md): options, effects of a run, user's consent."""
+"""Handles attached systems, whose servers are already running (docs/attach.md): options, effects and consent."""
 
 import json
 import math
@@ -111,7 +111,7 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
         if setting != settings[0]:
             names = ", ".join(sorted(setting.keys() | settings[0]))
             raise BadInputError(
-                f"the inventory {inventory}: {names}: must be the same for all hosts; set it below all: vars:"
+                f"the inventory {inventory}: {names}: must be the same for all hosts; set it below 'all: vars:'"
             )
     return settings[0] if settings else {}
 
@@ -150,7 +150,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
         raise BadInputError(f"--attach-secrets {file}: line {line} is not YAML; see docs/attach.md") from None
     if not isinstance(secrets, dict):
-        raise BadInputError(f"--attach-secrets {file}: must contain SYSTEM: with properties below (docs/attach.md)")
+        raise BadInputError(f"--attach-secrets {file}: must contain 'SYSTEM:' and its properties (docs/attach.md)")
     for name, of_system in secrets.items():
         if name not in catalogue.all_systems():
             raise unknown("system", str(name), catalogue.all_systems(), f"--attach-secrets {file} names systems")
@@ -165,7 +165,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
             ):
                 raise BadInputError(
                     f"--attach-secrets {file}: {name}: {key or 'its value'}: must be a property with one value,"
-                    " such as user, password, ca (docs/attach.md)"
+                    " such as user, password or ca (docs/attach.md)"
                 )
             if str(key).endswith(".ca") and not Path(str(value)).expanduser().is_file():
                 raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is not a file with certificates")
@@ -240,7 +240,7 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
 
 
 def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Mapping[str, str]) -> None:
-    """Rejects settings for servers that Dohyo does not start. Only warns if the scenario's file sets them.
+    """Rejects settings that have no effect on attached servers. Only warns if the scenario's file sets them.
 
     :raises BadInputError: with the setting from the command line
     """
@@ -256,7 +256,7 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
         if not started_roles:
             idle |= {key: value for key, value in _OF_SERVERS.items() if trial.scenario[key] == value}
     for key, value in idle.items():
-        problem = f"{key}={value} only affects servers that Dohyo starts, but these run already"
+        problem = f"{key}={value} only affects servers that Dohyo starts, but these are already running"
         if key in changes or f"{MATRIX}{key}" in changes:
             raise BadInputError(f"{problem} (--attach {','.join(attached)}); leave it out")
         if key in scenario.matrix:
@@ -265,7 +265,7 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
 
 
 def _check_rates(point: Scenario, target: str) -> None:
-    """Rejects phases that exceed the target. It limits operations, but records in the load, which sends batches.
+    """Rejects phases that exceed the target. It limits operations or, in the load, which sends batches, records.
 
     :raises BadInputError: with the phase
     """
@@ -273,7 +273,7 @@ def _check_rates(point: Scenario, target: str) -> None:
         raise BadInputError(f"--target {target}: the search for the highest rate goes beyond it; leave one out")
     if any(point.of(name)["verify"] == "acknowledged" for name in point.phases):
         raise BadInputError(
-            f"--target {target}: verify=acknowledged reads back as fast as the servers answer; leave one out"
+            f"--target {target}: verify=acknowledged reads records back as fast as the servers answer; leave one out"
         )
     for name in (INSERT, *point.phases):
         rate = float(point.of(name)["target"])
@@ -351,13 +351,13 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     if not sentences or agreed:
         return
     if not sys.stdin.isatty():
-        raise BadInputError("there is no terminal to confirm on, and nothing was started; add --yes")
+        raise BadInputError("nothing was started, because there is no terminal for the question; add --yes")
     if not click.confirm("Go on?", err=True):
         raise BadInputError("nothing was started")
 
 
 def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: str | None) -> Scenario:
-    """Loads a scenario with the limit --target. It counts operations in runs, and records in loads of attached systems.
+    """Loads a scenario with the limit --target: for operations in runs, and for records in loads of attached systems.
 
     Attached servers are in use, so they are preconditioned only if the command line requests it.
 
@@ -425,7 +425,7 @@ def _show(system: str, data: Mapping[str, Any], threads: int) -> int:
     most = threads * 1000 / data["median_ms"]
     terminal.say(
         f"  latency: median {data['median_ms']:.2f} ms, slowest of 21 {data['slowest_ms']:.2f} ms; {threads} threads"
-        f" do at most {most:,.0f} operations/s; for more, raise threadcount, inflight or batchsize"
+        f" can do at most {most:,.0f} operations/s; for more, raise threadcount, inflight or batchsize"
     )
     clock = data["clock_ms"]
     off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {data['clock_error_ms']} ms" if clock is not None else NOT_KNOWN

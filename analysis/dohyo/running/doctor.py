@@ -31,7 +31,7 @@ from dohyo.summary import summary_file
 
 # Seconds of each phase. The warm-up only has to be long enough to compile the client's code.
 WARMUP, WINDOW = 3, 3
-# The client is the limit if its rate without a database is less than this multiple of the wanted rate, ...
+# The client is the bottleneck if its rate without a database is less than this multiple of the wanted rate, ...
 MARGIN = 3
 # ... or if it needs more than this share of its processors at the wanted rate, with the driver of a database.
 SHARE = 0.5
@@ -70,7 +70,7 @@ class Wanted:
 
 
 def bound(alone: Alone, target: Wanted, clients: int) -> str:
-    """Returns the reason why the client is the limit on its host, or "" if it is not.
+    """Returns the reason why the client is the bottleneck on its host, or "" if it is not.
 
     :param clients: number of hosts among which the rate is divided
     """
@@ -133,7 +133,7 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
 
 
 def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int:
-    """Measures the clients' hosts and prints the table. Returns the exit code, which is 1 if a client is the limit.
+    """Measures the clients' hosts and prints the table. Returns the exit code: 1 if a client is the bottleneck.
 
     A matrix is measured at its first point.
 
@@ -217,8 +217,8 @@ def show(measurements: Sequence[Alone], targets_by_phase: dict[str, list[Wanted]
         lines.append(f"at {point}, the first point of the matrix")
     lines += reasons
     if reasons:
-        out = "add hosts to the group client of the inventory, give these more processors, or lower target"
-        lines.append(f"the client will be the limit: {out} (docs/clients.md#how-much-client)")
+        out = "add hosts to the inventory's group 'client', give these hosts more processors, or lower the target"
+        lines.append(f"the client will be the bottleneck: {out} (docs/clients.md#how-much-client)")
     if any(target.cpu is None for targets in targets_by_phase.values() for target in targets):
         lines.append(
             "this is without a database's driver, which may cost many times as much; a measurement on these hosts"

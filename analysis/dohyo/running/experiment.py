@@ -281,7 +281,7 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
     about = experiment_folder.read(folder)
     if about.scenario is None or about.inventory is UNSET:
         missing = "scenario" if about.scenario is None else "inventory"
-        raise BadInputError(f"{folder}/{experiment_folder.FACTS}: {missing} is missing, so it cannot be resumed")
+        raise BadInputError(f"{folder}/{experiment_folder.FACTS}: it cannot be resumed, because '{missing}' is missing")
     inventory = _inventory(about.inventory, folder) if about.inventory else None
     file = folder / "scenario.properties"
     # Use the sizes (such as 4*ram) that were computed when the experiment began.
@@ -302,7 +302,7 @@ def _inventory(name: str, folder: Path) -> Path:
     path = inventory.resolve()
     if any(path.is_relative_to(root) or root.is_relative_to(path) for root in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
-            f"{folder}/experiment.json: the inventory {name} is among results, but can run programs;"
+            f"{folder}/experiment.json: the inventory {name} is in a results folder, but can run programs;"
             " move it and measure again"
         )
     check_inventory(path)
@@ -321,8 +321,8 @@ def check_disk(folder: Path, needed: int, purpose: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise BadInputError(
-            f"no room for {purpose}: {folder} has {free / 10**9:.1f} GB free, about {needed / 10**9:.1f} GB are needed;"
-            " free space, or load less (--records)"
+            f"no room for {purpose}: {folder} has {free / 10**9:.1f} GB free, but about {needed / 10**9:.1f} GB are"
+            " needed; free space, or load less (--records)"
         )
 
 
@@ -330,8 +330,8 @@ def check_disk(folder: Path, needed: int, purpose: str) -> None:
 def only_one() -> Iterator[Callable[[Path], None]]:
     """Holds this checkout's lock: two experiments at the same time would distort each other's results.
 
-    The playbooks inherit the lock, so that no other experiment begins while a killed run's playbook still works. Yields
-    a function that writes the experiment's folder to the lock file, where other programs read it.
+    The playbooks inherit the lock, so that no other experiment begins while the playbook of a killed run is still
+    running. Yields a function that writes the experiment's folder to the lock file, where other programs read it.
 
     :raises BadInputError: with the processes that hold the lock
     """
@@ -349,7 +349,7 @@ def only_one() -> Iterator[Callable[[Path], None]]:
             # The playbook of a killed run may be about to end.
             if time.monotonic() > deadline:
                 raise BadInputError(
-                    f"the run of process {owner} was killed, but a part of it still runs; end it with:"
+                    f"the run of process {owner} was killed, but a part of it is still running; end it with:"
                     f" kill {' '.join(having)}"
                 )
             time.sleep(0.1)

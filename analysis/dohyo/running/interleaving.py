@@ -13,7 +13,7 @@ from dohyo.planning.plan import PlannedTrial, first_start
 from dohyo.systems.catalogue import all_systems
 from dohyo.trial.turns import Turns
 
-# Seconds between two checks whose turn it is.
+# Seconds between two checks of whose turn it is.
 LOOK_SECONDS = 0.1
 
 
@@ -86,7 +86,7 @@ def measure(
     """Measures trials that start together, each in a thread. A trial begins when its first turn is due.
 
     :param carry_out: function that measures one trial, and handles its failure
-    :param check: called repeatedly; raises an exception if no further trial must begin
+    :param check: called repeatedly; raises an exception if no further trial may begin
     """
     turns.begin()
 

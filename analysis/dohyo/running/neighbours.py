@@ -45,7 +45,7 @@ class Busy:
 
 
 def agree(scenario: Scenario, *, agreed: bool) -> None:
-    """Warns if programs use more of this machine's processors than the scenario allows. On a terminal, asks as well.
+    """Warns if programs use more of this machine's processors than the scenario allows. On a terminal, also asks.
 
     :param agreed: whether the user has already agreed
     :raises BadInputError: if the user declines

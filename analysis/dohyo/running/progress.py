@@ -64,7 +64,7 @@ _LOADING: _Step = ("load", 0)
 
 
 class Forecast:
-    """Forecasts the remaining time. Guesses are corrected by the times of the same system or of the last one."""
+    """Forecasts the remaining time. Guesses are corrected using the times of the same or of the last system."""
 
     def __init__(self, trials: Sequence[PlannedTrial]) -> None:
         self._ratios: dict[tuple[str, str], float] = {}  # measured / guessed time, by system ("": last one) and phase
@@ -102,13 +102,13 @@ class Forecast:
             del remaining[: steps.index((phase, run))]
 
     def learn(self, phase: str, seconds: float) -> None:
-        """Corrects the guesses by the duration of a phase that has ended, if this phase was expected."""
+        """Corrects the guesses using the duration of a phase that has ended, if this phase was expected."""
         system, [((expected, _), guess), *_] = self._remaining[self._now]
         if phase == expected:
             self._ratios[system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
-        """Returns the seconds to the end of the experiment. The current phase began ``elapsed`` seconds ago."""
+        """Returns the seconds until the end of the experiment. The current phase began ``elapsed`` seconds ago."""
         expected = [self._expected(system, steps) for system, steps in self._remaining]
         expected[self._now][0] = max(0.0, expected[self._now][0] - elapsed)
         return sum(map(sum, expected))
@@ -230,7 +230,7 @@ class Progress:
             self._phase, self._run = "", 0
 
     def stopping(self, systems: str) -> None:
-        """Shows that servers are stopped before or after a trial. ``which`` is a text such as "of cassandra"."""
+        """Shows that servers are stopped before or after a trial. ``systems`` is a text such as "of cassandra"."""
         self._enter("stop", 0)
         self._systems = systems
 

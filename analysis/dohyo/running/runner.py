@@ -1,7 +1,7 @@
 """Carries out an experiment, from a checked scenario to the table: deploys, measures, stops and summarises.
 
-Even after a failure or a signal, it stops the servers that it has started, marks the evidence so far and prints the
-table.
+Even after a failure or a signal, it stops the servers that it has started, marks the evidence collected so far, and
+prints the table.
 """
 
 import shlex
@@ -157,7 +157,7 @@ def resume(
         experiment, inventory = reopen(name)
         measuring(experiment.folder)
         if scenario_name not in (None, experiment.scenario.name):
-            raise BadInputError(f"{name} measured {experiment.scenario.name}, not {scenario_name}; leave it out")
+            raise BadInputError(f"{name} measured {experiment.scenario.name}, not {scenario_name}; leave this name out")
         missing = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
         skipped = [trial for trial in missing if experiment.state(trial) == "skipped"]
         todo = interleaving.whole(experiment.trials, missing, skipped)
@@ -221,9 +221,9 @@ class _Measurement:
         self.progress = Progress(todo, console, host.Processors() if options.inventory is None else None)
 
     def begin_again(self) -> None:
-        """Stops processes that still run and moves earlier attempts away, so that trials can be repeated."""
+        """Stops processes that are still running, and moves earlier attempts away, so that trials can be repeated."""
         if any(self.experiment.state(trial) == "running" for trial in self.todo):
-            # Stop processes that still run and write on the hosts: they belong to the attempt that is set aside.
+            # Stop processes that are still running and writing on the hosts: they belong to the earlier attempt.
             self._stop("of a run that was killed")
         for trial in self.todo:
             self.experiment.set_aside(trial)
@@ -247,7 +247,7 @@ class _Measurement:
                     broken = True
         if not self.experiment.is_there():
             folder = shown(self.experiment.folder)
-            self.progress.say(f"{folder} was removed while it was measured: its evidence is lost", "red")
+            self.progress.say(f"{folder} was removed during the measurement: its evidence is lost", "red")
             return interrupted or 1
         try:
             valid = self._conclude(interrupted != 0) and not broken
@@ -282,7 +282,7 @@ class _Measurement:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
 
     def _measure(self) -> None:
-        """Provisions and measures. At the end, stops what a trial may have left, unless its servers are to be kept."""
+        """Provisions and measures. At the end, stops what trials may have left running, except servers to be kept."""
         for trial in self.todo:
             # For a trial that never begins, the summary shows what it would have measured.
             self._write(partial(self._write_variables, trial, keep=False))
@@ -391,7 +391,7 @@ class _Measurement:
             for trial in further:
                 self._write_variables(trial, keep=False)
             if number == 1 and not is_last and (cause := rounds.common_cause(summary.trials)):
-                self.stopped = "the whole first round is invalid for one reason"
+                self.stopped = "all trials of the first round are invalid for the same reason"
                 self.progress.say(f"no further round begins: {self.stopped}: {cause}", "red")
                 for trial in self._in_state("pending"):
                     self._mark(trial, "interrupted", f"not begun: {self.stopped}")
@@ -413,7 +413,7 @@ class _Measurement:
         by_variables: dict[str, list[PlannedTrial]] = {}
         for trial in self.todo:
             by_variables.setdefault(repr(sorted(_of_servers(trial.scenario).items())), []).append(trial)
-        # Install with the first trial's variables last, so that its servers are then installed.
+        # Install with the first trial's variables last, so that its servers are the ones that remain installed.
         for trials in reversed(by_variables.values()):
             ready += self._installed(trials)
         return [trial for trial in self.todo if trial in ready]
@@ -495,12 +495,12 @@ class _Measurement:
         return _of_servers(trial.scenario) in self.deployed.get(all_systems()[trial.system].role, [])
 
     def _begin(self, trial: PlannedTrial) -> None:
-        """Starts the playbook of the next trial while the servers of this one stop.
+        """Starts the playbook of the next trial while the servers of this one are being stopped.
 
         Loading Ansible and the inventory takes a second. The playbook then waits without touching the hosts.
         """
         if self.next_playbook is None and self._is_deployed(trial):
-            # An error must not disturb the stop of this trial's servers. The next trial then starts its own playbook.
+            # An error must not keep this trial's servers from stopping. The next trial then starts its own playbook.
             with suppress(Exception):
                 variables = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
                 folder = self.experiment.trial_folder(trial)
@@ -596,12 +596,12 @@ class _Measurement:
         trial: PlannedTrial | None = None,
         following: PlannedTrial | None = None,
     ) -> Failure | None:
-        """Plays a playbook.
+        """Runs a playbook.
 
         :param trial: the trial that the playbook measures
         :param following: the trial after this one
         """
-        # Activity during each failed task: the playbook stops the servers before it reports the trial's failure.
+        # Activity during each failed task. The trial's failure is reported only after the servers have been stopped.
         activities: dict[str, str] = {}
         keep_reason = availability.watcher(self.unavailable)
 
@@ -636,7 +636,7 @@ class _Measurement:
         failure = None
         with self.signals.held_back("already stopping the servers, please wait"):
             try:
-                # If the folder cannot be created, the log cannot be written, and that is reported.
+                # If the folder cannot be created, the log cannot be written either, which is reported.
                 with suppress(OSError):
                     folder.mkdir(parents=True, exist_ok=True)
                 failure = play(
@@ -673,10 +673,10 @@ class _Measurement:
         return f"cd {shlex.quote(str(ANSIBLE))} && ../.venv/bin/ansible-playbook stop.yml{inventory}"
 
     def _conclude(self, interrupted: bool) -> bool:
-        """Writes and prints the summary. Returns whether all trials have valid numbers and all searches a rate."""
+        """Writes and prints the summary. Returns whether all trials are valid and all searches found a rate."""
         material = chart_data.read(self.experiment.folder)
         summary = material.summary
-        # The summary reports that other folders in raw/ belong to another experiment.
+        # The summary reports folders in raw/ that belong to another experiment. They are not trials of this one.
         results = {result.name: result for result in summary.trials}
         for trial in self.experiment.trials:
             # Contradictory logs are only found now. --resume must also repeat trials with such logs.

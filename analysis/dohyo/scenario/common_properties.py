@@ -58,7 +58,7 @@ GROUPS = {
         _trial("repeats", Whole(1, 1000), DOHYO, default="1", matrix=False,
                about="number of times that a trial repeats its phases after one load"),
         _trial("phases", Names(), DOHYO, default="run", matrix=False,
-               about="runs of a trial after its load, in order. update and read have their own mixes, other names"
+               about="runs of a trial after its load, in order. update and read have their own mixes; other names"
                " have the scenario's mix; PHASE.key=value applies to one phase only. insert as the first name: the"
                " load is also measured; max, equal: as fast as possible, then all systems at the same rate; max, own:"
                " as fast as possible, then each system at a share of its own rate (docs/scenarios.md)"),
@@ -72,8 +72,8 @@ GROUPS = {
         _trial("discard", Whole(0, 999), DOHYO, default="0", matrix=False,
                about="number of initial repeats that are measured and kept but do not count; less than repeats"),
         _trial("rounds", Whole(1, 1000), DOHYO, default="1", matrix=False,
-               about="number of times that all trials are measured, in alternating order: A B, B A; a minimum with"
-               " precision"),
+               about="number of times that all trials are measured, in alternating order: A B, B A; with precision,"
+               " this is the minimum"),
         _trial("interleave", Choice("off", "on"), DOHYO, default="off", matrix=False,
                about="on: the servers of all systems run at the same time, and every repeat measures one window of"
                " each system, one after the other. Slow changes of the hosts then affect all systems alike"
@@ -113,7 +113,7 @@ GROUPS = {
                about="length of a run's measured window; 0: the run ends after operationcount operations"),
         _trial("warmuptime", Duration(0, _DAY), CLIENT, default="0", load=False, fixed="",
                about="time before the measured window in which operations run without being measured; with"
-               " warmup=steady, its maximum"),
+               " warmup=steady, the maximum of this time"),
         _trial("warmup", Choice("fixed", "steady"), CLIENT, default="fixed", load=False, fixed="",
                about="fixed: the warm-up lasts warmuptime; steady: it lasts at least 5 s and ends when the"
                " throughput of all clients together is steady and the JIT compilers are idle"
@@ -187,9 +187,9 @@ GROUPS = {
         Property("readbeforewrite", Boolean(), CLIENT, default="false", load=False,
                  about="true: an update first reads the whole record"),
         Property("readbeforewrite.missing", Choice("skip", "write"), CLIENT, default="skip", same=True, load=False,
-                 about="what an update does if its read did not find the record. skip: it is not written, so that all"
-                 " systems do the same and no record is added; write: the update is sent anyway, which inserts the"
-                 " record in Cassandra, ScyllaDB and HBase. Either way it counts as not found"),
+                 about="what an update does if its read did not find the record. skip: nothing is written, so that"
+                 " all systems do the same and no record is added; write: the update is sent anyway, which inserts the"
+                 " record in Cassandra, ScyllaDB and HBase. Either way, the record counts as not found"),
         Property("client_heap", Memory(), DOHYO, default="512m",
                  fixed="the memory is reserved before the servers start", about="Java heap of a client process"),
         Property("maxerrorrate", Number(0, 1), CLIENT, default="0.001",
@@ -203,11 +203,11 @@ GROUPS = {
         Property("retries", Whole(0, 1000), CLIENT, default="0",
                  about="number of times that a binding or its driver may send a failed request again, the same for"
                  " all systems. For a load before runs the default is 15 (insert.retries), with 16 times the"
-                 " operationtimeout of the runs. A note of the trial reports how often it happened"
+                 " operationtimeout of the runs. A note of the trial reports how often this happened"
                  " (docs/conditions.md#requests-that-are-sent-again)"),
         Property("core_workload_insertion_retry_limit", Whole(0, 1_000_000), BOTH, default="0",
                  about="number of times that our client may send a failed insert of the load again, in addition to"
-                 " retries; a note of the trial reports how often it happened"),
+                 " retries; a note of the trial reports how often this happened"),
         Property("seed", Whole(0, 2**53 - 1), CLIENT,
                  about="seed of the random operations, records and values; by default, each client chooses one at"
                  " random and writes it to its client.json (docs/method.md#replaying-a-run)"),
@@ -228,7 +228,7 @@ GROUPS = {
                 about="max: after its runs, each trial searches for the highest rate at which the bounds of slo"
                 " hold. The runs have a single phase and no target rate (docs/knee.md)"),
         _search("slo", Bounds(),
-                about="bounds on latency percentiles from the intended start; all must hold at that rate"),
+                about="bounds on latency percentiles, measured from the intended start; all must hold"),
         _search("search.probes", Whole(1, 50), default="10", about="maximum number of probes of a trial"),
         _search("search.duration", Duration(1, _YEAR),
                 about="length of the measured window of each probe, after the usual warm-up; by default duration"),
@@ -293,8 +293,8 @@ GROUPS = {
         _record("datasize", DataSize(), DOHYO,
                 about="total size of the records without copies and overhead, instead of recordcount, which becomes"
                 " datasize / (fieldcount × fieldlength). 1 GB is 10^9 bytes; ram is the memory of all database hosts"
-                " divided by replication; cache is what the smallest read cache of the systems holds on all hosts"
-                " (docs/sizing.md)"),
+                " divided by replication; cache is the size of the smallest of the systems' read"
+                " caches on all hosts together (docs/sizing.md)"),
         _record("fieldcount", Whole(1, 10000), BOTH, default="10", same=True, about="number of fields per record"),
         _record("fieldlength", Whole(1, 2**30), BOTH, default="100", same=True,
                 about="length of a field in bytes; the maximum if lengths vary"),

@@ -70,10 +70,10 @@ def test_a_broken_file_of_ours_is_named_in_one_line(file: str, kind: str, origin
     ("change", "message"),
     [
         ({"inventory": "/no/such/inventory"}, "the inventory /no/such/inventory does not exist"),
-        ({"inventory": "{}/hosts"}, "is among results, but can run programs"),
+        ({"inventory": "{}/hosts"}, "is in a results folder, but can run programs"),
         ({"hosts": {"count": "four"}}, "expected `int`, got `str` - at `$.count`"),
-        ({"inventory": ...}, "inventory is missing"),
-        ({"scenario": ...}, "scenario is missing"),
+        ({"inventory": ...}, "'inventory' is missing"),
+        ({"scenario": ...}, "'scenario' is missing"),
     ],
 )
 def test_what_cannot_be_resumed_says_why(change: dict[str, Any], message: str, original: Path, tmp_path: Path) -> None:

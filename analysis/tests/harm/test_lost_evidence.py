@@ -148,7 +148,7 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
     for path in tmp_path.glob("[0-9]*"):
         path.unlink()
     problems = manifest.problems(tmp_path, None)
-    assert (len(problems), problems[-1]) == (21, "80 more files: were changed or added, or are missing")
+    assert (len(problems), problems[-1]) == (21, "80 more files were changed or added, or are missing")
 
 
 @pytest.mark.parametrize("name", ["experiment.json", "scenario.properties"])

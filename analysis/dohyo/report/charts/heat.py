@@ -43,8 +43,8 @@ def chart(material: Material) -> Chart:
     return Chart(
         "heat",
         "Heat map of latency",
-        "When were calls slow? A column is a part of the first run; a cell is the share of its calls with this latency."
-        " Axes and colours are the same for all systems.",
+        "When were calls slow? A column is a part of the first run; a cell's colour is the share"
+        " of the column's calls with this latency. Axes and colours are the same for all systems.",
         panels,
         tables,
         by_part=True,
@@ -57,7 +57,7 @@ def _parts(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _domains(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """Returns the ranges of both axes and of the colour scale over all systems."""
+    """Returns the ranges of both axes and of the colour scale across all systems."""
     shares = [row["share"] for row in rows]
     return {
         "x": [0, max(row["end"] for row in rows)],

@@ -30,7 +30,7 @@ from dohyo.summary.results import Trial
 
 _EVENT = ("part", "system", "time", "what")
 _MOST_HOSTS_NAMED = 3
-# Pixels of the axis and of its title. They are the same in all panels, so that the seconds are aligned.
+# Widths in pixels of the axis and its title. They are the same in all panels, so that the seconds are aligned.
 _AXIS_WIDTH = 64
 _TITLE_WIDTH = 17
 # Panels of the hosts: column → title.
@@ -265,7 +265,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
             "y": {
                 "field": "doing",
                 "type": "nominal",
-                "title": "servers",  # column head in the table of values; the axis itself has no title
+                "title": "servers",  # heading of the column in the table of values; the axis itself has no title
                 "scale": {"paddingInner": 0.2},
                 "axis": {
                     **ROW_AXIS,

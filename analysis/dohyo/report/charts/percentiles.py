@@ -48,7 +48,7 @@ def chart(material: Material) -> Chart:
     return Chart(
         "percentiles",
         "Percentiles",
-        "What do the slowest calls look like? All runs that count, up to 99.99 %; a curve ends before one call decides."
+        "What do the slowest calls look like? All runs that count, up to 99.99 %; at least ten calls exceed each point."
         + (f" Each {suffix}." if suffix else "")
         + ("" if any(curve.phase != LOAD for curve in drawn) else " Only the load has latencies."),
         panels,

@@ -1,4 +1,4 @@
-"""Draws the latencies that a search limits against the rates that it tried, which shows the knee."""
+"""Draws, for each rate that a search tried, the latencies that the search limits, which shows the knee."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def chart(material: Material) -> Chart | None:
     return Chart(
         "probes",
         "Rates under a bound",
-        "Where is the knee? Each point is a rate that was tried. Filled: every bound held there; hollow: one did not."
-        " Latencies are from the intended start; a dashed line is their bound.",
+        "Where is the knee? Each point is a rate that was tried. Filled: every bound held; hollow: at least one did"
+        " not. Latencies are from the intended start; a dashed line is their bound.",
         panels,
         tables,
         by_part=True,

@@ -47,7 +47,7 @@ def chart(material: Material) -> Chart:
         "Bar: mean rate; point: one run",
         f"line: 95 % interval over {over}" if over else "no intervals are known",
         "triangle: the interval continues beyond the edge" if cut else "",
-        f"\N{MULTIPLICATION SIGN}: ratio to the best{' of the same point' if summary.dimensions else ''}"
+        f"\N{MULTIPLICATION SIGN}: ratio to the best{' at the same point' if summary.dimensions else ''}"
         if summary.comparisons
         else "",
         "hollow and grey: discarded, not counted" if discarded else "",

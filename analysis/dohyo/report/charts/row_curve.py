@@ -40,7 +40,7 @@ def chart(material: Material) -> Chart:
         if trial.load.slowdown is not None:
             slowdowns[series] = trial.load.slowdown
     ratios = "; ".join(f"{series} {value:.2f}" for series, value in slowdowns.items())
-    slow = f" Seconds for the last tenth of the rows / for the first tenth: {ratios}." if ratios else ""
+    slow = f" Time for the last tenth of the rows, divided by that for the first: {ratios}." if ratios else ""
     panel = Panel("", _spec(material), "rows", f"Rows inserted against seconds elapsed.{slow}")
     return Chart(
         "rows",
