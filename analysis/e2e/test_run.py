@@ -173,7 +173,7 @@ def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_mark
         assert [(trial["name"], trial["round"], mix(trial)) for trial in summary["trials"]] == [
             (f"0{number}-mysql-innodb", number, {"READ", "UPDATE", "READ-MODIFY-WRITE"}) for number in (1, 2)
         ]
-        assert "compression: asked for lz4, the server has none" in run.text
+        assert "compression: requested 'lz4', but the server has 'none'" in run.text
         (merged,) = summary["merged"]
         rows = {(row["phase"], row["operation"]): row for row in merged["rows"]}
         assert rows["run", "READ"]["repeats"] == 2
@@ -189,7 +189,7 @@ def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_mark
             tmp_path / "attached", "workloadA", "--attach=mysql-innodb=127.0.0.1:1", "--yes", "--records=1000"
         )
         assert attached.end() == 1
-        assert "keeps servers up there" in " ".join(attached.text.split())
+        assert "has kept servers up there" in " ".join(attached.text.split())
         assert process.exists()
     finally:
         command = f"cd {shlex.quote(str(ROOT / 'ansible'))} && ../.venv/bin/ansible-playbook stop.yml"
@@ -212,5 +212,5 @@ def test_what_a_server_or_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_
     assert "starting the servers: task '" in cassandra["reason"]
     assert "JDK 17" in cassandra["reason"]
     assert "Unrecognized VM option 'UseConcMarkSweepGC'" in cassandra["reason"]
-    assert "compression: asked for lz4, the server has none; not measured" in myisam["reason"]
+    assert "compression: requested 'lz4', but the server has 'none'; not measured" in myisam["reason"]
     assert myisam["rows"] == []

@@ -258,5 +258,5 @@ def test_servers_that_were_kept_up_are_in_the_way_of_attached_ones_alone() -> No
     kept = {"deployment": "0123456789ab", "since": 1.0, "pid": 1, "start": 1, "own": False, "kept": True}
     assert others([kept], "0123456789ab") == []
     (said,) = others([kept], "0123456789ab", attaches=True)
-    assert "keeps servers up there" in said
+    assert "has kept servers up there" in said
     assert "play stop.yml" in said

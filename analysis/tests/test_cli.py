@@ -112,7 +112,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
             "replication=3: needs as many database hosts, but there is 1;",
         ),
         (["workloadA", "--scale", "2"], "scale=2: must be a number from"),
-        (["workloadA", "--records", "5", "--set", "datasize=1GB"], "recordcount=5 and datasize=1GB both say"),
+        (["workloadA", "--records", "5", "--set", "datasize=1GB"], "recordcount=5 and datasize=1GB both determine"),
         (["workloadA", "--set", "host_count=4"], "host_count=4: this machine has 1 database host"),
         (
             ["workloadA", "--inventory", str(ROOT / "ansible/inventories/i3en"), "--plan", "--set", "host_count=5"],

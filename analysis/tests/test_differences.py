@@ -439,7 +439,7 @@ def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
     write_json(trial(tmp_path, 2, "hbase", 0) / "state.json", {"status": "failed", "reason": "no port"})
     edit_json(
         folder / "conditions.json", version="5.0.8", durability="disk",
-        differences=["durability: asked for memory, the server has disk"],
+        differences=["durability: requested 'memory', but the server has 'disk'"],
         values={"cassandra_heap": "1g", "cassandra_gc": "G1", "concurrent_compactors": 4},
     )  # fmt: skip
     (tmp_path / "published").mkdir()

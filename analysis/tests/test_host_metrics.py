@@ -572,7 +572,7 @@ def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -
             None
             if valid
             else "run-1 on node1: the client used 92% of the 2 processors of its host, seconds 1\N{EN DASH}4:"
-            " the client was the limit; up to 90% are allowed"
+            " the client was the bottleneck; up to 90% are allowed"
         )
 
 
@@ -587,7 +587,7 @@ def test_a_run_in_which_one_thread_of_the_client_was_measured_does_not_count(tmp
             None
             if valid
             else f"run-1 on node1: the client's thread nio-worker-0 used {share:.0%} of a processor:"
-            " the client was the limit; less than 90% are allowed"
+            " the client was the bottleneck; less than 90% are allowed"
         )
         assert of.system_failed is False
 
@@ -716,7 +716,7 @@ def test_who_is_known_to_be_at_work_on_the_hosts_is_named_with_what_others_took(
     edit_json(folder / "conditions.json", notes=[known.partition("; wait")[0], "another note"])
     worked(folder / "hosts/node1" / FILE, share)
     summary = summarise(tmp_path)
-    assert "ann keeps servers up there since 1970" in " ".join(rendered(summary).split())
+    assert "ann has kept servers up there since 1970" in " ".join(rendered(summary).split())
     assert "another note" not in on_screen(summary)
 
 
@@ -833,5 +833,5 @@ def test_the_property_reaches_the_trial_and_no_load(tmp_path: Path) -> None:
         asked_of.workload({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%")
     )
     assert before == after
-    with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage such as 5%"):
+    with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage from"):
         asked(max_other_cpu="lots")

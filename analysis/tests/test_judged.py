@@ -31,8 +31,8 @@ def test_what_is_as_asked_is_no_difference() -> None:
 
 def test_every_difference_is_named() -> None:
     assert judged(found(durability="disk", compression="lz4"), ASKED)["differences"] == [
-        "durability: asked for memory, the server has disk",
-        "compression: asked for none, the server has lz4",
+        "durability: requested 'memory', but the server has 'disk'",
+        "compression: requested 'none', but the server has 'lz4'",
     ]
 
 
@@ -52,12 +52,12 @@ def test_who_gives_more_and_cannot_give_less_exceeds_what_was_asked(
 def test_a_system_may_know_better_than_the_formula() -> None:
     conditions = judged(found(consistency="available"), ASKED)
     assert conditions["consistency"] == "available"
-    assert conditions["differences"] == ["consistency: asked for strong, the server has available"]
+    assert conditions["differences"] == ["consistency: requested 'strong', but the server has 'available'"]
 
 
 def test_weak_reads_may_be_asked_for() -> None:
     asked = {**ASKED, "write_acks": "one"}
     assert judged(found(1, 1, write_acks="one"), asked)["differences"] == []
     assert judged({**found(2, 2), **asked}, asked)["differences"] == [
-        "consistency: asked for eventual, the server has strong"
+        "consistency: requested 'eventual', but the server has 'strong'"
     ]

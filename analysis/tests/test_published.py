@@ -86,10 +86,10 @@ def test_rates_counts_and_latencies_of_hbase_cache_agree() -> None:
         ({**GOOD, "hardwar": "x"}, "unknown key 'hardwar': did you mean hardware?"),
         ({**GOOD, "name": "x"}, "unknown key 'name'"),
         ({key: GOOD[key] for key in GOOD if key != "hardware"}, "hardware is missing"),
-        ({**GOOD, "versions": 4.0}, "versions: 4.0: must be some text"),
+        ({**GOOD, "versions": 4.0}, "versions: 4.0: must be text"),
         ({**GOOD, "figures": []}, "neither figures nor facts"),
         ({**GOOD, "figures": {"of": "read"}}, "figures: must be a list"),
-        ({**GOOD, "facts": [{"ratio": 3}]}, "facts: .*: must be some text"),
+        ({**GOOD, "facts": [{"ratio": 3}]}, "facts: .*: must be text"),
         ({**GOOD, "figures": [{"of": "read", "system": "A"}]}, "line 1 of the figures: contains no number"),
         ({**GOOD, "figures": [{"of": "read", "ops_per_second": 1}]}, "line 1 of the figures: system is missing"),
         ({**GOOD, "figures": [*GOOD["figures"], {"of": "x", "system": "A", "p99ms": 1}]}, "line 2 .* mean p99_ms?"),
@@ -371,7 +371,7 @@ def test_the_long_run_of_yokozuna_is_of_one_system_and_has_one_phase_after_its_l
 
 
 def test_moderate_load_of_gc_matrix_is_of_three_collectors() -> None:
-    """The source says that 2.64 ms is 85 % below CMS on 3.11.6 and 77 % below CMS on 4.0."""
+    """The source says that 2.64 ms is 85 % below the p99 of CMS on 3.11.6 and 77 % below that of CMS on 4.0."""
     of = published.load(FOLDER / "gc-matrix.yml")
     p99 = {each.system: each.p99_ms or 0 for each in of.figures if each.of.startswith("read at moderate load")}
     assert p99 == {"4.0 Shenandoah JDK 11": 2.64, "3.11.6 CMS JDK 8": 17, "4.0 CMS JDK 11": 11.5}
@@ -385,7 +385,7 @@ def test_moderate_load_of_gc_matrix_is_of_three_collectors() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_places_are_those_of_the_scenario(path: Path) -> None:
-    """Rows beside measured ones must use dimensions, phases and systems of the scenario, in its small or full size."""
+    """Published rows next to measured ones must use dimensions, phases and systems of the small or full scenario."""
     found = published.load(path)
     if not found.tables:
         return

@@ -1,4 +1,4 @@
-"""Tests reading evidence into records: values of a wrong type are reported and skipped, missing ones get defaults."""
+"""Tests reading evidence into records: values of the wrong type are reported and skipped; missing ones get defaults."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests trials that share a load: how they are chosen, which files a host keeps between them, and the evidence."""
+"""Tests trials that share a load: how they are chosen, which files a host keeps between them, and their evidence."""
 
 import io
 import json
@@ -285,7 +285,7 @@ def test_a_trial_without_a_load_of_its_own_is_whole(tmp_path: Path) -> None:
     (load,) = [row for row in merged.rows if (row.phase, row.operation) == ("load", "INSERT")]
     assert load.records == json.loads((DATA / "dohyo/load/client.json").read_text())["records"]
     (said,) = [text for text in table.settings(summary) if "shared load of 01-cassandra" in text]
-    assert "intervals lack the differences between loads" in said
+    assert "intervals do not include the differences between loads" in said
     assert summary.notes == summarise(tmp_path).notes
     assert not [text for _, text in table.warnings(summary) if "shared load" in text]
     rendered(summary)

@@ -241,7 +241,7 @@ def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> No
     assert "1,000 to 2,000" in rendered(summary)
     found_in = trust.judged(summary)
     assert found_in.mark == "do not use"
-    assert "no highest rate of cassandra" in [reason.short for reason in found_in.reasons]
+    assert "no highest rate for cassandra" in [reason.short for reason in found_in.reasons]
     less = precision.judged(summary, 0.05, None).precision
     assert less is not None
     assert ("cassandra", "probe", None) in [(each.trial, each.phase, each.half) for each in less.short]
@@ -422,7 +422,7 @@ def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
             searched(tmp_path, (2000, 1500), (held, held), (2000, 1500), number=number, of=of, probes=3)
     summary = summarise(tmp_path)
     assert [trial.search.maximum if trial.search else None for trial in summary.trials] == [500, 5, 1000, 10]
-    # Merged trials lack a search, because no rate was tried in all rounds.
+    # Merged trials have no search, because no rate was tried in all rounds.
     assert [merged.search for merged in summary.merged] == [None, None]
     assert {line["scope"] for line in csv.DictReader(io.StringIO(summary.csv()))} == {"cluster", "rounds", "probe"}
     text = rendered(summary)

@@ -253,7 +253,7 @@ def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path
     write(tmp_path / "result.txt", "\n".join([*lines, "[READ], Return=OK, 5000000000", ""]))
     (of,) = collect([tmp_path]).trials
     assert of.status == "invalid"
-    assert "[OVERALL] states 705,032,704 operations, but the types 5,000,000,000" in (of.reason or "")
+    assert "[OVERALL] states 705,032,704 operations, but the types add up to 5,000,000,000" in (of.reason or "")
 
 
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:
@@ -280,13 +280,13 @@ def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> 
     ("command", "reason"),
     [
         ("-db basic -P workloads/workloadb -threads 2 -t",
-         "b.log ran another scenario than a.log: -P workloadb instead of -P workloada"),
+         "b.log ran a different scenario than a.log: -P workloadb instead of -P workloada"),
         ("-db other -P workloads/workloada -threads 2 -t",
-         "b.log ran another experiment than a.log: -db other instead of -db basic"),
+         "b.log ran a different experiment than a.log: -db other instead of -db basic"),
         ("-db basic -P workloads/workloada -p recordcount=5 -threads 2 -t",
          "recordcount 5 instead of recordcount not given"),
         ("-db basic -P workloads/workloada -threads 4 -target 100 -t",
-         "another scenario than a.log: -threads 4, -target 100 instead of -threads 2, -target not given"),
+         "a different scenario than a.log: -threads 4, -target 100 instead of -threads 2, -target not given"),
     ],
 )  # fmt: skip
 def test_a_client_of_another_scenario_or_experiment_is_named(command: str, reason: str, tmp_path: Path) -> None:

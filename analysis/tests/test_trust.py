@@ -103,7 +103,7 @@ def with_failed(*names: str, skipped: bool = False) -> Summary:
 
 
 def test_systems_without_numbers_weaken_it_until_there_is_nothing_to_compare() -> None:
-    assert (judged(with_failed("c")).mark, shorts(with_failed("c"))) == ("caution", ["no valid numbers of c"])
+    assert (judged(with_failed("c")).mark, shorts(with_failed("c"))) == ("caution", ["no valid numbers for c"])
     assert judged(with_failed("b", "c")).mark == "do not use"
     assert judged(with_failed("c", skipped=True)).mark == "solid"  # a skipped system was not tried
 
@@ -192,9 +192,9 @@ def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
     assert shorts(changed(nodes=nodes)) == ["clients on the servers' host"]
     target = replace(plain.trials[0].conditions, target=100.0)
     assert shorts(changed(conditions=target)) == ["a target rate was set"]
-    found = judged(changed(deviations=["durability: asked for disk, the server has memory"]))
+    found = judged(changed(deviations=["durability: requested 'disk', but the server has 'memory'"]))
     assert found.mark == "caution"
-    assert "b: durability: asked for disk" in found.reasons[0].text
+    assert "b: durability: requested 'disk'" in found.reasons[0].text
 
 
 def test_compactions_that_were_left_weaken_a_verdict() -> None:

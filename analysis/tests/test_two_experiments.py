@@ -343,7 +343,7 @@ def served(*counts: int) -> Change:
 
 
 def deviating(_: int, folder: Path, __: Path) -> None:
-    edit_json(folder / "conditions.json", differences=["heap: asked for 4g, the server has 1g"])
+    edit_json(folder / "conditions.json", differences=["heap: requested '4g', but the server has '1g'"])
 
 
 def unsettled(_: int, folder: Path, __: Path) -> None:

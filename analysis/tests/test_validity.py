@@ -97,7 +97,7 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
 
 @pytest.mark.parametrize("cause", ["errors", "server", "client"])
 def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_others(tmp_path: Path, cause: str) -> None:
-    """The system survived only the other rounds, so they must not decide, unless the client caused the failure."""
+    """The rounds that the system survived must not decide alone, unless the client caused the failure."""
     folder = tmp_path
     for turn in range(3):
         for position, (system, count) in enumerate({"cassandra": 2000, "hbase": 1000}.items()):
@@ -217,7 +217,7 @@ def test_a_client_that_measured_in_another_window(tmp_path: Path, agreed: float 
     assert only(tmp_path).status == "ok"
     edit_json(folder / "run-1/node1/client.json", warmup_seconds=30)
     of = only(tmp_path)
-    said = "run-1 on node1: its window began 30.0 s after the agreed instant, the run's window 1.0 s after it"
+    said = "run-1 on node1: its window began 30.0 s after the agreed instant, but that of the run 1.0 s after it"
     assert (of.status, of.reason) == (("ok", None) if agreed is None else ("invalid", said))
 
 
@@ -341,7 +341,8 @@ def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
     assert [of.status for of in summarise(tmp_path).trials] == ["ok"] * 3  # equal rates do not prove a copy
     shutil.copytree(tmp_path / "raw/01-cassandra/run-1", tmp_path / "raw/03-cassandra/run-1", dirs_exist_ok=True)
     summary = summarise(tmp_path)
-    own = "raw/03-cassandra/run-1/node1: the intervals of its histogram logs are those of raw/01-cassandra/run-1/node1"
+    copied = "its histogram logs contain the same intervals as those of"
+    own = f"raw/03-cassandra/run-1/node1: {copied} raw/01-cassandra/run-1/node1"
     assert [(of.status, of.reason) for of in summary.trials] == [("ok", None), ("ok", None), ("invalid", own)]
     (row,) = (row for row in summary.merged[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
     assert row.ops_per_second_samples == [100.0, 200.0]

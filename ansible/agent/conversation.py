@@ -129,7 +129,7 @@ class Agent:
 
     def _do_ping(self, sent):
         self._heard = time.monotonic()
-        # time is in nanoseconds since 1970, on this host's clock.
+        # `time` is in nanoseconds since 1970, on this host's clock.
         self._send("pong", sent=sent, time=time.time_ns())
 
     def _do_begin(self, tool, client, servers, faults="", lane=""):

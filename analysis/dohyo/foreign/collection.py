@@ -647,7 +647,7 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
         if keys:
             stated = ", ".join(f"{key} {scenario.get(key, 'not given')}" for key in keys)
             usual_stated = ", ".join(f"{key} {usual.get(key, 'not given')}" for key in keys)
-            kind = "another experiment" if "-db" in keys else "another scenario"
+            kind = "a different experiment" if "-db" in keys else "a different scenario"
             differences.append(f"{name} ran {kind} than {first}: {stated} instead of {usual_stated}")
     return differences
 

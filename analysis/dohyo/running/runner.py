@@ -391,7 +391,7 @@ class _Measurement:
             for trial in further:
                 self._write_variables(trial, keep=False)
             if number == 1 and not is_last and (cause := rounds.common_cause(summary.trials)):
-                self.stopped = "the whole first round is invalid for one reason"
+                self.stopped = "the whole first round is invalid for the same reason"
                 self.progress.say(f"no further round begins: {self.stopped}: {cause}", "red")
                 for trial in self._in_state("pending"):
                     self._mark(trial, "interrupted", f"not begun: {self.stopped}")

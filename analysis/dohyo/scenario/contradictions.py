@@ -87,7 +87,7 @@ def _check_rounds(scenario: Scenario) -> None:
         texts = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
         if texts and "precision" not in scenario.values:
             raise BadInputError(
-                f"{' '.join(texts)}: without a precision, rounds={scenario['rounds']} is exact;"
+                f"{' '.join(texts)}: without a precision, rounds={scenario['rounds']} is the exact number;"
                 f" add precision=decided, or leave out {' and '.join(text.partition('=')[0] for text in texts)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
@@ -137,8 +137,8 @@ def _check_equal(scenario: Scenario) -> None:
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
         raise BadInputError(
-            f"{share} with {phases.EQUAL}.target={scenario.of(phases.EQUAL)['target']}: both say what the rate of"
-            f" {phases.EQUAL} is; leave one out"
+            f"{share} with {phases.EQUAL}.target={scenario.of(phases.EQUAL)['target']}: both determine the rate"
+            f" of {phases.EQUAL}; leave one out"
         )
 
 
@@ -169,7 +169,7 @@ def _check_records(scenario: Scenario) -> None:
     if scenario.records < records and scenario.number("tablecount") > 1:
         key = next(key for key in ("insertcount", "insertstart") if key in scenario.values)
         raise BadInputError(
-            f"{key}={scenario[key]}: a part of the records needs tablecount=1, not {scenario['tablecount']}"
+            f"{key}={scenario[key]}: loading a part of the records needs tablecount=1, not {scenario['tablecount']}"
         )
     if scenario["verify"] == "acknowledged":
         _check_accounting(scenario)
@@ -255,8 +255,8 @@ def _check_batch(phase: Scenario) -> None:
             if phase[key]:
                 raise BadInputError(f"{entry.key}={value} with {key}={phase[key]}: {reason}")
     records, tables = phase.number("recordcount"), phase.number("tablecount")
-    _at_most(phase, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
-    _at_most(phase, "batchsize", phase.records, "the records that are loaded (insertcount)")
+    _at_most(phase, "batchsize", records // tables, "the smallest table's records (recordcount / tablecount)")
+    _at_most(phase, "batchsize", phase.records, "the number of records that are loaded (insertcount)")
 
 
 def _check_run(run: Scenario, load: Scenario) -> None:
@@ -308,7 +308,7 @@ def _check_passes(run: Scenario) -> None:
     """Checks that a run can end after a number of passes over all records."""
     setting = f"passes={run['passes']}"
     if run.duration:
-        raise BadInputError(f"{setting} and duration={run['duration']} both say what ends a run; set one of them to 0")
+        raise BadInputError(f"{setting} and duration={run['duration']} both determine what ends a run; set one to 0")
     if run["requestdistribution"] != "ranges":
         raise BadInputError(
             f"{setting} with requestdistribution={run['requestdistribution']}: passes need ranges; leave passes out"

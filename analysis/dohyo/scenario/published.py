@@ -259,7 +259,7 @@ def _known(content: Any, record: type, optional: Sequence[str], derived: Sequenc
 
 def _text(content: dict[str, Any], key: str) -> str:
     if not isinstance(content[key], str) or not content[key].strip():
-        raise BadInputError(f"{key}: {content[key]}: must be some text; put a number in quotes")
+        raise BadInputError(f"{key}: {content[key]}: must be text; put a number in quotes")
     return " ".join(content[key].split())
 
 
@@ -278,5 +278,5 @@ def _list(content: dict[str, Any], key: str) -> list[Any]:
 
 def _sentence(fact: Any) -> str:
     if not isinstance(fact, str):
-        raise BadInputError(f"facts: {fact}: must be some text; put a text with a colon in quotes")
+        raise BadInputError(f"facts: {fact}: must be text; put a text with a colon in quotes")
     return " ".join(fact.split())

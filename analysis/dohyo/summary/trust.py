@@ -143,13 +143,13 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     none = [trial.name for trial in without if trial.name not in bounds]
     if none:
         text = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
-        yield Reason(text, f"no valid numbers of {_few(none)}", fatal)
+        yield Reason(text, f"no valid numbers for {_few(none)}", fatal)
     # A search that shows that no rate holds is a result, but leaves nothing to compare.
     alone = fatal and len(systems) > 1
     bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
         text = f"{len(bounds)} of {len(tried)} have only bounds for the highest rate: {', '.join(bounds)}."
-        yield Reason(text, f"no highest rate of {_few(bounds)}", fatal)
+        yield Reason(text, f"no highest rate for {_few(bounds)}", fatal)
     # With several rounds, the valid ones still count, so these reasons are not fatal.
     rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
     cut = {
@@ -234,9 +234,8 @@ def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     for where, values, unit in _samples(summary, pairs):
         if (index := statistics.outlier(values)) is not None:
             rest = statistics.geometric([value for position, value in enumerate(values) if position != index])
-            texts.append(
-                f"{where} had {rate(values[index])} in one of {len(values)} and {rate(rest)} {unit} in the others"
-            )
+            one, count = rate(values[index]), len(values)
+            texts.append(f"{where} had {one} {unit} in one of {count} rounds, and {rate(rest)} in the others")
     if texts:
         yield Reason(f"One round decides: {'; '.join(texts)}.", "one round decides")
 
@@ -589,9 +588,9 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
                 and equal_rate(at_point, row.phase) is not None
             }
     if unknown:
-        which = ", ".join(f"{operation} of {system}" for operation, system in unknown)
-        least = f"a round has fewer than {100 * BEYOND:,} operations"
-        yield Reason(f"The p99 of {which} has no interval and is not compared: {least}.", "p99 not compared")
+        which = " and of ".join(f"{operation} of {system}" for operation, system in unknown)
+        why = f"has no interval and is not compared, because a round has fewer than {100 * BEYOND:,} operations"
+        yield Reason(f"The p99 of {which} {why}.", "p99 not compared")
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:

@@ -181,7 +181,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but the run at {instant(agreed)}"
+    return f"its agreed start was {instant((start_ms - offset_ms) / 1000)}, but that of the run was {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
@@ -191,7 +191,7 @@ def same_client(run: RunFacts) -> Iterator[str]:
             yield f": {count} clients have the clientnumber {number}: their evidence is from one client"
     phases = {client.report.phase for client in run.clients if client.report.phase}
     if wrong := phases - {LOAD if run.phase.kind == LOAD else RUN}:
-        yield f": a client ran the phase {', '.join(sorted(wrong))}"
+        yield f": a client ran a different phase: {', '.join(sorted(wrong))}"
 
 
 def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
@@ -207,7 +207,7 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
-    return f"its window began {warmup:.1f} s after the agreed instant, the run's window {agreed:.1f} s after it"
+    return f"its window began {warmup:.1f} s after the agreed instant, but that of the run {agreed:.1f} s after it"
 
 
 def other_length(run: RunFacts, client: ClientFolder) -> str | None:
@@ -226,7 +226,7 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     return (
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
-        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the limit; up to"
+        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the bottleneck; up to"
         f" {SATURATED:.0%} are allowed"
     )
 
@@ -238,7 +238,7 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
         return None
     return (
         f"the client's thread {client.report.busiest_thread or 'with an unknown name'} used {share:.0%} of a processor:"
-        f" the client was the limit; less than {SATURATED:.0%} are allowed"
+        f" the client was the bottleneck; less than {SATURATED:.0%} are allowed"
     )
 
 
@@ -290,7 +290,7 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
                 and client.run.records <= (value or 0) < (usual or 0)
             )
             if value is not None and value != usual and not few:
-                yield f" on {client.host}: the client ran another scenario: {key} {value} instead of {usual}"
+                yield f" on {client.host}: the client ran a different scenario: {key} {value} instead of {usual}"
 
 
 def not_found(run: RunFacts) -> Iterator[str]:
@@ -332,7 +332,7 @@ def taken(record: Taken, limit: float) -> list[str]:
 
 def at_work(notes: Sequence[str]) -> list[str]:
     """Returns the notes that name other users and servers on a trial's hosts; Ansible's filter `others` writes them."""
-    return [note for note in notes if re.search(" (keeps servers up|is at work) there since ", note)]
+    return [note for note in notes if re.search(" (has kept servers up|has been at work) there since ", note)]
 
 
 def disturbed(trial: TrialFacts) -> Iterator[str]:
@@ -453,7 +453,7 @@ def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> I
     early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]
     late = math.isfinite(own_times[1]) and own_times[1] > all_times[1]
     if early or late:
-        yield f"state.json: the trial lasted {lasted(*own_times)}, but the experiment {lasted(*all_times)}"
+        yield f"state.json: the trial lasted {lasted(*own_times)}, but the experiment lasted {lasted(*all_times)}"
 
 
 def copied(trial: str, phases: Sequence[Phase], runs: dict[str, str]) -> str | None:
@@ -467,7 +467,7 @@ def copied(trial: str, phases: Sequence[Phase], runs: dict[str, str]) -> str | N
             path = f"raw/{trial}/{phase.name}/{client.host}"
             first = runs.setdefault(client.fingerprint, path) if client.fingerprint else path
             if first != path and problem is None:
-                problem = f"{path}: the intervals of its histogram logs are those of {first}"
+                problem = f"{path}: its histogram logs contain the same intervals as those of {first}"
     return problem
 
 

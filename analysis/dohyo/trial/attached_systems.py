@@ -64,7 +64,7 @@ def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
     """
     try:
         if os.stat(os.path.expanduser(file)).st_mode & 0o077:  # noqa: PTH111, PTH116 - pathlib fails for an unknown user
-            raise BadInputError(f"attached_secrets={file}: others may read it; type chmod 600 {file}")
+            raise BadInputError(f"attached_secrets={file}: others may read it; run chmod 600 {file}")
         entries = (yaml.safe_load(text) or {}).get(system, {}).items()
         properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in entries}
         for key in [key for key in properties if key.endswith(".ca")]:

@@ -72,8 +72,8 @@ def judged(state: dict[str, Any], requested: dict[str, Any]) -> dict[str, Any]:
             copies(requested["write_acks"], replication), copies(requested["read_acks"], replication), replication
         )
     differences = [
-        f"{name}: asked for {value}, "
-        + (UNKNOWN if result.get(name) == UNKNOWN else f"the server has {result.get(name, 'not said which')}")
+        f"{name}: requested '{value}', but the server"
+        + ("'s value is not known" if result.get(name, UNKNOWN) == UNKNOWN else f" has '{result[name]}'")
         for name, value in expected.items()
         if str(result.get(name)) != str(value)
     ]

@@ -156,8 +156,8 @@ def _warnings(state: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
     untrimmed = [disk["path"] for disk in disks["devices"] if not disk["discards"] and disk["kind"] != "rotational"]
     if untrimmed:
         warnings.append(
-            f"not trimmed after a wipe: {', '.join(untrimmed)}, which support no discards; a system may start on flash"
-            " that is full of another system's data"
+            f"not trimmed after a wipe: {', '.join(untrimmed)} (discards are not supported); a system may start on"
+            " flash that is full of another system's data"
         )
     return warnings
 

@@ -333,7 +333,7 @@ class ServerSteps:
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
             return parsed("schema", self.admin(host, "schema", *arguments))
 
-        ((host, tables),) = self.each("Create the tables, and read the conditions back", make, first).items()
+        ((host, tables),) = self.each("Create the tables, and read back the conditions", make, first).items()
         system, state = self.system(host), tables["conditions"]
         if self.is_attached:
             target = system.attached

@@ -65,10 +65,10 @@ def _counts(note: dict[str, Any], is_ours: bool, attaches: bool) -> bool:
 
 def _use(note: dict[str, Any]) -> str:
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(note["since"]))
-    activity = "keeps servers up there" if note.get("kept") else "is at work there"
+    activity = "has kept servers up there" if note.get("kept") else "has been at work there"
     text = (
         f"{note.get('user')} {activity} since {since}, from {note.get('controller')}:{note.get('checkout')}"
-        f" (process {note['pid']}, deployment {note['deployment']}); wait for its end, or play stop.yml there"
+        f" (process {note['pid']}, deployment {note['deployment']}); wait until it ends, or run stop.yml there"
         f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
     )
     return "".join(character if character.isprintable() else "?" for character in text)

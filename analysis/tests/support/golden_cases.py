@@ -50,7 +50,7 @@ def ranking(experiment: Path) -> None:
         )
         edit_json(folder / "conditions.json", usd_per_hour={"node1": 0.7})
         if system == "hbase":
-            unlike = ["durability: asked for memory, the server has disk"]
+            unlike = ["durability: requested 'memory', but the server has 'disk'"]
             edit_json(folder / "conditions.json", durability="disk", notes=["compaction: none"], differences=unlike)
             edit_json(folder / "load/node1/client.json", retried_records=12, first_error="INSERT: OVERLOADED: busy")
 

@@ -61,7 +61,7 @@ def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path
     parts = trial.real()
     with pytest.raises(StepError, match="Remove the leftovers of earlier trials on the attached system"):
         parts.run()
-    # No note was written, because the evidence of an earlier trial would be attributed to this one.
+    # No note was written. Otherwise, the evidence of an earlier trial would be attributed to this one.
     assert not (tmp_path / UNDER_WAY).exists()
     # At the end of a trial, leftovers cause only a warning, and the trial counts.
     assert parts.end() == ""
@@ -190,7 +190,7 @@ def test_a_file_of_secrets_that_others_may_read_is_refused(tmp_path: Path) -> No
     file = tmp_path / "secrets.yml"
     file.touch()
     file.chmod(0o640)
-    with pytest.raises(BadInputError, match="others may read it; type chmod 600"):
+    with pytest.raises(BadInputError, match="others may read it; run chmod 600"):
         secret_properties("", str(file), "mysql-innodb")
     with pytest.raises(BadInputError, match="No such file"):
         secret_properties("", str(tmp_path / "none"), "mysql-innodb")

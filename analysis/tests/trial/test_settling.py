@@ -30,7 +30,7 @@ def test_the_words_of_each_call(tmp_path: Path) -> None:
     assert asked["stats"][-1] == "folder=/opt/dohyo/run/hbase/stats/load"
     assert {"recordcount=1234", "timeout=1800"} <= {*asked["count"]}
     assert not {"recordcount=1000", "flush=true", "prefetch=true", "drop"} & {*asked["count"]}
-    # The calls of settle and count have no limit, because their own timeout ends them.
+    # The calls of settle and count have no time limit, because their own timeout ends them.
     bounds = {call.verb: call.arguments.get("timeout") for call in trial.calls if call.host == "node1"}
     assert bounds == {"settle": None, "drop": 900, "empty the page cache": None, "stats": 900, "count": None}
     # Statistics are read on each host, but only the first host is asked about the tables.

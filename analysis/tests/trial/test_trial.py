@@ -15,7 +15,7 @@ from support.trial_hosts import RESOURCES, FakeTrial, fake_trial, free_ports, no
 
 
 def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
-    """Returns a trial with a note that says that it is running."""
+    """Returns a trial with a note saying that it is running."""
     trial = fake_trial(folder, hosts, **variables)
     note_under_way(trial, folder)
     return trial
@@ -205,7 +205,7 @@ def test_conditions_are_those_of_servers_and_hosts(tmp_path: Path) -> None:
     trial.real().make_tables()
     found = trial.json("conditions.json")
     assert (found["system"], found["title"]) == ("cassandra", "Apache Cassandra")
-    assert found["differences"] == ["replication: asked for 2, the server has 1"]
+    assert found["differences"] == ["replication: requested '2', but the server has '1'"]
     assert found["notes"][-2:] == ["node1, node2: swap is on", "another trial is under way"]
     assert found["hosts"] == {"node1": {"a": 1}, "node2": {}, "client1": {}}
     assert found["usd_per_hour"] == {"node1": "0.5", "node2": "0.5"}
@@ -219,7 +219,7 @@ def test_conditions_are_those_of_servers_and_hosts(tmp_path: Path) -> None:
 def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, conditions={"replication": 2}, trial_strict="yes")
     reason = (
-        "Check the servers' conditions: replication: asked for 2, the server has 1;"
+        "Check the servers' conditions: replication: requested '2', but the server has '1';"
         " not measured, because strict conditions were set"
     )
     assert tried(trial) == reason
@@ -443,8 +443,8 @@ def test_hosts_that_others_use_are_refused_unless_they_are_shared(
     trial.answers["node1", "in_use taken"] = {"uses": [OURS]}
     trial.answers["node2", "in_use taken"] = {"uses": [{**THEIRS, "since": since}, OURS]}
     reason = tried(trial)
-    assert (": eve is at work there since " in reason) == refused
-    assert ("; wait for its end, or play stop.yml there" in reason) == refused
+    assert (": eve has been at work there since " in reason) == refused
+    assert ("; wait until it ends, or run stop.yml there" in reason) == refused
     if refused:
         assert reason.startswith("Check that no other playbook uses the hosts: ")
         assert done(trial) == [f"node1 node2: {line}" for line in ("owned checked", "in_use taken", "in_use withdrawn")]
@@ -455,7 +455,7 @@ def test_a_shared_host_is_a_note_of_the_trial(tmp_path: Path) -> None:
     trial.answers["in_use taken"] = {"uses": [THEIRS, OURS]}
     assert tried(trial) == ""
     (note,) = trial.json("conditions.json")["notes"]
-    assert note.startswith("eve is at work there since ")
+    assert note.startswith("eve has been at work there since ")
     assert note.endswith("from far:/d (process 5, deployment 0123456789ab)")
 
 
@@ -464,7 +464,7 @@ def test_servers_that_we_have_kept_up_are_in_the_way_of_attached_ones(attached: 
     trial = fake_trial(tmp_path, attached=attached)
     kept = {**THEIRS, "deployment": "abc", "kept": True}
     trial.answers["in_use taken"] = {"uses": [kept, OURS]}
-    assert ("eve keeps servers up there since " in tried(trial)) == bool(attached)
+    assert ("eve has kept servers up there since " in tried(trial)) == bool(attached)
 
 
 # ---- the evidence ----------------------------------------------------------------------------------------------------
@@ -489,7 +489,7 @@ def test_evidence_of_a_trial_by_hand_says_how_it_ended(tmp_path: Path) -> None:
     (folder := tmp_path / "failed").mkdir()
     trial = fake_trial(folder)
     trial.answers["schema"] = HostError("no quorum")
-    reason = "Create the tables, and read the conditions back: no quorum"
+    reason = "Create the tables, and read back the conditions: no quorum"
     assert tried(trial) == reason
     assert trial.json("state.json") == {"status": "failed", "reason": reason}
 

@@ -17,7 +17,7 @@ condition nodes 4
 condition replication 3
 condition write_copies 3
 condition read_copies 1
-condition differences 'consistency: asked for strong, the server has available, not strongly consistent'
+condition differences "consistency: requested 'strong', but the server has 'available, not strongly consistent'"
 condition endpoints '*.11:*.12:*.13:*.14:*'
 for host in host1 host2 host3 host4; do
     grep -qx 'cluster_size=4' "$evidence/server/$host/stats/run-1/stats-statistics.txt" || fail "$host does not see four nodes"

@@ -100,7 +100,7 @@ run() { # OUT [OPTION…]
 refuses_a_rival() {
     ! playbook trial.yml -e trial_system=mysql-innodb -e dohyo_deployment=ba9876543210 -e dohyo_home=/home/dohyo/other >"$work/rival.log" 2>&1 ||
         fail 'a second deployment used a host at the same time'
-    says rival.log "is at work there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")"
+    says rival.log "has been at work there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")"
 }
 
 # deploy.yml must record on the host that it is running, and remove the record at the end.
@@ -126,7 +126,7 @@ play=$(pgrep -P "$pid" -f ansible-playbook)
 worker=$(pgrep -P "$play" -f ansible-playbook)
 kill -STOP "$worker" "$play"
 ! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml ignored a running trial'
-says destroy.log "is at work there since .*$root"
+says destroy.log "has been at work there since .*$root"
 refuses_a_rival
 kill -KILL "$pid"
 kill -CONT "$play" "$worker"

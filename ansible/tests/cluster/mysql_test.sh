@@ -23,7 +23,7 @@ condition write_copies 2
 condition consistency strong
 condition notes '*1 of 2 replicas*3 of 4 database hosts serve*'
 # MariaDB waits for one replica, even if there are more.
-condition differences 'write_acks: asked for all, the server has quorum'
+condition differences "write_acks: requested 'all', but the server has 'quorum'"
 grep -q 'Slave_SQL_Running=Yes' "$evidence/server/host3/stats/run-1/stats-replica.txt" || fail 'host3 does not replicate'
 no_secrets
 ok 'a primary and two semi-synchronous replicas, with all rows on each'
