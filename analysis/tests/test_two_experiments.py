@@ -134,7 +134,7 @@ def at_equal(target: float, rate: int, latency_us: int = 500) -> Change:
         ((700, 700), (700, 300, 900_000), ("regression", "regression"), 3),
         ((700, 700), (700, 300), ("regression", "inconclusive"), 3),
         ((700, 300, 900_000), (700, 700), ("improvement", "improvement"), 0),
-        # The targets differ, as each is a share of its experiment's maximum. Rates above the lower target are ignored.
+        # The targets differ: each is a share of its experiment's maximum. Rates above the lower target are ignored.
         ((700, 700), (714, 714), ("within", "within"), 0),
         ((700, 700), (1400, 1300), ("within", "within"), 0),
         ((700, 700), (1400, 500), ("regression", "inconclusive"), 3),
@@ -448,8 +448,8 @@ def on_hosts(
         (on_hosts(1.6, 2000, latency_us=200), "improvement", 0, "37 % slower before the first experiment"),
         # The result is not worse, although the host is slower.
         (on_hosts(0.6, 1000), "within", 0, "40 % slower"),
-        (on_hosts(None), "within", 5, "The hosts have no canary after, so they may have differed"),
-        (on_hosts(None, 600), "regression", 3, "The hosts have no canary after"),
+        (on_hosts(None), "within", 5, "The hosts have no canary in the second experiment, so they may have differed"),
+        (on_hosts(None, 600), "regression", 3, "The hosts have no canary in the second experiment"),
         # The experiments ran on different hosts, so the hosts are part of the comparison.
         (on_hosts(0.6, 600, host="node2"), "regression", 3, "No host has a canary in both"),
         (on_hosts(0.7, 1000, step=80), "within", 0, "too unsteady to tell"),

@@ -46,7 +46,7 @@ class GoneError(Exception):
 
 
 class Faults:
-    """Passes the measured window to faults.py, and reports the faults that faults.py has executed to the controller."""
+    """Passes the measured window to faults.py, and reports to the controller which faults faults.py has executed."""
 
     def __init__(self, send, servers, folder):
         self._send = send

@@ -105,7 +105,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
         return [], []
     if not all(sides):
         which: Literal["before", "after"] = "after" if sides[0] else "before"
-        text = f"The hosts have no canary {which}, so they may have differed."
+        text = f"The hosts have no canary in {_FIRST if which == 'before' else _SECOND}, so they may have differed."
         return [Caution(system, point, which, text, "inconclusive")], []
     comparison = canary.compare({_FIRST: _usual(sides[0]), _SECOND: _usual(sides[1])})
     if comparison is None:

@@ -83,9 +83,7 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
             return f"trial_phases: the name '{phase.get('name', '')}' must consist of lower-case letters, digits and -"
     if not values["dohyo_deployment"]:
-        return (
-            f"{values['dohyo_control']} has no mark of a deployment: run {values['dohyo_playbook']} deploy.yml first"
-        )
+        return f"{values['dohyo_control']} has no mark of a deployment: run {values['dohyo_playbook']} deploy.yml first"
     return ""
 
 

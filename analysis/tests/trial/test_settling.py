@@ -1,4 +1,4 @@
-"""Tests a system's administration calls that settle, read statistics and count, and how their results are used."""
+"""Tests the calls with which a system settles, reads statistics and counts rows, and the use of their results."""
 
 from pathlib import Path
 from typing import Any

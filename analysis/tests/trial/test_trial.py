@@ -95,7 +95,7 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
         *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra", "node2: ready cassandra"),
         "node1 node2: ready within 1080 s",
     ]
-    # Ports are checked only before the start, because a taken port is an error on a dedicated host.
+    # Ports are checked only before the start. On a dedicated host, a port that is in use is an error.
     assert len([call for call in trial.calls if call.action == "free_ports"]) == 2
     assert not [line for line in notes if "canary" in line]
 

@@ -124,7 +124,7 @@ def foreign(  # noqa: PLR0911 - one return per reason
     if os.path.exists(f"{sysfs}/partition"):
         return f"{whole}it is a partition; name a whole device"
     partitions = [name for name in os.listdir(sysfs) if os.path.exists(f"{sysfs}/{name}/partition")]
-    way_out = f"if nothing on it is needed, as root: wipefs --all {path}; or take it out of dohyo_devices"
+    way_out = f"if nothing on it is needed, run as root: wipefs --all {path}; or take it out of dohyo_devices"
     if partitions or "PTTYPE" in signature:
         return f"{whole}it has partitions ({', '.join(sorted(partitions)) or signature['PTTYPE']}); {way_out}"
     mounts = [mount for mount in places if not mount.startswith(f"{root}/")]

@@ -83,7 +83,7 @@ def disk_kind(path: str) -> str:
     """Returns the kind of disk below a file system: nvme, ssd or rotational. If the disk is hidden, as in a container: ssd."""
     device = carrier(path)
     sysfs = whole(sysfs_of((os.major(device), os.minor(device))))
-    # An array or a logical volume counts as the kind of its first disk.
+    # An array or a logical volume is of the same kind as its first disk.
     while parts := sorted(glob.glob(f"{sysfs}/slaves/*")):
         sysfs = whole(os.path.realpath(parts[0]))
     return kind_of(sysfs)
