@@ -180,7 +180,7 @@ def test_leftovers_of_a_killed_launcher_are_found_and_stopped_with_their_childre
     host.call("until", "orphan", 30, "grep", "-q", ".", children)
     os.kill(int(stat(pid)[1]), signal.SIGKILL)
     assert "is running as process" in host.call("status", "orphan")
-    assert "already runs" in host.start("orphan", "sleep", "1", code=1)
+    assert "already running" in host.start("orphan", "sleep", "1", code=1)
     child = int(children.read_text().split()[0])
     assert re.search("stopped orphan|killed orphan", host.call("stop-all", 2))
     assert is_gone(pid)

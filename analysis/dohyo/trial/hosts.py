@@ -349,7 +349,7 @@ def _check_collector(servers: ServerSteps) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
         if jvm is not None and not (jdk := values["jdk_host"])["java_home"]:
             raise HostError(
-                f"No JDK {jvm.jdk} on {name}, only {', '.join(jdk['java_seen'])}: type"
+                f"No JDK {jvm.jdk} on {name}, only {', '.join(jdk['java_seen'])}: run"
                 f" {values['dohyo_playbook']} deploy.yml first, with the same versions"
             )
 
