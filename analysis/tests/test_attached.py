@@ -259,4 +259,4 @@ def test_servers_that_were_kept_up_are_in_the_way_of_attached_ones_alone() -> No
     assert others([kept], "0123456789ab") == []
     (said,) = others([kept], "0123456789ab", attaches=True)
     assert "has kept servers up there" in said
-    assert "play stop.yml" in said
+    assert "run stop.yml" in said

@@ -423,11 +423,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "an experiment that began later": (
         edit("experiment.json", "started", to="2026-11-23T12:44:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment lasted",
     ),
     "an experiment that ended earlier": (
         edit("experiment.json", "finished", to="2026-11-23T12:43:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment lasted",
     ),
     "threads of all clients": (
         every(*(edit(f"{RUN}/host{at}/client.json", "threads", to=64) for at in (1, 2, 3))),
