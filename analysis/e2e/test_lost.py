@@ -152,6 +152,6 @@ def test_a_port_that_is_lost_after_it_was_chosen_costs_another_attempt(tmp_path:
         assert run.end() == 0
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
     output = " ".join(run.text.split())
-    assert f"mysql port {port} was chosen while it was free, and then taken by" in output
+    assert f"mysql port {port} was chosen while it was free, but was then taken by" in output
     (used,) = (run.out / "raw").glob("*/server/localhost/conf/my.cnf")
     assert f"port = {port}\n" not in used.read_text()

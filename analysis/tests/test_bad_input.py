@@ -102,7 +102,7 @@ def test_a_client_with_a_different_scenario_is_named(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/01-cassandra/run-1/node2/client.json", batchsize=100)
     code, output = dohyo("report", str(tmp_path))
     assert code == 1
-    assert "run-1 on node2: the client ran another scenario: batchsize 100 instead of 1" in output
+    assert "run-1 on node2: the client ran a different scenario: batchsize 100 instead of 1" in output
     assert statuses(tmp_path) == {"01-cassandra": "invalid", "02-hbase": "ok"}
 
 

@@ -838,5 +838,5 @@ def test_the_property_reaches_the_trial_and_no_load(tmp_path: Path) -> None:
         asked_of.workload({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%")
     )
     assert before == after
-    with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage such as 5%"):
+    with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage from"):
         plan_with(max_other_cpu="lots")

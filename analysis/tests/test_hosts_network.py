@@ -73,7 +73,7 @@ def test_what_a_host_lacks_for_a_server_is_said_with_the_way_out(tmp_path: Path)
         "problems"
     ]
     assert without_jdk.startswith("No JDK 17 on db1: searched /no (no JDK). Install one")
-    assert not_deployed == "db1 has no /no/jars: type play deploy.yml first, with the same versions"
+    assert not_deployed == "db1 has no /no/jars: run play deploy.yml first, with the same versions"
     assert f"MiB are free at {tmp_path} on db1; 1 MiB are needed and {1 << 40} GB must stay free." in disk
     assert disk.endswith("or lower x_log or dohyo_min_free_gb")
     assert f"available on db1; 1 MiB are needed, and {1 << 40} MiB for a client on the same host" in memory

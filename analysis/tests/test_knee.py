@@ -16,7 +16,7 @@ MEASURES = Callable[[float], tuple[str, ...]]
 
 
 def search(system: MEASURES, start: float = 10_000, most: int = 10, precision: float = 0.03) -> Knee:
-    """Runs the search of a system to its end, and returns its last state."""
+    """Runs the search on a system until it ends, and returns its final state."""
     state = Knee("p99<10ms", start, most, precision)
     while (target := state.next_target()) is not None:
         state = Knee(state.slo, start, most, precision, (*state.tried, (target, " and ".join(system(target)))))

@@ -43,14 +43,14 @@ def test_percentiles_of_a_second_are_those_of_all_clients_operations_within_a_hu
             true = exact[int(percentile * 40) - 1] / 1000
             assert true <= latency <= true * 1.01
         assert sum(slot.heat.values()) == 4000
-        # The rows of the heat map up to a given one count exactly the operations below its upper end.
+        # The sum of the heat map's rows up to a given row is exactly the number of operations below that row's end.
         for last in slot.heat:
             true = sum(value < round(heat_row_ms(last)[1] * 1000) for value in exact)
             assert sum(n for row, n in slot.heat.items() if row <= last) == true
 
 
 def test_an_interval_of_a_client_that_was_held_up_is_where_the_throughput_has_it() -> None:
-    """The operations of a long interval are spread over all its seconds, as they are for the throughput."""
+    """The operations of a long interval are spread over all of its seconds, as in the throughput over time."""
     held_up = interval(2.003, [1000] * 599 + [500_000])._replace(seconds=6.0)
     over_time, seconds = OverTime(), Seconds()
     for measured in (interval(0, [1000] * 100), interval(1, [1000] * 100), held_up, interval(8, [1000] * 100)):
@@ -74,7 +74,7 @@ def test_counts_are_divided_evenly_and_none_is_lost(counts: list[int], parts: in
 
 
 def test_rows_of_a_heat_map_leave_no_stripe_between_them() -> None:
-    # Below 100 µs, the histogram's counters are too far apart for rows of 19 %. Rows must still have no gaps.
+    # Below 100 µs, the histogram is too coarse for rows that are 19 % high, but rows must still have no gaps.
     over_time = OverTime()
     over_time.add("READ", interval(0, [*range(1, 2000), *range(2000, 1_000_000, 50)]))
     (slot,) = over_time.slots()

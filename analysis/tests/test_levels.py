@@ -59,7 +59,7 @@ def dips(every: int, length: int, share: float) -> list[float]:
         dips(900, 120, 0.5),
         [1000.0] * HOUR,
         [0.0] * HOUR,
-        # A change by less than 10 % does not count.
+        # A change of less than 10 % does not count.
         [1000.0] * HOUR + [920.0] * HOUR,
         [1000.0] * (LEAST_SECONDS // 2) + [500.0] * (LEAST_SECONDS // 2 - 1),
     ],

@@ -39,7 +39,7 @@ SLOWING = [400] * 5 + [200] * 15
 
 
 def took(client: Path, counts: list[int]) -> None:
-    """Changes a client's load to these numbers of rows per second. Adds the rest of the total to the first second."""
+    """Makes a client's load insert `counts` rows in successive seconds. The first second gets the rest of `TOTAL`."""
     lasted(client, float(len(counts)))
     rest = TOTAL - sum(counts)
     heads = [line for line in (client / "INSERT.hdr").read_text().splitlines() if line[0] in '#"']
@@ -78,7 +78,7 @@ def test_a_load_that_slows_down_says_by_how_much() -> None:
         inserted.add("INSERT", interval(second, 1, count))
     curve = inserted.curve(1750, 30.0)
     assert curve is not None
-    # A tenth of the rows, 175, takes 1.75 s at the beginning and 7 s at the end.
+    # Inserting a tenth of the rows (175) takes 1.75 s at the beginning and 7 s at the end.
     assert curve.tenths[0] == pytest.approx(1.75)
     assert curve.tenths[8] == pytest.approx(23.0)
     assert curve.slowdown == pytest.approx(4.0)
@@ -160,7 +160,7 @@ def test_the_load_is_the_measurement(tmp_path: Path) -> None:
     assert first.load.slowdown == pytest.approx(2.0)
     # A measured load is a result, so its line is not dimmed.
     assert "\x1b[2m[LOAD] INSERT" not in rendered(summary, 140, "standard")
-    # Even a narrow terminal shows the times for up to 100 % of the rows.
+    # Even a narrow terminal shows all times, including the one at which 100 % of the rows are loaded.
     narrow = rendered(summary, 80)
     assert max(map(len, narrow.splitlines())) <= 80
     assert "100 %" in narrow

@@ -65,8 +65,8 @@ def test_what_does_not_fit_a_host_is_refused() -> None:
         " or a smaller client_heap, or give the clients separate hosts"
     ]
     assert shortages(has, {"cassandra": 700, "hbase": 900}, fits) == [
-        "hbase needs 900 MiB, and host_memory_budget=80% leaves it 800; set a larger budget, or leave out the sizes"
-        " that an inventory or the scenario sets"
+        "hbase needs 900 MiB, but host_memory_budget=80% leaves it only 800; set a larger budget, or leave out the"
+        " sizes that an inventory or the scenario sets"
     ]
     assert shortages(has, {}, {**fits, "server_cpus": "2-5"}) == [
         "host_cpus_server=2-5: the host has no processors 4, 5; lscpu lists its processors",
@@ -184,7 +184,7 @@ def test_a_share_of_a_memory_that_is_not_known_is_said_to_be_none(
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\n")
     monkeypatch.setattr(sizing, "_of_inventory", lambda names, *_: {name: [plans[name]] for name in names})
-    with pytest.raises(BadInputError, match="caches are shares of the memory of the hosts"):
+    with pytest.raises(BadInputError, match="cache sizes depend on the memory of the hosts"):
         loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(tmp_path))
 
 
@@ -229,7 +229,7 @@ def test_without_systemd_processors_count_all_the_same(bound: str, end: list[str
 
 
 def test_collector_threads_follow_from_the_processors_of_the_servers(tmp_path: Path) -> None:
-    """GC threads and system classes use the same number of processors, which is eight if the host has no facts."""
+    """GC options and system classes see the same number of processors. Without facts of the host, it is eight."""
     cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
     for number, (bound, cores) in enumerate(cases):
         (folder := tmp_path / str(number)).mkdir()

@@ -90,4 +90,4 @@ def test_a_line_that_does_not_have_a_cell_for_each_head_fails_by_name() -> None:
 
 def test_the_documents_have_the_table_that_the_program_prints() -> None:
     written = (ROOT / "docs/summary-json.md").read_text("utf-8")
-    assert metrics.reference() in written, "replace the table of rows by what python -m dohyo.metrics prints"
+    assert metrics.reference() in written, "replace the table of rows with the output of python -m dohyo.metrics"

@@ -1,4 +1,4 @@
-"""Tests the check for other busy processes on this machine before the first trial, with real processes."""
+"""Tests the check for other busy processes on this machine that precedes the first trial. Uses real processes."""
 
 import os
 import subprocess

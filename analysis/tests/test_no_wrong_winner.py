@@ -80,7 +80,7 @@ def test_one_outlying_round_does_not_decide_and_is_named(tmp_path: Path, outlyin
     assert verdict(summary).brief.startswith("Cannot tell ")
     assert shorts(summary) == ["too noisy to tell", "one round decides"]
     text = judged(summary).reasons[1].text
-    rate = f"{outlying[-1]:,} in one of {len(outlying)} and 10 records/s in the others"
+    rate = f"{outlying[-1]:,} records/s in one of {len(outlying)} rounds, and 10 in the others"
     assert text == f"One round decides: cassandra had {rate}."
 
 
@@ -284,8 +284,8 @@ def test_percentiles_without_an_interval_are_named_and_the_p50_is_compared(tmp_p
     assert verdict(summary).brief == "READ p50 of cassandra was 0.01× [0.01, 0.01] that of hbase"
     assert shorts(summary) == ["a target rate was set", "p99 not compared"]
     assert judged(summary).reasons[1].text == (
-        "The p99 of READ of cassandra, READ of hbase has no interval and is not compared: a round has fewer than 1,000"
-        " operations."
+        "The p99 of READ of cassandra and of READ of hbase has no interval and is not compared, because a round has"
+        " fewer than 1,000 operations."
     )
 
 
@@ -352,11 +352,11 @@ def test_a_difference_beside_a_single_run_is_no_tie(tmp_path: Path) -> None:
     rates = {**ALIKE, "cassandra": (1200, 1210, 1190), "aerospike": (500,) * 3}
     summary = make(tmp_path / "one", rates, single)
     assert verdict(summary).brief == (
-        "cassandra was 1.20× [1.15, 1.25] as fast as hbase; aerospike was preliminary: 0.42×, as a single run has no"
-        " interval"
+        "cassandra was 1.20× [1.15, 1.25] as fast as hbase; aerospike was preliminary: 0.42×, because a single run"
+        " has no interval"
     )
     two = make(tmp_path / "two", {name: {"a": figures, "b": figures} for name, figures in rates.items()}, single)
-    assert verdict(two).brief == "2 of 2 preliminary, as a single run has no interval"
+    assert verdict(two).brief == "2 of 2 preliminary, because a single run has no interval"
 
 
 def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
 
 
 def test_few_operations_are_no_exact_rate(tmp_path: Path) -> None:
-    """The rounds do not differ, but a rate of ten or eleven operations is no more precise than one operation."""
+    """The rounds do not differ, but a rate based on ten or eleven operations is only precise to one operation."""
     summary = make(tmp_path, {"cassandra": (0.55,) * 3, "hbase": (0.5,) * 3})
     assert verdict(summary).brief == "No difference between cassandra and hbase: 1.10× [0.92, 1.32], a tie"
 
@@ -463,7 +463,7 @@ def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> No
     summary = make(tmp_path, {"cassandra": (1000,) * 10, "hbase": (1000,) * 10}, one_bad)
     assert "(cassandra 1.12, hbase 1.50 ms; " in verdict(summary).sentence
     assert judged(summary).reasons[0].text == (
-        "One round decides: cassandra READ p99 had 3 in one of 10 and 1 ms in the others."
+        "One round decides: cassandra READ p99 had 3 ms in one of 10 rounds, and 1 in the others."
     )
 
 
@@ -498,7 +498,7 @@ def test_no_ratio_is_shown_as_0() -> None:
 
 
 def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp_path: Path) -> None:
-    """The verdict after these 16 minutes was once "Cannot tell mysql-innodb from cassandra … do not use"."""
+    """The verdict on this experiment of 16 minutes was once "Cannot tell mysql-innodb from cassandra … do not use"."""
     summary = make(
         tmp_path,
         {
@@ -509,7 +509,7 @@ def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp
         },
     )
     won = "innodb was 1.26× [1.02, 1.55] as fast as cassandra"
-    assert verdict(summary).brief == f"{won}; cassandra and myisam are not told apart"
+    assert verdict(summary).brief == f"{won}; cassandra and myisam cannot be told apart"
     assert judged(summary).mark == "caution"
     assert [
         (neighbour.pair.of, neighbour.pair.to, neighbour.outcome, neighbour.more) for neighbour in summary.neighbours

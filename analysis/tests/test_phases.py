@@ -1,4 +1,4 @@
-"""Tests phases, discarded repeats, matrix and rounds of a scenario, and the trials that result from them."""
+"""Tests the phases, discarded repeats, matrix and rounds of a scenario, and the trials that result from them."""
 
 import json
 from pathlib import Path
@@ -378,11 +378,11 @@ def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path:
         ("matrix.batchsize=1,,2", "must be values separated by commas"),
         ("matrix.batchsize=1,x", "matrix.batchsize=1,x: batchsize=x: must be a whole number"),
         ("matrix.batchsize=1,1", "a value occurs twice"),
-        ("matrix.batchsize=1,2 batchsize=3", "batchsize=3 and matrix.batchsize=1,2 both say what batchsize is"),
+        ("matrix.batchsize=1,2 batchsize=3", "batchsize=3 and matrix.batchsize=1,2 both determine batchsize"),
         ("matrix.systems=hbase,cassandra", "systems applies to the whole experiment"),
         ("matrix.repeats=1,2", "repeats applies to the whole experiment"),
         ("matrix.replication=1,2,3 rounds=1000 matrix.keysalt=none,crc32", "12 points × 1000 rounds"),
-        ("matrix.recordcount=1,2 datasize=1GB", "both say how many records are loaded"),
+        ("matrix.recordcount=1,2 datasize=1GB", "both determine how many records are loaded"),
     ],
 )
 def test_a_matrix_that_cannot_be_is_refused(tmp_path: Path, assignments: str, expected: str) -> None:
@@ -454,7 +454,7 @@ def test_the_command_line_chooses_among_variants_and_replaces_what_they_say(tmp_
         ("variant.few.rounds=3", "with a key that may differ from point to point"),
         ("variant.few.matrix.batchsize=3", "with a key that may differ from point to point"),
         ("variant.few=3", "must read variant.NAME.key=value"),
-        ("variant.few.batchsize=3 matrix.batchsize=1,2", "both say what batchsize is at a point"),
+        ("variant.few.batchsize=3 matrix.batchsize=1,2", "both determine batchsize at a point"),
         ("variant.few.batchsize=5000", "at variant=few: phase insert: batchsize=5000: must be at most 500"),
     ],
 )
@@ -550,7 +550,7 @@ def test_a_run_ends_when_every_record_was_asked_for(tmp_path: Path) -> None:
     read = scenario.of("read")
     assert (read["operationcount"], read.duration) == ("50", 0)
     assert "passes" not in read.client_properties
-    with pytest.raises(BadInputError, match=r"phase read: passes=2 and duration=60 both say what ends a run"):
+    with pytest.raises(BadInputError, match=r"phase read: passes=2 and duration=60 both determine what ends a run"):
         load(tmp_path, text, "duration=60s")
     with pytest.raises(
         BadInputError,

@@ -56,7 +56,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def stat(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat from the state on, or only "Z" if the process does not exist."""
+    """Returns the fields of /proc/PID/stat, starting with the state, or only "Z" if the process does not exist."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -78,8 +78,8 @@ def test_stop_all_where_nothing_was_ever_started(host: Host) -> None:
 
 def test_a_process_is_started_once_waited_for_and_stopped(host: Host) -> None:
     assert host.start("one", "bash", "-c", 'echo started; trap "exit 7" TERM; while :; do sleep 0.05; done') == ""
-    assert host.call("status", "one") == f"one runs as process {host.pid('one')}\n"
-    assert "already runs as process" in host.start("one", "sleep", "60", code=1)
+    assert host.call("status", "one") == f"one is running as process {host.pid('one')}\n"
+    assert "is already running as process" in host.start("one", "sleep", "60", code=1)
     assert host.call("until", "one", 30, "grep", "-q", "started", host.work / "out.txt") == ""
     pid = host.pid("one")
     assert host.call("stop", "one", 30) == "stopped one\n"
@@ -179,8 +179,8 @@ def test_leftovers_of_a_killed_launcher_are_found_and_stopped_with_their_childre
     children = Path(f"/proc/{pid}/task/{pid}/children")
     host.call("until", "orphan", 30, "grep", "-q", ".", children)
     os.kill(int(stat(pid)[1]), signal.SIGKILL)
-    assert "runs as process" in host.call("status", "orphan")
-    assert "already runs" in host.start("orphan", "sleep", "1", code=1)
+    assert "is running as process" in host.call("status", "orphan")
+    assert "already running" in host.start("orphan", "sleep", "1", code=1)
     child = int(children.read_text().split()[0])
     assert re.search("stopped orphan|killed orphan", host.call("stop-all", 2))
     assert is_gone(pid)
@@ -246,7 +246,7 @@ def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> Non
     host.call("stop", "one", 30)
     with subprocess.Popen(["sleep", "300"]) as bystander:
         try:
-            # Dohyo did not start this process, so it must survive, even if the start time in the file is right.
+            # Dohyo did not start this process, so it must survive, even if the start time in the pid file matches.
             for started in ("1", stat(bystander.pid)[19]):
                 (host.home / "run/one/pid").write_text(f"{bystander.pid} {started}\n")
                 host.call("status", "one", code=3)

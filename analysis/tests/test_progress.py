@@ -179,7 +179,7 @@ def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
 
 
 class TwoSeconds:
-    """Log of the clients that contains two seconds."""
+    """A log of the clients that covers two seconds."""
 
     def __init__(self, *_: object) -> None:
         self.seconds = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]

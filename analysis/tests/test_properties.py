@@ -1,4 +1,4 @@
-"""Tests that property files are read as Java reads them, and that single values are checked."""
+"""Tests that property files are read as Java reads them, and that each value is checked."""
 
 import tempfile
 from pathlib import Path

@@ -98,8 +98,8 @@ def test_rates_counts_and_latencies_of_hbase_cache_agree() -> None:
         ({**GOOD, "figures": [{"of": "x", "system": "A", "p99_ms": True}]}, "p99_ms: True: must be a number above 0"),
         ({**GOOD, "figures": [{"of": "x", "system": "A", "p99_ms": float("nan")}]}, "must be a number above 0"),
         ({**GOOD, "figures": [{"of": "x", "system": "A", "records": 1.5}]}, "must be a whole number above 0"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "p95_ms": 3, "p99_ms": 2}]}, "p95_ms, p99_ms do not ascend"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "mean_ms": 3, "max_ms": 2}]}, "max_ms do not ascend"),
+        ({**GOOD, "figures": [{"of": "x", "system": "A", "p95_ms": 3, "p99_ms": 2}]}, "p95_ms, p99_ms must ascend in"),
+        ({**GOOD, "figures": [{"of": "x", "system": "A", "mean_ms": 3, "max_ms": 2}]}, "max_ms must ascend in"),
         (
             {**GOOD, "figures": [{"of": "x", "system": "A", "l1_cache_hit_ratio": 99}]},
             "l1_cache_hit_ratio: 99: must be a number from 0 to 1",
@@ -245,7 +245,7 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
         milliseconds(read.mean_ms), "0.4", milliseconds(read.p95_ms), "0.54", milliseconds(read.p99_ms), "0.66",
         "–", "99%",
     ]  # fmt: skip
-    # For F with 40 GB, the published count and latencies are for its updates.
+    # For workload F with 40 GB, the published count and latencies cover only the updates.
     (update,) = (row for row in summary.trials[0].rows if (row.phase, row.operation) == ("f", "UPDATE"))
     assert [lines[3][column] for column in (2, 6)] == [f"{update.operations:,}", milliseconds(update.mean_ms)]
     assert lines[0][-2:] == ["97.6%", "99%"]  # 975 / (975 + 24)
@@ -297,8 +297,8 @@ def test_what_a_load_took_stands_beside_what_it_took_others(tmp_path: Path) -> N
         trial(tmp_path, number, "cassandra", 1, trial_point={"variant": "8-tables", "replication": copies})
     experiment_of(tmp_path, "heavyweights")
     page = table.markdown(summarise(tmp_path))
-    # The client's log says that the load took 2,492 ms. No table has a column for the batch or the size of a value,
-    # because the matrix has neither.
+    # The client's log says that the load took 2,492 ms. No table has a column for the batch size or the value size,
+    # because the matrix has no such dimensions.
     assert cells(page, "Cassandra against HBase: ours") == [
         ["variant replication system", "publ.", "seconds", "publ."],
         ["8-tables 1 cassandra", "load 8 tables × 5 threads, RF 1", "2.49", "138"],
@@ -371,7 +371,7 @@ def test_the_long_run_of_yokozuna_is_of_one_system_and_has_one_phase_after_its_l
 
 
 def test_moderate_load_of_gc_matrix_is_of_three_collectors() -> None:
-    """The source says that 2.64 ms is 85 % below CMS on 3.11.6 and 77 % below CMS on 4.0."""
+    """The source says that 2.64 ms is 85 % below the p99 of CMS on 3.11.6 and 77 % below that of CMS on 4.0."""
     publication = published.load(FOLDER / "gc-matrix.yml")
     p99 = {
         figure.system: figure.p99_ms or 0
@@ -389,7 +389,7 @@ def test_moderate_load_of_gc_matrix_is_of_three_collectors() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_places_are_those_of_the_scenario(path: Path) -> None:
-    """Rows beside measured ones must use dimensions, phases and systems of the scenario, in its small or full size."""
+    """Published rows next to measured ones must use dimensions, phases and systems of the small or full scenario."""
     publication = published.load(path)
     if not publication.tables:
         return

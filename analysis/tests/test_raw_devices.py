@@ -60,7 +60,7 @@ def write(device: str, offset: int, data: bytes = b"somebody's") -> None:
 def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device: str, tmp_path: Path) -> None:
     assert raw_devices("look", tmp_path, device) == ""
     write(device, HEADER - 100)
-    assert f"{device} is not empty; if nothing on it is needed, as root: blkdiscard -z {device}" in raw_devices(
+    assert f"{device} is not empty; if nothing on it is needed, run as root: blkdiscard -z {device}" in raw_devices(
         "look", tmp_path, device
     )
     raw_devices("end", tmp_path, device)

@@ -1,4 +1,4 @@
-"""Tests reading evidence into records: values of a wrong type are reported and skipped, missing ones get defaults."""
+"""Tests reading evidence into records: values of the wrong type are reported and skipped; missing ones get defaults."""
 
 import re
 from pathlib import Path
@@ -128,7 +128,7 @@ def test_a_time_that_no_calendar_has_does_not_crash(tmp_path: Path) -> None:
 
 
 def test_the_evidence_has_a_format(tmp_path: Path) -> None:
-    """The first version did not write a format. A later version may use the same names with other meanings."""
+    """The first version did not record a format. A later version may use the same names with different meanings."""
     write_json(tmp_path / "experiment.json", {"plan": ["01-cassandra"]})
     assert experiment_folder.read(tmp_path).format == 1
     write_json(tmp_path / "experiment.json", {"format": FORMAT + 1})

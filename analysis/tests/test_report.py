@@ -94,7 +94,7 @@ def sentence(*trials: Trial) -> str:
 
 
 def test_a_difference_beyond_the_noise_has_a_winner_and_its_interval() -> None:
-    # By hand: each rate deviates by 2 %, so the difference of the logarithms by 2 % √(2/3); × t(4) = 2.776: ± 4.5 %.
+    # By hand: the rates deviate by 2 %, so the error of the logarithms' difference is 2 % √(2/3). Times t(4): ± 4.5 %.
     assert sentence(measured("slow", [1000, 1020, 980]), measured("fast", [2000, 2040, 1960])) == (
         "fast was 2.00× [1.91, 2.09] as fast as slow (fast 2,000 [1,903, 2,102], slow 1,000 [951, 1,051] records/s;"
         " 95 % intervals over 3 runs)."
@@ -151,7 +151,7 @@ def test_points_of_a_matrix_are_compared_one_by_one() -> None:
     assert re.match(r"b was the fastest in 1 of 4 comparisons, 2\.00× \[1\.\d\d, 2\.\d\d\] the second; ", text)
     assert re.search(r"; a was the fastest in 1 of 4 comparisons, 3\.00× \[2\.\d\d, 3\.\d\d\] the second; ", text)
     assert text.endswith(
-        "; no difference in 1 of 4 (ties); 1 of 4 preliminary, as a single run has no interval"
+        "; no difference in 1 of 4 (ties); 1 of 4 preliminary, because a single run has no interval"
         " (records/s; 95 % intervals over 2 runs)."
     )
 
@@ -747,7 +747,7 @@ HOSTS = ("node1", "node2", "node3", "client1")
 
 
 def long_run(of_trial: Trial, number: int) -> MeasuredRun:
-    # Like real numbers, these hardly repeat, so the page compresses no better than a real one.
+    # As in real results, the numbers rarely repeat, so the page compresses no better than a real one.
     def slot(second: int) -> Slot:
         noise = (second * 7919 + number * 104_729) % 10_007
         heat = {row: 1 + (noise * row) % 997 for row in range(24, 60)}

@@ -14,7 +14,7 @@ from support.evidence import edit_json, reads, searched, trial, write_json
 from support.pages import hostile, of, of_four, two_systems
 
 pytestmark = pytest.mark.skipif(
-    chromium() is None, reason="no Chromium; Debian and Ubuntu have it: apt-get install chromium"
+    chromium() is None, reason="Chromium is not installed; on Debian and Ubuntu: apt-get install chromium"
 )
 
 PANELS = "[...document.querySelectorAll('[data-panel]')]"
@@ -54,7 +54,7 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_path: Path, width: int) -> None:
-    """The rates of cassandra vary widely, so a triangle shows that its interval exceeds the chart."""
+    """The rates of cassandra vary widely, so a triangle shows that its interval extends beyond the chart."""
     rates = {"cassandra": [800, 900, 2400], "hbase": [500, 520, 480], "mysql-innodb": [990, 1100, 1050]}
     for turn in range(3):
         for system, of_system in rates.items():

@@ -1,4 +1,4 @@
-"""Tests trials that share a load: how they are chosen, which files a host keeps between them, and the evidence."""
+"""Tests trials that share a load: how they are chosen, which files a host keeps between them, and their evidence."""
 
 import io
 import json
@@ -183,7 +183,7 @@ def in_page_cache(file: Path) -> bool:
 
 @pytest.mark.parametrize("budget", [0, 800])
 def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host, budget: int) -> None:
-    """The kernel charges a page to the process that first uses it. Here, this is cp, not a server with a budget."""
+    """The kernel charges a page to the process that first uses it, which here is cp, not a server with a budget."""
     table = host.data[0] / "dohyo/mysql/ycsb/table"
     host.wipe()
     assert host.ask("placed", budget_mb=budget)["found"]

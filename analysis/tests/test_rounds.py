@@ -1,4 +1,4 @@
-"""Tests rounds: they continue until the rates are exact enough, each updates the table, and --resume continues them.
+"""Tests rounds: they continue until the rates are precise enough; each updates the table; --resume continues them.
 
 Ansible is replaced: a trial writes the files of real clients, with rates that the test chooses.
 """
@@ -118,7 +118,7 @@ def test_an_open_pair_states_the_time_of_further_rounds() -> None:
     summary = Summary("x", [], round_seconds=320)
     phrase = "a and b 1.02× [0.90, 1.16]"
     assert open_words(Neighbours(pair, "open", 3), summary) == f"{phrase}, about 3 more rounds (16 min)"
-    assert open_words(Neighbours(pair, "open"), summary) == f"{phrase}, more than 100 more rounds"
+    assert open_words(Neighbours(pair, "open"), summary) == f"{phrase}, over 100 more rounds"
     alone = replace(pair, low=None, high=None, tie=None)
     assert open_words(Neighbours(alone, "open"), summary) == "a and b 1.02× without an interval"
 
@@ -223,7 +223,7 @@ def resumed(interrupted: experiment.Experiment, monkeypatch: pytest.MonkeyPatch,
 def test_ctrl_c_leaves_the_table_of_what_is_complete_and_resume_goes_on_to_the_precision(
     before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Covers trials of a planned round (04) and of a round that was added for the precision (07)."""
+    """Covers a trial of a planned round (04) and one of a round that was added to reach the precision (07)."""
     text = "rounds=3\nprecision=5%\nrounds.max=5\n"
     result, play, output, code = measured(
         tmp_path, monkeypatch, text, {"cassandra": UNSTEADY, "hbase": STEADY}, before=before
@@ -309,15 +309,15 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("precision=0", "precision=0: must be a percentage such as 5% from 0.1 to 50 percent, or decided, or none"),
+        ("precision=0", "precision=0: must be a percentage from 0.1 to 50, such as 5%, or decided, or none"),
         ("precision=0%", "precision=0%: must be a percentage"),
         ("precision=5", "precision=5: must be a percentage"),
         ("precision=60%", "precision=60%: must be a percentage"),
-        ("precision=5%\nbudget=-1", "budget=-1: must be a time such as 60s, 5m or 2h from 1 to"),
+        ("precision=5%\nbudget=-1", "budget=-1: must be a time from 1 to"),
         ("precision=5%\nbudget=0", "budget=0: must be a time"),
         ("precision=5%\nrounds.max=0", "rounds.max=0: must be a whole number from 1 to 1000"),
         ("precision=5%\nrounds=3\nrounds.max=2", "rounds.max=2 with rounds=3"),
-        ("budget=10m", "budget=600: without a precision, rounds=1 is exact"),
+        ("budget=10m", "budget=600: without a precision, rounds=1 is the exact number"),
         ("rounds=3\nrounds.max=5", "add precision=decided, or leave out rounds.max"),
         ("matrix.precision=5%,none", "precision applies to the whole experiment"),
     ],
@@ -368,7 +368,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
     [
         (Shortfall("hbase", "run", 0.09, 3, 4), "hbase ± 9 % after 3 rounds, about 4 more for ± 5 %"),
         (Shortfall("hbase", "run", 0.0623, 3, 1), "hbase ± 6.2 % after 3 rounds, about 1 more for ± 5 %"),
-        (Shortfall("a", "read", 5.0, 2, None), "a read beyond ± 100 % after 2 rounds, more than 100 more for ± 5 %"),
+        (Shortfall("a", "read", 5.0, 2, None), "a read beyond ± 100 % after 2 rounds, over 100 more for ± 5 %"),
         (Shortfall("hbase", "run", None, 1, None), "hbase without an interval after 1 round"),
     ],
 )  # fmt: skip

@@ -27,10 +27,10 @@ SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 def measured(
     folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, broken: str = "", nth: int = 0
 ) -> tuple[experiment.Experiment, list[str]]:
-    """Runs an experiment. Returns the experiment and the playbooks that were played.
+    """Runs an experiment. Returns the experiment and the playbooks that were run.
 
     :param broken: playbooks whose call contains this text fail
-    :param nth: number of the only matching playbook that fails, counted from 1; 0: all of them fail
+    :param nth: which one of the matching playbooks fails, counted from 1; 0: all of them fail
     """
     played: list[str] = []
 

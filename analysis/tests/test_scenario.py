@@ -162,7 +162,7 @@ def test_a_count_given_by_hand_ends_the_run(tmp_path: Path) -> None:
 )
 def test_two_ends_of_a_run_are_refused(tmp_path: Path, text: str, assignments: tuple[str, ...]) -> None:
     """YCSB would end at the first limit that it reaches, so the clients could end at different times."""
-    with pytest.raises(BadInputError, match=r"operationcount=[0-9,]+ and .*=[0-9s,]+ both say what ends a run"):
+    with pytest.raises(BadInputError, match=r"operationcount=[0-9,]+ and .*=[0-9s,]+ both determine what ends a run"):
         load(tmp_path, SMALL + text, *assignments)
 
 
@@ -215,7 +215,7 @@ def test_both_names_of_the_duration_work(tmp_path: Path) -> None:
     timed = SMALL.replace("operationcount=1000\n", "")
     assert load(tmp_path, timed + "maxexecutiontime=20\n").duration == 20
     assert load(tmp_path, timed + "maxexecutiontime=20\n", "duration=1m").duration == 60
-    with pytest.raises(BadInputError, match="two names of one property"):
+    with pytest.raises(BadInputError, match="two names for one property"):
         load(tmp_path, timed + "maxexecutiontime=20\nduration=20s\n")
 
 
@@ -337,9 +337,9 @@ def test_count_and_size_replace_each_other(tmp_path: Path) -> None:
     sized = SMALL.replace("recordcount=1000\n", "datasize=40GB\n")
     assert load(tmp_path, sized, "recordcount=7").number("recordcount") == 7
     assert load(tmp_path, sized, "recordcount=7").datasize == ""
-    with pytest.raises(BadInputError, match=r"small: recordcount=1000 and datasize=1GB both say"):
+    with pytest.raises(BadInputError, match=r"small: recordcount=1000 and datasize=1GB both determine"):
         load(tmp_path, SMALL + "datasize=1GB\n")
-    with pytest.raises(BadInputError, match=r"command line: recordcount=5 and datasize=1GB both say"):
+    with pytest.raises(BadInputError, match=r"command line: recordcount=5 and datasize=1GB both determine"):
         load(tmp_path, SMALL, "recordcount=5", "datasize=1GB")
 
 
@@ -453,9 +453,9 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
     assert load(tmp_path, series, "partitions=0")["keycolumns"] == ""
     # The command line overrides the file, no matter which of the property's two names each of them uses.
     assert load(tmp_path, series, f"keycolumns={STATDATA}")["keycolumns"] == STATDATA
-    with pytest.raises(BadInputError, match=r"keycolumns=host .* and partitions=5k both say which columns a key has"):
+    with pytest.raises(BadInputError, match=r"keycolumns=host .* and partitions=5k both determine which columns"):
         load(tmp_path, series + f"keycolumns={STATDATA}\n")
-    with pytest.raises(BadInputError, match=r"at variant=v: partitions=5000 and keycolumns=a int 2, b int both say"):
+    with pytest.raises(BadInputError, match=r"at variant=v: partitions=5000 and keycolumns=a int 2, b int both"):
         load(tmp_path, series, "matrix.variant=v", "variant.v.keycolumns=a int 2, b int")
     points = load(tmp_path, SMALL + "insertorder=ordered\n", "matrix.partitions=2,3", "systems=hbase").points
     assert [point["keycolumns"].split(",")[0] for _, point in points] == ["series bigint 2", "series bigint 3"]
@@ -525,7 +525,7 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
 
 
 def points_of(tmp_path: Path, text: str, *assignments: str) -> dict[str, dict[str, scenario.Scenario]]:
-    """Returns the scenarios for each variant and system."""
+    """Returns the scenario of each variant, for each system."""
     points: dict[str, dict[str, scenario.Scenario]] = {}
     for system, point in load(tmp_path, text, *assignments).points:
         points.setdefault(point.point["variant"], {})[system] = point

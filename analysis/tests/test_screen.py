@@ -82,7 +82,7 @@ SCENARIOS: dict[str, Callable[[], Summary]] = {
 
 @cache
 def make(name: str) -> Summary:
-    """Creates a summary when a test needs it, instead of when tests are collected."""
+    """Creates a summary when a test needs it, rather than when tests are collected."""
     return SCENARIOS[name]()
 
 
@@ -221,7 +221,7 @@ def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -
     assert [line.strip() for line in lines if line.startswith("threadcount")] == [
         f"threadcount={number}" for number in range(3)
     ]
-    assert sum(line.startswith("1 aerospike") for line in lines) == 2  # above scylla at two points
+    assert sum(line.startswith("1 aerospike") for line in lines) == 2  # it ranks above scylla at two points
     assert sum(line.startswith("1 scylla") for line in lines) == 1
 
 

@@ -425,7 +425,7 @@ def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
             searched(tmp_path, (2000, 1500), (held, held), (2000, 1500), number=number, facts=variables, probes=3)
     summary = summarise(tmp_path)
     assert [trial.search.maximum if trial.search else None for trial in summary.trials] == [500, 5, 1000, 10]
-    # Merged trials lack a search, because no rate was tried in all rounds.
+    # Merged trials have no search, because no rate was tried in all rounds.
     assert [merged.search for merged in summary.merged] == [None, None]
     assert {line["scope"] for line in csv.DictReader(io.StringIO(summary.csv()))} == {"cluster", "rounds", "probe"}
     text = rendered(summary)

@@ -49,7 +49,7 @@ def of_line(tmp_path: Path, system: str, *lines: str) -> list[tuple[str, float, 
 def test_hbase_compacts_with_two_threads_at_once() -> None:
     all_works = works("hbase", DATA / "hbase" / "log")
     compactions = [work for work in all_works if work.kind == "compaction"]
-    # Start and end of a compaction are matched by thread, because one began before three others and ended after them.
+    # Starts and ends of compactions are matched by thread, because one began before three others and ended after them.
     assert [(work.begin, work.end) for work in compactions] == [
         (seconds("04:11:14.547"), seconds("04:11:15.855")),
         (seconds("04:11:15.856"), seconds("04:11:16.206")),
@@ -191,7 +191,7 @@ def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> N
 
 
 def test_a_log_that_does_not_cover_a_run_says_nothing_of_it(tmp_path: Path) -> None:
-    # Cassandra's log ends after the start of the server, because the server closes its output then.
+    # Cassandra's log ends when the server has started, because the server then closes its output.
     keep(tmp_path, "host1", log=DATA / "cassandra" / "log")
     runs = [
         Window("run", number, begin, begin, begin + 10, {})

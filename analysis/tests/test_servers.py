@@ -28,7 +28,7 @@ BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()
 
 
 def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
-    """Returns a unified log from `BEGIN` on. A pause has an end (in s after `BEGIN`) and a length (in ms)."""
+    """Returns a unified GC log that begins at `BEGIN`. A pause has an end (in s after `BEGIN`) and a length (in ms)."""
     lines = ["[2026-11-21T20:53:23.000+0000][0.007s] Using G1"]
     for number, (end, ms) in enumerate(pauses):
         time = datetime.fromtimestamp(BEGIN, UTC) + timedelta(seconds=end)
@@ -224,7 +224,7 @@ def region_server(hits: int, misses: int, files: int) -> str:
 
 
 def kept_after(folder: Path, host: str, **counts: tuple[int, int, int]) -> None:
-    """Writes statistics of a region server. Each name is the step after which (or before which) they were read."""
+    """Writes statistics of a region server. Each argument's name says after (or before) which step they were read."""
     for name, (hits, misses, files) in counts.items():
         keep(folder / host / "stats", name.replace("_", "-"), stats___jmx__txt=region_server(hits, misses, files))
 

@@ -76,7 +76,7 @@ def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, needs_of: di
 
 
 def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path, needs_of: dict[str, Needs]) -> None:
-    """Checks the defaults of block cache, buffer pool and ScyllaDB's memory, as in docs/sizing.md."""
+    """Checks the default sizes of block cache, buffer pool and ScyllaDB's memory against docs/sizing.md."""
     caches = {name: needs.cache // sizing.MIB for name, needs in needs_of.items()}
     assert caches == {
         "cassandra": 0, "hbase": 600, "scylla": 1536, "aerospike": 0, "mysql-innodb": 1024, "mysql-myisam": 0,
@@ -249,7 +249,7 @@ def test_nothing_is_refused_on_hosts_that_are_not_known(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Needs]:
-    """Returns a cache of needs. Scenarios whose relevant settings are equal share an entry."""
+    """Returns an empty cache of needs. Scenarios whose relevant settings are equal share an entry."""
     return {}
 
 

@@ -101,7 +101,7 @@ def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
     assert trend([[1.0] * 7 + [2.0] * 7]) is None  # 14 samples are too few
     assert trend([]) is None
     assert trend([[0.0] * 15]) is None
-    # A third of the series without operations counts as if it had one.
+    # A third without operations counts as if it had one operation.
     assert trend([[4.0] * 10 + [0.0] * 5]) == 1 / 20
     assert trend([[0.0] * 5 + [4.0] * 10]) == 20
 
@@ -147,7 +147,7 @@ RECORDED = ((44.4, 44.2, 36.0), (32.5, 31.7, 34.6), (33.4, 31.7, 32.5), (16.6, 1
 
 
 def test_the_rule_of_ratios_by_hand() -> None:
-    """Computes the ratio of two systems of the recorded experiment by the formulas of docs/method.md#statistics."""
+    """Computes the ratio of two systems of the recorded experiment with the formulas in docs/method.md#statistics."""
     ratio = statistics.ratios([log(samples) for samples in RECORDED])[0, 1]
     logs = [[math.log(rate) for rate in rates] for rates in RECORDED]
     means = [sum(row) / 3 for row in logs]
@@ -216,7 +216,7 @@ def test_several_comparisons_widen_the_intervals_of_all_pairs() -> None:
 
 
 def test_a_system_that_scatters_far_more_than_the_others_leaves_theirs_alone() -> None:
-    """Tests the rule for the pooled variance, Cochran's test of the largest variance."""
+    """Tests the rule that decides which variances are pooled: Cochran's test of the largest variance."""
     # With two degrees of freedom for each of four variances, P(largest share > s) is 4 (1 - s)³: 0.1 % at 0.937.
     critical = 1 - (0.001 / 4) ** (1 / 3)
     for share, pool in ((critical - 0.001, {0, 1, 2, 3}), (critical + 0.001, {1, 2, 3})):
@@ -243,7 +243,7 @@ def test_the_widest_confidence_counts_and_unequal_numbers_of_samples_are_weighed
 
 @pytest.mark.slow
 def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() -> None:
-    """Intervals for each pair would call the first and last of four equal systems different in 17 to 20 %."""
+    """Pairwise intervals would call the first and last of four equal systems different in 17 to 20 % of experiments."""
     rng = random.Random(5)  # noqa: S311  a simulation
     different = 0
     for _ in range(400):

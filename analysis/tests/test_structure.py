@@ -1,4 +1,4 @@
-"""Tests that packages of `dohyo` are imported only in the direction of the data, and that tests import no tests."""
+"""Tests that imports between packages of `dohyo` follow the flow of data, and that tests do not import tests."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ def parsed(file: Path) -> ast.Module:
 
 
 def imported(module: ast.Module) -> Iterator[str]:
-    """Yields the modules of `dohyo` that a module imports in any scope. The names lack the prefix `dohyo.`."""
+    """Yields the modules of `dohyo` that a module imports in any scope. The names have no prefix `dohyo.`."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "only absolute imports are allowed"
@@ -151,8 +151,8 @@ def test_parameters_and_variables_say_what_they_are() -> None:
 
 
 def test_no_module_names_a_property_of_a_single_binding() -> None:
-    """Only a binding's properties.py and the classes of its systems may contain these names, and hints on keys of stock
-    bindings.
+    """Only a binding's properties.py, the classes of its systems, and the hints on keys of stock bindings may contain
+    these names.
     """
     bindings = {file.parent.name for file in BINDINGS.glob("*/properties.py")}
     keys = [key for key, entry in properties.known().items() if entry.reader in bindings and "." in key]

@@ -277,7 +277,7 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
         " the last third of the measured window); see the chart over time, and set a longer warmuptime or duration"
     )
     assert note in summary.notes
-    # A run with a target rate has no trend. A trend below a factor of 1.2, or in less than 15 s, may be chance.
+    # A run with a target rate has no trend. A trend below a factor of 1.2, or in less than 15 s, may be due to chance.
     for folder in tmp_path.glob("raw/*-cassandra/run-1/node1"):
         edit_json(folder / "client.json", target=1000)
     for client in tmp_path.glob("raw/*-hbase/run-1/node1"):
@@ -345,7 +345,7 @@ def test_clients_that_retry_differently_did_not_do_the_same(tmp_path: Path) -> N
     folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2", "node3"), repeats=1)
     for client in folder.glob("run-1/*/client.json"):
         edit_json(client, retries=3 if client.parent.name == "node2" else 0)
-    assert "on node2: the client ran another scenario: retries 3 instead of 0" in str(
+    assert "on node2: the client ran a different scenario: retries 3 instead of 0" in str(
         summarise(tmp_path).trials[0].reason
     )
 
@@ -380,9 +380,9 @@ def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
         assert only(tmp_path).status == "ok"
     expected = "10,998 to 11,000 were expected (10,000 loaded, 1,000 inserted by the runs, 2 of these not"
     for rows, message in (
-        ({"usertable": 10997}, "1 rows are missing after the runs: usertable has 10,997 rows"),
+        ({"usertable": 10997}, "missing rows after the runs: 1; usertable has 10,997 rows"),
         ({"usertable0": 5000, "usertable1": 5900}, "usertable0 has 5,000 rows, usertable1 has 5,900 rows"),
-        ({"usertable": 11001}, "there are 1 rows too many after the runs: usertable has 11,001 rows"),
+        ({"usertable": 11001}, "surplus rows after the runs: 1; usertable has 11,001 rows"),
     ):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "invalid"
@@ -396,7 +396,7 @@ def test_a_probes_inserts_are_expected_too_and_one_that_died_leaves_no_upper_bou
     shutil.copytree(folder / "run-1", folder / "probe-1")
     edit_json(folder / "probe-1/node1/client.json", inserted=500, unacknowledged_inserts=0)
     write_json(folder / "counted.json", {"rows": {"usertable": 10300}})
-    assert "200 rows are missing after the runs" in str(only(tmp_path).reason)
+    assert "missing rows after the runs: 200;" in str(only(tmp_path).reason)
     # With requestdistribution=next, a read uses the key of a new record, which is then not inserted.
     edit_json(folder / "probe-1/node1/client.json", passed_over=200)
     assert only(tmp_path).status == "ok"
@@ -520,7 +520,7 @@ def test_operations_that_were_due_and_never_sent_are_told(tmp_path: Path) -> Non
     for client, missed in (("run-1/node1", 1200), ("run-1/node2", 34), ("run-2/node1", 0)):
         edit_json(folder / client / "client.json", missed_operations=missed)
     summary = summarise(tmp_path)
-    note = "run: operations that were due in the window and were not sent in it: 1,234"
+    note = "run: operations that were due in the window but were not sent in it: 1,234"
     assert [note in trial.notes for trial in summary.trials] == [True, False]
 
 

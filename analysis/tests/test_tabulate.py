@@ -253,7 +253,7 @@ def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path
     write(tmp_path / "result.txt", "\n".join([*lines, "[READ], Return=OK, 5000000000", ""]))
     (trial,) = collect([tmp_path]).trials
     assert trial.status == "invalid"
-    assert "[OVERALL] states 705,032,704 operations, but its types 5,000,000,000" in (trial.reason or "")
+    assert "[OVERALL] states 705,032,704 operations, but its types add up to 5,000,000,000" in (trial.reason or "")
 
 
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:

@@ -45,7 +45,7 @@ def servers(host: Noting) -> ServerSteps:
 
 
 def test_a_call_that_hangs_is_ended(host: Noting, servers: ServerSteps) -> None:
-    """A call that is repeated until it succeeds may exceed its limit by ADMIN_SECONDS, because of the last attempt."""
+    """A call that is repeated until it succeeds may exceed its limit by ADMIN_SECONDS, the limit of one attempt."""
     servers.admin(NAME, "stats")
     servers.until_admin(NAME, "user")
     servers.until(NAME, "cassandra", ["true"])

@@ -1,4 +1,4 @@
-"""Tests the mark of a verdict: its rule, its description in docs/method.md, and that all output shows the same mark."""
+"""Tests the mark of a verdict: its rule, its description in docs/method.md, and whether all output shows the same."""
 
 import re
 from dataclasses import replace

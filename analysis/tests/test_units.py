@@ -47,8 +47,8 @@ def test_a_unit_is_started_watched_stopped_started_again_and_removed(home: Path)
     assert (home / "run/db/unit").read_text() == f"{unit.name} 4711\n"
     assert (home / "run/db/pid").read_text().split()[0] == str(pid)
     assert (home / "run/slice").read_text() == "dohyo-1.slice\nMemoryMax=9M\n"
-    assert supervisor.status("db") == (f"db runs as process {pid}", 0)
-    with pytest.raises(processes.AgentError, match="already runs as process"):
+    assert supervisor.status("db") == (f"db is running as process {pid}", 0)
+    with pytest.raises(processes.AgentError, match="is already running as process"):
         supervisor.unit("db").start(str(err), unit.name, "", ())
     assert supervisor.stop("db", 5) == "stopped db"
     assert supervisor.status("db") == ("db ended with exit code 137 (signal KILL): up", 3)

@@ -97,7 +97,7 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
 
 @pytest.mark.parametrize("cause", ["errors", "server", "client"])
 def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_others(tmp_path: Path, cause: str) -> None:
-    """The system survived only the other rounds, so they must not decide, unless the client caused the failure."""
+    """The rounds that the system survived must not decide alone, unless the client caused the failure."""
     folder = tmp_path
     for turn in range(3):
         for position, (system, count) in enumerate({"cassandra": 2000, "hbase": 1000}.items()):
@@ -341,7 +341,7 @@ def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
     assert [trial.status for trial in summarise(tmp_path).trials] == ["ok"] * 3  # equal rates do not prove a copy
     shutil.copytree(tmp_path / "raw/01-cassandra/run-1", tmp_path / "raw/03-cassandra/run-1", dirs_exist_ok=True)
     summary = summarise(tmp_path)
-    why = "its histogram logs contain the same intervals as those of raw/01-cassandra/run-1/node1; one is a copy"
+    why = f"its histogram logs contain the same intervals as those of raw/01-cassandra/run-1/node1; one is a copy"
     reasons = [trial.reason for trial in summary.trials]
     assert reasons == [None, None, f"raw/03-cassandra/run-1/node1: {why}"]
     (row,) = (row for row in summary.merged[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))

@@ -76,7 +76,7 @@ def main(verb="", *arguments):
         units.remove(processes)
     else:
         verbs = "start, until, ready, status, stop, stop-all, log, start-unit, units, remove-units, faults, sample or converse"
-        raise AgentError(f"unknown verb '{verb}': {verbs}")
+        raise AgentError(f"unknown verb '{verb}'; the verbs are {verbs}")
     return 0
 
 

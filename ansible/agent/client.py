@@ -34,7 +34,7 @@ class Client:
         self._has_begun = None  # function that returns whether the client has started; None unless a start is under way
         self._process = None
         self._ready = self._stopping = self._ended = False
-        self._patience = 0.0  # deadline for a start, a stop or an exit code, on the clock time.monotonic()
+        self._patience = 0.0  # deadline for a start, a stop or an exit code, according to time.monotonic()
         self._gone_at = None  # time at which the client's end was noticed, in seconds since 1970
         self._read = {}  # number of bytes already read from each log
         self._next_forward = 0.0
@@ -157,7 +157,7 @@ class Client:
         except (OSError, ValueError):
             wrote = {}
         summary = {key: wrote.get(key) for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
-        # exit is null if the client never ran; at is a time on this host's clock. summary contains the times and the number
+        # `exit` is null if the client never ran; `at` is a time on this host's clock. `summary` contains the times and the number
         # of inserted keys that the client reported.
         self._send("ended", exit=code, words=message, at=moment, summary=summary)
 

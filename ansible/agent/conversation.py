@@ -46,7 +46,7 @@ class GoneError(Exception):
 
 
 class Faults:
-    """Passes the measured window to faults.py, and reports the faults that faults.py has executed to the controller."""
+    """Passes the measured window to faults.py, and reports to the controller which faults faults.py has executed."""
 
     def __init__(self, send, servers, folder):
         self._send = send
@@ -129,7 +129,7 @@ class Agent:
 
     def _do_ping(self, sent):
         self._heard = time.monotonic()
-        # time is in nanoseconds since 1970, on this host's clock.
+        # `time` is in nanoseconds since 1970, on this host's clock.
         self._send("pong", sent=sent, time=time.time_ns())
 
     def _do_begin(self, tool, client, servers, faults="", lane=""):

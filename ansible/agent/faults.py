@@ -43,9 +43,9 @@ from processes import SELF, AgentError
 AHEAD = 1.0  # the preparation of a fault begins this many seconds before its time
 STOP = 120  # seconds that an orderly stop of a server may take
 KILLED = 10  # seconds that the kernel may take to end a killed process
-READY = 300  # seconds after the window within which the servers must become ready
+READY = 300  # the servers must become ready within this many seconds after the window
 PROBE = 0.5  # seconds between two checks of whether the servers are ready
-FORGOTTEN = 10  # seconds after the window at which a partition or a unit's limit expires
+FORGOTTEN = 10  # a partition or a unit's limit expires this many seconds after the window
 LEAST = 1 << 20  # a disk counts as full if fewer bytes than this are free
 TABLE = "inet dohyo_fault"  # table of nftables
 
@@ -285,7 +285,7 @@ NO_RULES = f"table {TABLE} {{}}\ndelete table {TABLE}\n"  # without the first li
 
 
 def rules(addresses, seconds):
-    """Returns nftables rules that silently drop incoming packets from these addresses. The hosts there drop packets, too."""
+    """Returns nftables rules that silently drop incoming packets from these addresses. The hosts at these addresses do so, too."""
     text = ""
     for version, kind in (("ip", "ipv4_addr"), ("ip6", "ipv6_addr")):
         if members := [address for address in addresses if (":" in address) == (version == "ip6")]:
@@ -582,4 +582,4 @@ def main(processes, verb="", *arguments):
     elif verb == "undo":
         undo(processes)
     else:
-        raise AgentError(f"unknown verb 'faults {verb}': check, serve, boot or undo")
+        raise AgentError(f"unknown verb 'faults {verb}'; use check, serve, boot or undo")

@@ -1,7 +1,7 @@
 """Reads /proc, and reads and writes pid files. All other modules use this one.
 
-The kernel reuses pids, so only pid and start time together identify a process. A pid file contains both: "PID START-TIME", the
-latter in clock ticks since boot.
+The kernel reuses pids, so only the pid and the start time together identify a process. A pid file contains both: "PID START-TIME",
+the latter in clock ticks since boot.
 """
 
 import os

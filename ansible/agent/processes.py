@@ -176,7 +176,7 @@ class Processes:
     def status(self, name, patience=LONGEST_EXIT):
         """Returns a sentence that describes the state of NAME, and the state: RUNS, ENDED or NOT_STARTED."""
         if pid := self.pid(name):
-            return f"{name} runs as process {pid}", RUNS
+            return f"{name} is running as process {pid}", RUNS
         return self.how_it_ended(name, patience), ENDED if self.was_started(name) else NOT_STARTED
 
     # ---- Starting ----
@@ -186,7 +186,7 @@ class Processes:
         if pids := self.marked(name):
             listed = ", ".join(map(str, pids))
             way_out = f"{self.home}/bin/agent stop {name} 60"
-            raise AgentError(f"{name} already runs as process {listed}; stop it first: {way_out}")
+            raise AgentError(f"{name} is already running as process {listed}; stop it first: {way_out}")
 
     def start(self, name, folder, out, err, *command):
         """Starts NAME in a folder and a new session, and writes its output to files. Raises AgentError if NAME does not start."""
@@ -195,7 +195,7 @@ class Processes:
             raise AgentError(f"{name} was not started: {self.last_words(name)}")
 
     def begin(self, name, folder, out, err, *command):
-        """Begins to start NAME. Returns a function that returns whether NAME has started, or raises AgentError if that failed."""
+        """Begins to start NAME. Returns a function that returns whether NAME has started, and raises AgentError if this fails."""
         import fcntl
         import subprocess
 
@@ -265,7 +265,7 @@ class Processes:
         proc.write(self.path(name, "exit"), f"{code}\n")
 
     def again(self, name):
-        """Starts NAME again with the same command. Renames its earlier output to OUT.N and ERR.N. Raises AgentError."""
+        """Starts NAME again with the same command. Renames its earlier output to OUT.N and ERR.N. Raises AgentError on failure."""
         try:
             log = os.readlink(self.path(name, "errors"))
             arguments = proc.read(self.path(name, "command")).decode("utf-8", "surrogateescape").split("\0")[:-1]
@@ -323,7 +323,7 @@ class Processes:
     # ---- Stopping ----
 
     def stop(self, name, seconds):
-        """Sends TERM to NAME, waits, and sends KILL; sends only KILL for 0 seconds. Returns a sentence, or "" if it did not run."""
+        """Sends TERM to NAME, waits, and sends KILL; with 0 seconds, only KILL. Returns a sentence, or "" if NAME did not run."""
         pids = self.marked(name)
         if not pids:
             return ""
@@ -349,7 +349,7 @@ class Processes:
         return True
 
     def stop_all(self, seconds, killed="", *spared):
-        """Stops all processes, in reverse order of their start, and removes files with connection settings. Yields sentences.
+        """Stops all processes, in reverse order of their start, and removes files with connection settings. Yields what was done.
 
         :param killed: name of a process that is killed immediately, together with all NAME-PART
         :param spared: lanes whose processes keep running
@@ -377,7 +377,7 @@ class Processes:
 
 
 def succeeds(command, seconds):
-    """Returns whether a command succeeds within `seconds` and LONGEST_CHECK. Kills it with all descendants if it does not end."""
+    """Returns whether a command succeeds within `seconds` (at most LONGEST_CHECK). Kills it with all descendants if it is late."""
     import subprocess
 
     nothing = subprocess.DEVNULL

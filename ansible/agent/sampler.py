@@ -3,7 +3,7 @@
 This program only copies the kernel's counters. It replaces sysstat, which root would have to install on hosts without internet,
 and psutil, which would have to be compiled for each host. Hosts without a deployment receive only this file and proc.py.
 
-The output consists of JSON lines, compressed with gzip. The first line describes the host, each further line is one sample:
+The output consists of JSON lines, compressed with gzip. The first line describes the host; each further line is one sample:
 {"cpus": number of processors,  "boot": the kernel's boot id,  "sees_all": sees_all(), but false on attached servers' hosts}
 {"time": seconds since 1970, "up": seconds since boot,
  "cpu": [user, nice, system, idle, iowait, irq, softirq, steal],               ticks of all processors together
@@ -43,7 +43,7 @@ LIMIT = 200 * 1024 * 1024  # bytes of output after which the sampler ends; this 
 GZIP = 31  # zlib's number for a gzip stream
 SECTOR = 512  # bytes per sector in /proc/diskstats, for every disk (Documentation/admin-guide/iostats.rst)
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD, a flag in /proc/PID/stat
-SENSORS = ("x86_pkg_temp", "cpu", "soc")  # prefixes of the types of thermal zones that measure processors
+SENSORS = ("x86_pkg_temp", "cpu", "soc")  # type prefixes of the thermal zones that measure processors
 MEMORY = ("MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "SReclaimable")
 
 
@@ -129,7 +129,7 @@ def has_servers(places):
 
 
 def clocks(root="/sys"):
-    """Returns the frequency and temperature of the processors. Call rarely: on some machines, the read interrupts a processor."""
+    """Returns the frequency and temperature of the processors. Must be rare: on some machines, reading interrupts a processor."""
     readings = {}
     # A reported maximum frequency of 0 must not end the sampler.
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):

@@ -60,7 +60,7 @@ class Unit:
             return False
         code = asked(self.unit, "ExecMainStatus")
         if code:
-            # With the codes CLD_KILLED (2) and CLD_DUMPED (3), the status is a signal.
+            # With the codes CLD_KILLED (2) and CLD_DUMPED (3), the status is the number of a signal.
             number = int(code) + (128 if int(asked(self.unit, "ExecMainCode") or 0) >= 2 else 0)
             file = self._processes.path(self._name, "exit")
             proc.write(file, f"{number}\n")
@@ -71,7 +71,7 @@ class Unit:
         """Starts NAME as that unit. Raises AgentError if it does not start, or if the unit file exists without Dohyo's mark.
 
         :param text: content of the unit's file
-        :param slice_words: name of the unit's slice, and the properties to set on the slice before; empty without a slice
+        :param slice_words: name of the unit's slice, and the properties to set on the slice beforehand; empty without a slice
         """
         processes, name = self._processes, self._name
         os.makedirs(processes.path(name), exist_ok=True)
@@ -152,7 +152,7 @@ def files(processes):
 
 
 def remove(processes):
-    """Removes the unit files with the mark of this installation and the properties of the slice. Raises AgentError."""
+    """Removes the unit files with the mark of this installation and the properties of the slice. Raises AgentError on failure."""
     for file in files(processes):
         must("rm", "--", file)
     if arguments := _slice(processes):

@@ -299,9 +299,8 @@ class ResultReader(Generic[Log]):
         """Reports numbers that contradict each other."""
         problems = []
         if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
-            problems.append(
-                f"[OVERALL] states {log.overall_operations:,} operations, but its types {log.counted:,}: {OVERFLOW}"
-            )
+            stated = f"[OVERALL] states {log.overall_operations:,} operations"
+            problems.append(f"{stated}, but its types add up to {log.counted:,}: {OVERFLOW}")
         for name, counts in log.operations.items():
             if counts.mean_us is not None and counts.max_us is not None and counts.mean_us > counts.max_us + _BUCKET_US:
                 problems.append(

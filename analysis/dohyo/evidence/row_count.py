@@ -38,5 +38,5 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     expected = f"{least:,} to {most:,}" if uncertain else f"{most:,}"
     inserts = f"{loaded:,} loaded, {inserted:,} inserted by the runs"
     unsure = f", {uncertain:,} of these not acknowledged" if uncertain else ""
-    gap = f"{least - total:,} rows are missing" if total < least else f"there are {total - most:,} rows too many"
-    return f"{gap} after the runs: {tables}, but {expected} were expected ({inserts}{unsure})"
+    kind, number = ("missing", least - total) if total < least else ("surplus", total - most)
+    return f"{kind} rows after the runs: {number:,}; {tables}, but {expected} were expected ({inserts}{unsure})"

@@ -314,7 +314,7 @@ def caches(inventory: Path | None) -> Caches:
             needs = ask(scenario, hosts, inventory).needs
             if any(entry.unknown for entry in needs):
                 raise BadInputError(
-                    f"datasize={scenario.datasize}: caches are shares of the memory of"
+                    f"datasize={scenario.datasize}: cache sizes depend on the memory of"
                     f" {hosts.where}, which is not known; set host_memory=192g"
                 )
             results[alike] = {entry.system: entry.cached(replication, hosts.count) for entry in needs}

@@ -87,7 +87,7 @@ def _check_rounds(scenario: Scenario) -> None:
         texts = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
         if texts and "precision" not in scenario.values:
             raise BadInputError(
-                f"{' '.join(texts)}: without a precision, rounds={scenario['rounds']} is exact;"
+                f"{' '.join(texts)}: without a precision, rounds={scenario['rounds']} is the exact number;"
                 f" add precision=decided, or leave out {' and '.join(text.partition('=')[0] for text in texts)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
@@ -138,7 +138,7 @@ def _check_equal(scenario: Scenario) -> None:
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
         raise BadInputError(
             f"{share} with {phases.EQUAL}.target={scenario.of(phases.EQUAL)['target']}: both say at which rate"
-            f" {phases.EQUAL} runs; leave one out"
+            f" of {phases.EQUAL} runs; leave one out"
         )
 
 
@@ -253,7 +253,7 @@ def _check_batch(phase: Scenario) -> None:
             if phase[key]:
                 raise BadInputError(f"{entry.key}={value} with {key}={phase[key]}: {reason}")
     records, tables = phase.number("recordcount"), phase.number("tablecount")
-    _at_most(phase, "batchsize", records // tables, "the size of the smallest table (recordcount / tablecount)")
+    _at_most(phase, "batchsize", records // tables, "the size of the smallest table's records (recordcount / tablecount)")
     _at_most(phase, "batchsize", phase.records, "the number of loaded records (insertcount)")
 
 
@@ -306,7 +306,7 @@ def _check_passes(run: Scenario) -> None:
     """Checks that a run can end after a number of passes over all records."""
     setting = f"passes={run['passes']}"
     if run.duration:
-        raise BadInputError(f"{setting} and duration={run['duration']} both say what ends a run; set one of them to 0")
+        raise BadInputError(f"{setting} and duration={run['duration']} both determine what ends a run; set one to 0")
     if run["requestdistribution"] != "ranges":
         raise BadInputError(
             f"{setting} with requestdistribution={run['requestdistribution']}: passes need 'ranges'; leave out passes"

@@ -162,7 +162,7 @@ _COMMAND_LINE = "command line"
 # Properties that exclude each other, mapped to one of them.
 _SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount", "partitions": "keycolumns"}
 _DECIDES = {
-    "duration": "how long a run takes (two names of one property)",
+    "duration": "how long a run takes (two names for one property)",
     "recordcount": "how many records are loaded",
     "keycolumns": "which columns a key has",
 }
@@ -238,8 +238,8 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
             about = _about(key)
             if (earlier := keys.setdefault(about, key)) != key:
                 one, two = (f"{name}={assignments[name]}" for name in sorted((key, earlier), key=about.__ne__))
-                subject = _DECIDES.get(about, f"what {about} is")
-                raise BadInputError(f"{source}: {one} and {two} both say {subject}; leave one out")
+                subject = _DECIDES.get(about, about)
+                raise BadInputError(f"{source}: {one} and {two} both determine {subject}; leave one out")
         # A file may set both: stock YCSB ignores duration and uses operationcount, and duration takes precedence here.
         ends = ("maxexecutiontime",) if assignments is not changes else ("maxexecutiontime", "duration")
         for key in assignments:
@@ -247,8 +247,8 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
             count = f"{prefix}{dot}operationcount"
             if name in ends and all(re.search("[1-9]", assignments.get(limit, "")) for limit in (key, count)):
                 raise BadInputError(
-                    f"{source}: {count}={assignments[count]} and {key}={assignments[key]} both say what ends a run;"
-                    " leave one out"
+                    f"{source}: {count}={assignments[count]} and {key}={assignments[key]} both determine what ends a"
+                    " run; leave one out"
                 )
     file_values = sources[shown(path)]
     decided = {_about(key) for key in changes}
@@ -344,7 +344,7 @@ def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[s
         for key in entries:
             if key in matrix:
                 raise BadInputError(
-                    f"{VARIANT}.{name}.{key} and {MATRIX}{key} both say what {key} is at a point; leave one out"
+                    f"{VARIANT}.{name}.{key} and {MATRIX}{key} both determine {key} at a point; leave one out"
                 )
 
 
@@ -438,8 +438,8 @@ def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) ->
     if partitions := int(values.pop("partitions", "0")):
         if "keycolumns" in values:
             raise BadInputError(
-                f"partitions={partitions} and keycolumns={values['keycolumns']} both say {_DECIDES['keycolumns']};"
-                " leave one out"
+                f"partitions={partitions} and keycolumns={values['keycolumns']} both determine"
+                f" {_DECIDES['keycolumns']}; leave one out"
             )
         values["keycolumns"] = key_columns.series(partitions)
     datasize = values.pop("datasize", "")

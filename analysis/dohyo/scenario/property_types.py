@@ -77,7 +77,7 @@ class Number(Text):
 
 
 class Percent(Number):
-    form = "a percentage such as 5% {} percent"
+    form = "a percentage {}, such as 5%"
 
     def _number(self, value: str) -> str | None:
         bare = value.removesuffix("%").rstrip()
@@ -103,7 +103,7 @@ class Count(Whole):
 
 
 class Duration(Whole):
-    form = "a time such as 60s, 5m or 2h {} seconds"
+    form = "a time {} seconds, such as 60s, 5m or 2h"
     units: ClassVar = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 

@@ -189,7 +189,7 @@ def _figure(line: Any, number: int) -> PublishedFigure:
                 raise BadInputError(f"{key}: {value}: must be a {'whole ' if counts else ''}number above 0, below 2^63")
         ascending = [line[key] for key in _ASCENDING if key in line]
         if ascending != sorted(ascending) or line.get("mean_ms", 0) > line.get("max_ms", math.inf):
-            raise BadInputError(f"{', '.join(key for key in _ASCENDING if key in line)} do not ascend")
+            raise BadInputError(f"{', '.join(key for key in _ASCENDING if key in line)} must ascend in this order")
         return PublishedFigure(
             _text(line, "of"),
             _text(line, "system"),

@@ -138,8 +138,8 @@ def of_the_load(shared: KeptLoad, settled: Sequence[str], load: Sequence[Phase])
     """
     if shared.load:
         yield (
-            f"shared load of {shared.load}: the servers started from copies, so intervals omit the differences between"
-            " loads"
+            f"shared load of {shared.load}: the servers started from copies, so intervals omit not include the"
+            " differences between loads"
         )
     if shared.note:
         yield shared.note
@@ -173,7 +173,7 @@ def of_clients(counted: Sequence[Phase], uses: Sequence[HostUse]) -> Iterator[st
     """Yields notes on operations that were not sent, and on clients' hosts without spare processors."""
     # Latencies do not include operations that were not sent.
     for kind, count in _sums(counted, "missed_operations"):
-        yield f"{kind}: operations that were due in the window and were not sent in it: {count:,}"
+        yield f"{kind}: operations that were due in the window but were not sent in it: {count:,}"
     servers = {host for run in counted for host, node in run.conducted.nodes.items() if node.cpu_seconds}
     yield from busy(uses, servers, {(run.kind, client.host) for run in counted for client in run.clients})
 

@@ -46,7 +46,7 @@ def words(short: Shortfall, goal: float) -> str:
     if short.more is not None:
         more = f", about {short.more} more for {percent(goal)}"
     else:
-        more = f", more than {statistics.MOST_MORE} more for {percent(goal)}"
+        more = f", over {statistics.MOST_MORE} more for {percent(goal)}"
     return f"{name} {half} after {rounds}{more}"
 
 
@@ -70,7 +70,7 @@ def open_words(neighbours: Neighbours, summary: Summary) -> str:
         return f"{text} without an interval"
     text += f" [{pair.low:.2f}, {pair.high:.2f}]"
     if neighbours.more is None:
-        return f"{text}, more than {statistics.MOST_MORE} more rounds"
+        return f"{text}, over {statistics.MOST_MORE} more rounds"
     return f"{text}, about {more_rounds(neighbours.more, summary)}"
 
 

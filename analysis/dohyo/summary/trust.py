@@ -234,9 +234,8 @@ def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     for where, values, unit in _samples(summary, pairs):
         if (index := statistics.outlier(values)) is not None:
             rest = statistics.geometric([value for position, value in enumerate(values) if position != index])
-            texts.append(
-                f"{where} had {rate(values[index])} in one of {len(values)} and {rate(rest)} {unit} in the others"
-            )
+            one, count = rate(values[index]), len(values)
+            texts.append(f"{where} had {one} {unit} in one of {count} rounds, and {rate(rest)} in the others")
     if texts:
         yield Reason(f"One round decides: {'; '.join(texts)}.", "one round decides")
 
@@ -589,9 +588,9 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
                 and equal_rate(at_point, row.phase) is not None
             }
     if unknown:
-        which = ", ".join(f"{operation} of {system}" for operation, system in unknown)
-        least = f"a round has fewer than {100 * BEYOND:,} operations"
-        yield Reason(f"The p99 of {which} has no interval and is not compared: {least}.", "p99 not compared")
+        which = " and of ".join(f"{operation} of {system}" for operation, system in unknown)
+        why = f"has no interval and is not compared, because a round has fewer than {100 * BEYOND:,} operations"
+        yield Reason(f"The p99 of {which} {why}.", "p99 not compared")
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:

@@ -181,7 +181,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run at {instant(agreed)}"
+    return f"its agreed start was {instant((start_ms - offset_ms) / 1000)}, but its run was {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
@@ -191,7 +191,7 @@ def same_client(run: RunFacts) -> Iterator[str]:
             yield f": {count} clients have the clientnumber {number}: their evidence is from one client"
     phases = {client.report.phase for client in run.clients if client.report.phase}
     if wrong := phases - {LOAD if run.phase.kind == LOAD else RUN}:
-        yield f": a client ran the phase {', '.join(sorted(wrong))}"
+        yield f": a client ran a different phase: {', '.join(sorted(wrong))}"
 
 
 def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
@@ -290,7 +290,7 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
                 and client.run.records <= (value or 0) < (usual or 0)
             )
             if value is not None and value != usual and not few:
-                yield f" on {client.host}: the client ran another scenario: {key} {value} instead of {usual}"
+                yield f" on {client.host}: the client ran a different scenario: {key} {value} instead of {usual}"
 
 
 def not_found(run: RunFacts) -> Iterator[str]:
@@ -453,7 +453,7 @@ def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> I
     early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]
     late = math.isfinite(own_times[1]) and own_times[1] > all_times[1]
     if early or late:
-        yield f"state.json: the trial lasted {lasted(*own_times)}, but the experiment {lasted(*all_times)}"
+        yield f"state.json: the trial lasted {lasted(*own_times)}, but the experiment lasted {lasted(*all_times)}"
 
 
 def copied(trial: str, phases: Sequence[Phase], runs: dict[str, str]) -> str | None:

@@ -505,8 +505,8 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], limits: Mapping[
             " budget" + (" or a smaller client_heap, or give the clients separate hosts" if client else "")
         )
     problems += [
-        f"{name} needs {mb} MiB, and host_memory_budget={limits['budget']} leaves it {budget}; set a larger budget, or"
-        " leave out the sizes that an inventory or the scenario sets"
+        f"{name} needs {mb} MiB, but host_memory_budget={limits['budget']} leaves it only {budget}; set a larger"
+        " budget, or leave out the sizes that an inventory or the scenario sets"
         for name, mb in sorted(needs.items())
         if budget and int(mb) > budget
     ]

@@ -74,9 +74,9 @@ class _Words:
     def behind(self) -> str:
         """Returns a text on the systems behind the winner that are alike or cannot be told apart, or ""."""
         ranked = {pair.to for pair in self.contest.pairs} if self.contest.is_won else set()
-        texts = {"alike": f"alike within {percent(self.summary.alike)}", "open": "not told apart"}
+        texts = {"alike": f"are alike within {percent(self.summary.alike)}", "open": "cannot be told apart"}
         return "".join(
-            f"; {self.systems[entry.pair.of]} and {self.systems[entry.pair.to]} are {texts[entry.outcome]}"
+            f"; {self.systems[entry.pair.of]} and {self.systems[entry.pair.to]} {texts[entry.outcome]}"
             for entry in deciding_neighbours(self.summary)
             if entry.outcome in texts and {entry.pair.of, entry.pair.to} <= ranked and entry.pair.key == self.key
         )
@@ -128,7 +128,7 @@ class _Words:
                 be = "was" if len(pairs) == 1 else "were"
                 systems, ratios = [self.systems[pair.of] for pair in pairs], [times(pair) for pair in pairs]
                 text = f"{_listed(systems)} {be} {adjective}: {_listed(ratios)}"
-                parts.append(f"{text}, as {without_interval(pairs)} has no interval" if tie is None else text)
+                parts.append(f"{text}, because {without_interval(pairs)} has no interval" if tie is None else text)
         return "; ".join(parts)
 
     def _names(self, pairs: Sequence[Pair]) -> str:
@@ -162,7 +162,7 @@ def _several(summary: Summary, results: Sequence[Contest]) -> str:
         return f"Preliminary: {'; '.join(parts)}{_noise([contest.nearest for contest in results])}"
     if preliminary := [contest for contest in results if not contest.is_won and not contest.is_tied]:
         reason = without_interval([pair for contest in preliminary for pair in contest.pairs if pair.tie is None])
-        parts.append(f"{len(preliminary)} of {len(results)} preliminary, as {reason} has no interval")
+        parts.append(f"{len(preliminary)} of {len(results)} preliminary, because {reason} has no interval")
     return "; ".join(parts)
 
 

@@ -156,8 +156,8 @@ def _warnings(state: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
     untrimmed = [disk["path"] for disk in disks["devices"] if not disk["discards"] and disk["kind"] != "rotational"]
     if untrimmed:
         warnings.append(
-            f"not trimmed after a wipe: {', '.join(untrimmed)}, which support no discards; a system may start on flash"
-            " that is full of another system's data"
+            f"not trimmed after a wipe: {', '.join(untrimmed)} (discards are not supported); a system may start on"
+            " flash that is full of another system's data"
         )
     return warnings
 
@@ -349,7 +349,7 @@ def _check_collector(servers: ServerSteps) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
         if jvm is not None and not (jdk := values["jdk_host"])["java_home"]:
             raise HostError(
-                f"No JDK {jvm.jdk} on {name}, only {', '.join(jdk['java_seen'])}: type"
+                f"No JDK {jvm.jdk} on {name}, only {', '.join(jdk['java_seen'])}: run"
                 f" {values['dohyo_playbook']} deploy.yml first, with the same versions"
             )
 

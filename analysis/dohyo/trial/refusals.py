@@ -64,7 +64,7 @@ def _wrong_condition(conditions: Mapping[str, Any]) -> str:
     """Returns a message about a condition that does not exist or has a wrong value; empty if all are correct."""
     for name, value in conditions.items():
         if name not in CONDITIONS:
-            return f"trial_conditions: {name}={value}: no such condition; there are {', '.join(CONDITIONS)}"
+            return f"trial_conditions: {name}={value}: no such condition; the conditions are {', '.join(CONDITIONS)}"
         allowed = properties.known()[name].type
         if allowed.plain(str(value)) is None:
             return f"trial_conditions: {name}={value}: must be {allowed.allowed}"
@@ -83,9 +83,7 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
             return f"trial_phases: the name '{phase.get('name', '')}' may contain only a-z, 0-9 and '-'"
     if not values["dohyo_deployment"]:
-        return (
-            f"{values['dohyo_control']} has no mark of a deployment: type {values['dohyo_playbook']} deploy.yml first"
-        )
+        return f"{values['dohyo_control']} has no mark of a deployment: run {values['dohyo_playbook']} deploy.yml first"
     return ""
 
 

@@ -1,6 +1,6 @@
-"""Hosts of a trial over Ansible's own connections, with fakes of ssh and sudo.
+"""Tests a trial's calls to its hosts over Ansible's own connections, with fake ssh and sudo programs.
 
-The lowest and the highest supported release of Ansible run the same plays.
+The oldest and the newest supported release of Ansible run the same plays.
 """
 
 import json
@@ -146,7 +146,7 @@ BOTH_HOSTS = ["here", "far"]
 
 
 def play_that_asks(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns a play that makes many calls to hosts and writes the answers, and the hosts with their variables."""
+    """Returns a play that makes many calls to hosts and writes down the answers; also returns the hosts' variables."""
     (meeting := tmp_path / "meeting").mkdir()
     # This file is larger than one part of a transfer.
     ((source := tmp_path / "source") / "below").mkdir(parents=True)
@@ -288,7 +288,7 @@ class ActionModule(Conduct):
 
 
 def play_that_reports(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns a play that reports two hosts and tries a trial, with trial.yml's variables, and the hosts' variables."""
+    """Returns a play that reports two hosts and tries a trial with trial.yml's variables; also the hosts' variables."""
     (trial,) = yaml.safe_load((ANSIBLE / "trial.yml").read_text("utf-8"))
     common = {
         "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path),
@@ -316,7 +316,7 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
         {"vm.swappiness": "60", "CPU governor": "not there", "/dev/nvme0n1": "RAID0 /dohyo noatime"},
         [
             "not as tuned: vm.swappiness 60 instead of 2",
-            "not trimmed after a wipe: /dev/nvme0n1, which support no discards; a system may start on flash that is"
+            "not trimmed after a wipe: /dev/nvme0n1 (discards are not supported); a system may start on flash that is"
             " full of another system's data",
         ],
     ]
@@ -336,7 +336,7 @@ UNREACHABLE = '#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/words\nexit 255\n'
 
 
 def play_that_starts_clients(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns a play that starts clients on a host that does not answer; and that host."""
+    """Returns a play that starts clients on a host that does not answer; also returns the variables of that host."""
     run = {"name": "run", "threads": 1, "warmup": "0", "duration": 1, "properties": {"recordcount": 10}}
     host = {
         "ansible_connection": "ssh", "ansible_host": "192.0.2.7", "ansible_user": "me", "ansible_port": 2222,

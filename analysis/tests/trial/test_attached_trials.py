@@ -61,7 +61,7 @@ def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path
     parts = trial.real()
     with pytest.raises(StepError, match="Remove the leftovers of earlier trials on the attached system"):
         parts.run()
-    # No note was written, because the evidence of an earlier trial would be attributed to this one.
+    # No note was written. Otherwise, the evidence of an earlier trial would be attributed to this one.
     assert not (tmp_path / UNDER_WAY).exists()
     # At the end of a trial, leftovers cause only a warning, and the trial counts.
     assert parts.end() == ""

@@ -52,8 +52,8 @@ def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> 
         for verb, arguments, message in [
             ("program", {"argv": ["sh", "-c", "echo why >&2; exit 3"]}, "why"),
             ("program", {"argv": ["/no/such/program"]}, "/no/such/program: No such file or directory"),
-            ("program", {"argw": []}, "program has no argw: argv, "),
-            ("fly", {}, "unknown verb 'fly': canary, detach, "),
+            ("program", {"argw": []}, "program has no parameter argw; its parameters are argv, "),
+            ("fly", {}, "unknown verb 'fly'; the verbs are canary, detach, "),
             ("transfer", {"step": "read"}, "the packed archive no longer exists: the connection was lost"),
         ]:
             with pytest.raises(HostError) as error:

@@ -42,7 +42,7 @@ SMALL: dict[str, Any] = {
             SMALL,
             "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096",
         ),
-        ("cassandra", SMALL, "cassandra needs 4000 MiB, and host_memory_budget=3800m leaves it 3800"),
+        ("cassandra", SMALL, "cassandra needs 4000 MiB, but host_memory_budget=3800m leaves it only 3800"),
     ],
 )
 def test_contradictory_settings_are_refused_before_any_change(
@@ -142,7 +142,7 @@ def test_a_host_without_the_jdk_is_named(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, dohyo_playbook="ansible-playbook")
     trial.answers["node2", "host_resources"] = {**RESOURCES, "java_home": "", "java_seen": ["/a (11)", "/b (21)"]}
     assert refused(trial) == {
-        "node2": "Check that the host has the JDK: No JDK 17 on node2, only /a (11), /b (21): type ansible-playbook"
+        "node2": "Check that the host has the JDK: No JDK 17 on node2, only /a (11), /b (21): run ansible-playbook"
         " deploy.yml first, with the same versions"
     }
 

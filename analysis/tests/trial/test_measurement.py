@@ -295,7 +295,7 @@ def test_clients_alone_need_no_servers(tmp_path: Path) -> None:
 
 # ---- failures --------------------------------------------------------------------------------------------------------
 
-CALLS = 79  # number of calls to hosts in a trial with FULL
+CALLS = 79  # number of calls to hosts in a trial with the variables FULL
 
 
 def test_the_calls_of_all_steps_are_as_many_as_the_next_test_lets_fail(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests a system's administration calls that settle, read statistics and count, and how their results are used."""
+"""Tests the calls with which a system settles, reads statistics and counts rows, and the use of their results."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def test_arguments_of_each_administrative_call(tmp_path: Path) -> None:
     assert argv_of["stats"][-1] == "folder=/opt/dohyo/run/hbase/stats/load"
     assert {"recordcount=1234", "timeout=1800"} <= {*argv_of["count"]}
     assert not {"recordcount=1000", "flush=true", "prefetch=true", "drop"} & {*argv_of["count"]}
-    # The calls of settle and count have no limit, because their own timeout ends them.
+    # The calls of settle and count have no time limit, because their own timeout ends them.
     bounds = {call.verb: call.arguments.get("timeout") for call in trial.calls if call.host == "node1"}
     assert bounds == {"settle": None, "drop": 900, "empty the page cache": None, "stats": 900, "count": None}
     # Statistics are read on each host, but only the first host is asked about the tables.

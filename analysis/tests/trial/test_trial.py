@@ -15,7 +15,7 @@ from support.trial_hosts import RESOURCES, FakeTrial, fake_trial, free_ports, no
 
 
 def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
-    """Returns a trial with a note that says that it is running."""
+    """Returns a trial with a note saying that it is running."""
     trial = fake_trial(folder, hosts, **variables)
     note_under_way(trial, folder)
     return trial
@@ -95,7 +95,7 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
         *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra", "node2: ready cassandra"),
         "node1 node2: ready within 1080 s",
     ]
-    # Ports are checked only before the start, because a taken port is an error on a dedicated host.
+    # Ports are checked only before the start. On a dedicated host, a port that is in use is an error.
     assert len([call for call in trial.calls if call.action == "free_ports"]) == 2
     assert not [line for line in notes if "canary" in line]
 
@@ -444,7 +444,7 @@ def test_hosts_that_others_use_are_refused_unless_they_are_shared(
     trial.answers["node2", "in_use taken"] = {"uses": [{**THEIRS, "since": since}, OURS]}
     reason = tried(trial)
     assert (": eve has been at work there since " in reason) == refused
-    assert ("; wait for it to end, or run stop.yml there" in reason) == refused
+    assert ("; wait until it to ends, or run stop.yml there" in reason) == refused
     if refused:
         assert reason.startswith("Check that no other playbook uses the hosts: ")
         assert done(trial) == [f"node1 node2: {line}" for line in ("owned checked", "in_use taken", "in_use withdrawn")]

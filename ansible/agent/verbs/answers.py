@@ -1,7 +1,7 @@
 """Executes the controller's requests on a host, one after another.
 
-The controller sends this program with all modules of the agent over the connection (conducting/sent.py). Nothing has to be
-installed therefore, and both sides have the same version. Messages are lines of JSON:
+The controller sends this program with all modules of the agent over the connection (conducting/sent.py). Therefore, nothing
+has to be installed, and both sides have the same version. Messages are lines of JSON:
 
 In:   {"do": VERB, "arguments": {...}, "bound": bool}    bound: end the verb's programs if the connection ends
 Out:  {"is": "hello"}
@@ -32,12 +32,12 @@ def perform(verb, arguments):
     :param arguments: keyword arguments of the function `answer` of the verb's module
     """
     if verb not in VERBS:
-        raise AgentError(f"unknown verb '{verb}': {', '.join(VERBS)}")
+        raise AgentError(f"unknown verb '{verb}'; the verbs are {', '.join(VERBS)}")
     module = importlib.import_module(verb)
     code = module.answer.__code__  # not inspect.signature, because importing inspect takes 4 ms
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if unknown := [name for name in arguments if name not in parameters]:
-        raise AgentError(f"{verb} has no {', '.join(unknown)}: {', '.join(parameters)}")
+        raise AgentError(f"{verb} has no parameter {', '.join(unknown)}; its parameters are {', '.join(parameters)}")
     try:
         return module.answer(**arguments)
     except OSError as error:

@@ -29,7 +29,7 @@ from failure import AgentError
 from folder_marks import existing
 from listeners import in_background
 
-# Slices per figure. With seven, all slices of one canary are hardly ever above all of another by chance (docs/method.md).
+# Slices per figure. With seven, chance hardly ever puts all slices of one canary above all those of another (docs/method.md).
 SLICES = 7
 # Seconds for the measurement of each figure of a host, including a first slice that does not count.
 FIGURE_SECONDS = 0.3
@@ -64,7 +64,7 @@ def figure(name: str, unit: str, slices: list[float], target: str | None = None)
 
 
 def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], float] = time.perf_counter) -> list[float]:
-    """Divides a time into slices and returns the values of `SLICES` of them. A first slice does not count.
+    """Divides a time into slices and returns the values of `SLICES` of them. The first slice does not count.
 
     :param take: measures one slice: receives its seconds, which it may exceed, and returns its value
     :returns: at least one value; fewer than `SLICES` if the slices take longer than `MOST_TIMES` times the requested time
@@ -77,7 +77,7 @@ def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], f
 
 
 def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Calls `work` for that time, but at least once. Returns the amount of work per second.
+    """Calls `work` for `seconds`, but at least once. Returns the amount of work per second.
 
     :param work: does one piece of work and returns its amount
     """
@@ -244,11 +244,11 @@ def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
 
 
 # ---- Network ----
-# The client sends the length of each block and the block, and the listener replies with one byte. A length of 0 ends the listener.
+# The client sends the length of each block, then the block. The listener replies with one byte. A length of 0 ends the listener.
 
 
 def receive(connection: socket.socket, count: int) -> bytes:
-    """Returns the next `count` bytes. Raises ConnectionError if the connection ends before."""
+    """Returns the next `count` bytes. Raises ConnectionError if the connection ends earlier."""
     received = b""
     while len(received) < count:
         fresh = connection.recv(count - len(received))
@@ -291,7 +291,7 @@ def take_blocks(connection: socket.socket, listener: socket.socket) -> None:
 
 
 def listen(address: str, lifetime: int) -> int:
-    """Starts a listener in a new process and returns its port. Raises OSError if the address is not one of this host's."""
+    """Starts a listener in a new process and returns its port. Raises OSError if the host does not have that address."""
     listener = socket.create_server((address, 0), backlog=1024)
     in_background(lifetime, partial(serve, listener))
     port: int = listener.getsockname()[1]
@@ -357,8 +357,8 @@ def rotation(client: int, clients: int, servers: int) -> list[int]:
 def network(servers: dict[str, dict[str, Any]], client: int, clients: int, seconds: float = NETWORK_SECONDS) -> dict[str, Any]:
     """Returns the figures of the paths from this client to its share of the listeners.
 
-    The wall clock determines the turns, so all clients take the same turn at the same time without messages. If clocks differ, the
-    values of the slices vary more.
+    The wall clock determines the turns, so all clients take the same turn at the same time without exchanging messages. If clocks
+    differ, the values of the slices vary more.
 
     :param seconds: time for all turns; it may double if servers cannot be reached
     """

@@ -73,9 +73,9 @@ def write_file(path: str, content: str, owner: str | None = None, *, mode: str |
 
 
 def replace(path: str, content: str, mode: str | None, owner: str | None) -> None:
-    """Writes a file under another name and renames it. No reader sees a part of it, or a secret before its mode is set.
+    """Writes a file under another name and renames it. No reader sees an incomplete file, or a secret before its mode is set.
 
-    If mode or owner is not given, the replaced file's is kept.
+    If mode or owner is not given, that of the replaced file is kept.
     """
     handle, new = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     try:

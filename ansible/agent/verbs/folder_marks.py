@@ -5,7 +5,7 @@ trial creates or takes over empty receives a mark: the file ``.dohyo``, which na
 has no mark, or the mark of another deployment, is never written to and never removed. Symbolic links below the user's folder are
 never followed, and mount points are never crossed.
 
-A marked folder may also contain other files. MADE lists the files that Dohyo creates. A folder with others, at any depth, stays.
+A marked folder may also contain other files. MADE lists the files that Dohyo creates. Folders with others, at any depth, stay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MANIFEST = ".sha256"
 # Paths that Dohyo creates in a marked folder, for each kind of folder. Parts of a path may be patterns. ROLE stands for each system
 # that the mark names; _STANDS_FOR lists the other words in capitals. A path that ends with `/` is an empty folder. With `/**`, it is a
 # folder with any files of Dohyo's programs; with `/=`, a folder whose MANIFEST lists Dohyo's files. The folders above these paths are
-# also Dohyo's. All other files are foreign and stay, with their folders. The last three files of bin/ are from older versions.
+# also Dohyo's. All other files are foreign and are kept with their folders. The last three files of bin/ are from older versions.
 MADE = {
     "home": """
         trial-under-way  trial-under-way.ROLE  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
@@ -96,7 +96,7 @@ class NotOursError(Exception):
 
 
 def read_object(path: str) -> dict[str, Any]:
-    """Returns the JSON object in a small file that any user may have written. For links, pipes and other content, it is empty."""
+    """Returns the JSON object in a small file that any user may have written; {} for links, pipes and other content."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -184,7 +184,7 @@ def path_of(base: str, below: str = "") -> str:
         raise NotOursError(f"the folder {base!r} does not have an absolute path; name one that begins with /")
     # Ansible's modules would expand the variable and use another folder.
     if re.search(r"\$[A-Za-z_{]", base):
-        raise NotOursError(f"the folder {base!r} has a variable in its path, which Ansible may expand; name one without")
+        raise NotOursError(f"the folder {base!r} has a variable in its path, which Ansible may expand; replace it")
     path = os.path.realpath(base)
     if path == "/" and not below:
         raise NotOursError("the folder / contains the whole system; name another folder")
@@ -299,7 +299,7 @@ def _place(folder: str) -> dict[str, Any]:
 
 
 def _made_with(folder: str, deployment: str) -> str:
-    """Returns the topmost folder created for this folder or for a marked folder beside it. It is removed with the last of them."""
+    """Returns the topmost folder created for this folder or for a marked folder next to it. It is removed with the last of them."""
     around = os.path.dirname(folder)
     for name in _names(around):
         mark = read_mark(os.path.join(around, name))
@@ -480,8 +480,8 @@ class Contents:
 def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str] | None = None) -> list[str]:
     """Removes a marked folder and returns the removed paths. A folder that existed before Dohyo marked it is only emptied.
 
-    Foreign files are kept with their folders and added to the list ``foreign``. Without that list, a foreign file raises
-    NotOursError, and nothing is removed. So does a folder without the deployment's mark. Raises OSError if removing is impossible.
+    Foreign files are kept with their folders and added to the list ``foreign``. Without that list, NotOursError is
+    raised if there is a foreign file, and nothing is removed. The same applies without the deployment's mark. May raise OSError.
     """
     check(folder, deployment)
     mark = read_mark(folder)
@@ -519,7 +519,7 @@ def remove_inside(
 ) -> list[str]:
     """Removes the paths in a marked folder that match a pattern, such as ``run/mysql-*``. Returns the removed paths.
 
-    Only the last part may be a pattern. Raises like :func:`remove`, and also if the owner is not empty and has no mark.
+    Only the last part may be a pattern. Raises the errors of :func:`remove`, also if the owner is not empty and has no mark.
     """
     parent, _, last = pattern.rpartition("/")
     if last in ("", ".", ".."):
@@ -538,7 +538,7 @@ def remove_inside(
 
 
 def remove_path(path: str) -> None:
-    """Removes a path in a folder that carries the mark of any deployment. Raises like :func:`remove`."""
+    """Removes a path in a folder that carries the mark of any deployment. Raises the same errors as :func:`remove`."""
     if os.path.lexists(path):
         owner = _owner_of(path)
         if owner:
@@ -608,7 +608,7 @@ def unlisted(folder: str) -> list[str]:
 def unexpected(folder: str) -> str:
     """Returns why a data folder must not be removed, which is the case if users added data to servers that were kept.
 
-    The mark's `makes` maps paths to patterns of the folders, and after a final slash also files, that a trial creates there.
+    The mark's `makes` maps paths to patterns of the folders that a trial creates there; if a path ends with a slash, also of files.
     """
     for below, patterns in dict(read_mark(folder).get("makes") or {}).items():
         parent = path_of(folder, below.rstrip("/"))
@@ -643,7 +643,7 @@ def _last(name: str) -> tuple[int, str]:
 
 
 def _delete_all(paths: list[str], foreign: list[str] | None) -> bool:
-    """Removes the paths, but a mark or manifest only if nothing before it failed. Returns whether all paths were removed."""
+    """Removes the paths, but marks and manifests only if nothing before failed. Returns whether all paths were removed."""
     failures: list[OSError] = []
     for path in paths:
         if failures and os.path.basename(path) in (MARK, MANIFEST):

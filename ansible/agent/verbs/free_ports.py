@@ -30,9 +30,9 @@ def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[
             raise AgentError(f"no free port for {name} on {address} from {first} to {last}: set another range")
         if port is None:
             holder = assigned.get(first) or command_of(having(sockets(address, first)))
-            raise AgentError(f"port {first} ({name}) on {address} is taken by {holder}; end that, or set another port")
+            raise AgentError(f"port {first} ({name}) on {address} is taken by {holder}; end it, or set another port")
         if port != first:
-            moved.append(f"{name} port {first} is taken on {address}, using {port}")
+            moved.append(f"{name} port {first} is taken on {address}; {port} is used instead")
         ports[name] = port
     return ports, moved
 
@@ -44,7 +44,7 @@ def lost(choice: dict[str, Any], secret: str) -> list[str]:
         links = sockets(choice["address"], port)
         pids = having(links)
         if links and not any(carries(pid, mark) for pid in pids):
-            notes.append(f"{name} port {port} was chosen while it was free, and then taken by {command_of(pids)}")
+            notes.append(f"{name} port {port} was chosen while it was free, but was then taken by {command_of(pids)}")
     return notes
 
 

@@ -4,7 +4,7 @@ Needs root, reads only the given devices, and changes nothing. A name with ``*``
 ``/dev/disk/by-id/nvme-MODEL_*``; partitions that match are ignored. Several links to one device count once. A device is ``empty``
 if it is not in use (mount, RAID, LVM, swap) and has no partition, file system or other signature that libblkid recognises. It is
 ``ours`` if it contains an XFS with Dohyo's label that is mounted only below ``root``. It is a ``member`` if it belongs to an md
-array of that name. Otherwise, or if its mount point is not Dohyo's or it does not fit the requested layout, it is ``refused``.
+array with that name. Otherwise, or if its mount point is not Dohyo's or it does not fit the requested layout, it is ``refused``.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def foreign(  # noqa: PLR0911 - one return per reason
     if os.path.exists(f"{sysfs}/partition"):
         return f"{whole}it is a partition; name a whole device"
     partitions = [name for name in os.listdir(sysfs) if os.path.exists(f"{sysfs}/{name}/partition")]
-    way_out = f"if nothing on it is needed, as root: wipefs --all {path}; or take it out of dohyo_devices"
+    way_out = f"if nothing on it is needed, run as root: wipefs --all {path}; or take it out of dohyo_devices"
     if partitions or "PTTYPE" in signature:
         return f"{whole}it has partitions ({', '.join(sorted(partitions)) or signature['PTTYPE']}); {way_out}"
     mounts = [mount for mount in places if not mount.startswith(f"{root}/")]
@@ -195,7 +195,7 @@ class Host:
         return {"devices": devices, "volumes": [item for item in volumes if refused.isdisjoint(item["devices"])]}
 
     def array(self, members: list[dict[str, Any]]) -> dict[str, Any]:
-        """Returns the entry of the array of Dohyo's that these devices belong to."""
+        """Returns the entry of Dohyo's array to which these devices belong."""
         paths = ", ".join(member["path"] for member in members)
         names = sorted({name for member in members for name in holders(f"/sys/class/block/{member['name']}")})
         if not names:
@@ -267,7 +267,7 @@ class Host:
         return f"{self._root}/{os.path.basename(path) if self._layout == 'jbod' else ONE}"
 
     def refuse_misfits(self, devices: list[dict[str, Any]], volumes: list[dict[str, Any]]) -> None:
-        """Refuses all devices if Dohyo's volumes do not have the requested layout, unless another problem is already reported."""
+        """Refuses all devices if Dohyo's volumes do not have the requested layout, unless another problem has been reported."""
         if not self._layout or any(entry["problem"] for entry in [*devices, *volumes]):
             return
         together = self._layout == "raid0" and len(devices) > 1
@@ -288,7 +288,7 @@ class Host:
         are += [f"{entry['path']} is empty" for entry in devices if not any(entry["path"] in volume["devices"] for volume in volumes)]
         devices[0]["problem"] = (
             f"{'; '.join(are)}: that is not what host_disk_layout={self._layout} makes of dohyo_devices."
-            " Run destroy.yml, then deploy.yml, for the new layout; or set both as they were"
+            " Run destroy.yml, then deploy.yml, for the new layout; or restore the former settings"
         )
         for entry in devices:
             entry["state"] = "refused"

@@ -83,7 +83,7 @@ def disk_kind(path: str) -> str:
     """Returns the kind of disk below a file system: nvme, ssd or rotational. If the disk is hidden, as in a container: ssd."""
     device = carrier(path)
     sysfs = whole(sysfs_of((os.major(device), os.minor(device))))
-    # An array or a logical volume counts as the kind of its first disk.
+    # An array or a logical volume is of the same kind as its first disk.
     while parts := sorted(glob.glob(f"{sysfs}/slaves/*")):
         sysfs = whole(os.path.realpath(parts[0]))
     return kind_of(sysfs)
@@ -198,7 +198,7 @@ def is_public(number: str) -> bool:
 
 
 def check_clock(mode: str) -> list[str]:
-    """Checks that the clock is synchronised, no matter by which service."""
+    """Checks that the clock is synchronised, regardless of the service that does this."""
     if mode != "synchronised":
         return []
     command = ["timedatectl", "show", "--property", "NTPSynchronized", "--value"]
@@ -268,7 +268,7 @@ def check_ports(address: str, ports: dict[str, int], home: str, deployment: str)
             if can_listen(host, int(port)) == errno.EADDRINUSE:
                 pids = having(sockets(host, int(port)))
                 if not any(is_ours(pid, mark, deployment) for pid in pids):
-                    problems.append(f"port {port} ({purpose}) is taken by {command_of(pids)}; end that, or set another port")
+                    problems.append(f"port {port} ({purpose}) is taken by {command_of(pids)}; end it, or set another port")
                     break
     return problems
 
@@ -294,7 +294,7 @@ def problems_of(
 ) -> list[str]:
     """Returns a sentence for each problem.
 
-    :param systems: supported operating systems: IDs that ID or ID_LIKE in /etc/os-release contains
+    :param systems: supported operating systems: their IDs in the fields ID or ID_LIKE of /etc/os-release
     :param processors: supported processors, as uname prints them
     :param address: address of this host in the cluster's network
     :param addresses: address of each host, by the host's name
@@ -351,7 +351,7 @@ def shortages(
             " apt-get install openjdk-17-jdk-headless) or name its folder: -e dohyo_java_home=FOLDER"
         )
     if answered["missing"]:
-        problems.append(f"{host} has no {', '.join(answered['missing'])}: type {playbook} deploy.yml first, with the same versions")
+        problems.append(f"{host} has no {', '.join(answered['missing'])}: run {playbook} deploy.yml first, with the same versions")
     if answered["disk_free_mb"] < int(disk_mb) + float(spare_gb) * 1000:
         problems.append(
             f"{answered['disk_free_mb']} MiB are free at {path} on {host}; {disk_mb} MiB are needed and {spare_gb} GB must stay free."
@@ -379,7 +379,7 @@ def answer(
     """Reads and checks the resources of the host.
 
     :param path: path on the file system whose free space and kind of disk are returned; it need not exist
-    :param java_home: the only folder in which a JDK is searched; if empty, the usual folders are searched
+    :param java_home: the only folder that is searched for a JDK; if empty, the usual folders are searched
     :param java_major: required version of the JDK
     :param java_also: further folders, which are searched last
     :param data: folders whose free space is returned; they need not exist
@@ -387,12 +387,12 @@ def answer(
     :param open: addresses on which servers without passwords will listen, by server name; empty addresses are ignored
     :param checks: arguments of :func:`problems_of`; if None, it is not called
     :param carries: further arguments of :func:`shortages`; if None, it is not called
-    :returns: ``java_home`` (empty without a JDK of that version), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1"),
+    :returns: ``java_home`` (empty without a JDK of that version), ``java_build`` (its build, like "17.0.15+6-Debian-1deb12u1"),
         ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (missing paths of `needs`); ``disk_free_mb``,
         ``rooms_mb`` (free for each folder of `data`), ``disk_kind`` (of `path`: nvme, ssd, rotational), ``memory_mb`` (total),
         ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (numbers), ``huge_pages`` (whether a process can get transparent
         ones) and ``public`` (sentences about `open`); with `checks`, ``firewalld`` (whether it runs); with `checks` or `carries`,
-        ``problems``, one sentence each, with those of ``public``
+        ``problems``, one sentence each, including those of ``public``
     """
     java_major = int(java_major)
     versions = {folder: version_of(folder) for folder in [*candidates(java_home, java_major), *java_also]}

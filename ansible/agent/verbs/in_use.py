@@ -59,7 +59,7 @@ def answer(
     """Writes or removes the note that a trial is using the host.
 
     :param state: ``seen`` only reads. ``taken`` writes the note; ``kept`` also records that servers keep running. ``withdrawn``
-        removes the note; ``free`` also the deployment's notes of kept servers; ``ended`` all notes of the deployment
+        removes the note; ``free`` also removes the deployment's notes of kept servers; ``ended`` removes all its notes
     :param deployment: deployment of the trial
     :param controller: the controller of the playbook, from the lookup ``controller``
     :param folder: folder of the notes

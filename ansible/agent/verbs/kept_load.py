@@ -1,8 +1,8 @@
 """Keeps the data of a load on a host, so that later trials with the same load start from a copy.
 
-The data is in ``dohyo/kept`` in every data folder, which carries Dohyo's mark. A file beside the data records its size and is
+The data is in ``dohyo/kept`` in every data folder, which carries Dohyo's mark. A file next to the data records its size and is
 written last; without it, keeping was interrupted, and the data is removed. Data is copied, not hard-linked, because servers change
-files in place (pages, indexes, logs). If the file system supports it, copy and original share blocks until they change.
+files in place (pages, indexes, logs). If the file system supports it, the copy and the original share blocks until they change.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ ANY_ADDRESS = "00000000"
 
 
 def sockets(address: str, port: int) -> set[str]:
-    """Returns the sockets that listen on an address and port. They are named as the links in /proc/PID/fd."""
+    """Returns the sockets that listen on an address and port. They are named like the links in /proc/PID/fd."""
     # The kernel prints an IPv4 address as a number in this machine's byte order. In tcp6, the number is the end of the address.
     number = socket.inet_aton(socket.gethostbyname(address))[::-1].hex().upper()
     links = set()
@@ -33,7 +33,7 @@ def sockets(address: str, port: int) -> set[str]:
 
 
 def can_listen(address: str, port: int) -> int:
-    """Tries to listen on a port. Returns 0 or the error number. Ports of connections that just ended are free, as for servers."""
+    """Tries to listen on a port. Returns 0 or the error number. Ports of connections that just ended count as free."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

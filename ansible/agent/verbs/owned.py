@@ -1,7 +1,7 @@
 """Checks, marks or removes Dohyo's folders on a host. No other verb removes folders.
 
-Dohyo's folders carry a mark (folder_marks.py). A folder that is not empty and has no mark, or another deployment's, is refused. The message
-states its path, its likely content, and what to do. A folder with files that Dohyo did not create is not removed either.
+Dohyo's folders carry a mark (folder_marks.py). A folder that is not empty and has no mark of this deployment is refused. The
+message states its path, its likely content, and what to do. A folder with files that Dohyo did not create is not removed either.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STATES = ("checked", "present", "absent", "fresh")
 
 
 def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
-    """Returns the paths of the folders, where a pattern yields existing ones. Reports paths that leave their base in `problems`."""
+    """Returns the paths of the folders; patterns yield existing ones. Adds paths that leave their base to `problems`."""
     paths: list[str] = []
     waiting = [(base, below) for base, below in pairs]
     for base, below in waiting:
@@ -51,7 +51,7 @@ def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
 
 
 class Folders:
-    """Implements the steps of a request for its folders."""
+    """Carries out the steps of a request on the folders that the request names."""
 
     def __init__(self, arguments: dict[str, Any], dry: bool) -> None:
         self._arguments = arguments
@@ -119,7 +119,7 @@ def answer(
     :param inside: paths to remove in ``home``; the last part of each may be a pattern
     :param beside: names of files that an unmarked folder may contain
     :param makes: maps paths below each folder to patterns of the folders that a trial creates there; if a path ends with a slash,
-        also of files. Everything else is a user's data and prevents the removal
+        also of the files. Everything else is a user's data and prevents the removal
     :param kind: key of MADE (folder_marks.py) for the folders; if empty, ``data`` with an experiment, otherwise ``home``
     :param leave: whether to keep foreign files, report them in ``problems`` and remove the rest, or to fail
     :param controller: the controller that marks the folders, from the lookup ``controller``

@@ -50,8 +50,8 @@ def refusal(version: str) -> str:
     if SpecifierSet(allowed).contains(version, prereleases=True):
         return ""
     return (
-        f"ansible-core {version} does not work with these playbooks, which need {allowed}: type"
-        " ../setup.sh python, then ../.venv/bin/ansible-playbook instead of ansible-playbook"
+        f"ansible-core {version} does not work with these playbooks, which need {allowed}: run"
+        " ../setup.sh python, then use ../.venv/bin/ansible-playbook instead of ansible-playbook"
     )
 
 

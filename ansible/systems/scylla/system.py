@@ -305,7 +305,7 @@ class Scylla(Cql):
             problems.append(f"{self.context.host}: {reason}")
         elif not self.binary:
             deploy = f"{self.context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
-            problems.append(f"{self.context.host}: the server is not installed: type {deploy} first, with the same scylla_package or scylla_fetch")
+            problems.append(f"{self.context.host}: the server is not installed: run {deploy} first, with the same scylla_package or scylla_fetch")
         if self.tune and not self.nic:
             problems.append("scylla_tune spreads the interrupts of a network card: set scylla_nic, such as eth0")
         if self.tune and self.binary and (not self.tuned_cores or (self.cpuset and cpus(self.cpuset) != cpus(self.tuned_cores))):
