@@ -133,7 +133,8 @@ def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
         str(result.accounting)
         == "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (20,000 records read back)"
     )
-    assert (result.status, result.reason) == ("invalid", "run-1 on node1: records whose acknowledged writes were lost: 3")
+    lost = "run-1 on node1: records whose acknowledged writes were lost: 3"
+    assert (result.status, result.reason) == ("invalid", lost)
 
 
 def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_targets_are_hosts_by_number_name_or_role() -> None:
     assert on_hosts("kill(any)@1s", ["alone"], "cassandra")[0]["hosts"] == ["alone"]
     assert named("node1+node3") == ["a", "c"]
     for target, role, why in (
-        ("node4", "mysql", "node4: not one of the use a, b, c or node1 to node3"),
+        ("node4", "mysql", "node4: not a database host; use a, b, c or node1 to node3"),
         ("leader", "cassandra", "cassandra has no leader, as all nodes are equal"),
         ("a+seed", "mysql", "a host is named twice: a, a"),
     ):

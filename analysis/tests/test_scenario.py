@@ -525,7 +525,7 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
 
 
 def points_of(tmp_path: Path, text: str, *assignments: str) -> dict[str, dict[str, scenario.Scenario]]:
-    """Returns the scenario of each variant, for each system."""
+    """Returns the scenarios for each variant and system."""
     points: dict[str, dict[str, scenario.Scenario]] = {}
     for system, point in load(tmp_path, text, *assignments).points:
         points.setdefault(point.point["variant"], {})[system] = point

@@ -128,7 +128,7 @@ def samples(file: str, edit_lines: Callable[[list[str]], list[str]]) -> Change:
 
 
 def _figures_of(client: str, target: str) -> Change:
-    """Returns a change that replaces a client's client.json with that of another client, but keeps its times."""
+    """Returns a change that replaces a client's client.json by that of another client, but keeps its times."""
 
     def change(experiment: Path) -> None:
         files = [experiment / folder / "client.json" for folder in (client, target)]
@@ -188,11 +188,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "threads": (
         edit(f"{CLIENT}/client.json", "threads", new=64),
-        "the client ran a different scenario: threads 64 instead of 2",
+        "the client ran another scenario: threads 64 instead of 2",
     ),
     "binding": (
         edit(f"{CLIENT}/client.json", "binding", new="cassandra"),
-        "the client ran a different scenario: binding cassandra instead of mysql",
+        "the client ran another scenario: binding cassandra instead of mysql",
     ),
     "target": (
         edit(f"{CLIENT}/client.json", "target", new=400.0),
@@ -200,30 +200,30 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "batch size": (
         edit(f"{CLIENT}/client.json", "batchsize", new=20),
-        "the client ran a different scenario: batchsize 20 instead of 1",
+        "the client ran another scenario: batchsize 20 instead of 1",
     ),
     "requests in flight": (
         edit(f"{CLIENT}/client.json", "inflight", new=50),
-        "the client ran a different scenario: inflight 50 instead of 1",
+        "the client ran another scenario: inflight 50 instead of 1",
     ),
     "tables": (
         edit(f"{CLIENT}/client.json", "tablecount", new=4),
-        "the client ran a different scenario: tablecount 4 instead of 1",
+        "the client ran another scenario: tablecount 4 instead of 1",
     ),
     "read before write": (
         edit(f"{CLIENT}/client.json", "readbeforewrite", new=True),
-        "the client ran a different scenario: readbeforewrite True instead of False",
+        "the client ran another scenario: readbeforewrite True instead of False",
     ),
     "another start": (
         edit(f"{CLIENT}/client.json", "agreed_start_ms", new=lambda ms: ms + 1000),
-        "its agreed start was 2026-11-23 12:43:24, but its run was 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:24, but its run at 2026-11-23 12:43",
     ),
     "a late start": (
         edit(f"{CLIENT}/client.json", "skew_ms", new=900.0),
         "the client began 900 ms after the agreed instant; up to 100 ms are allowed",
     ),
     "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", new=2000.0), SAME),
-    "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran a different phase: load"),
+    "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran the phase load"),
     "warm-up": (
         edit(f"{CLIENT}/client.json", "warmup_seconds", new=9.0),
         "its window began 9.0 s after the agreed instant, but the run's 1.0 s afte",
@@ -312,11 +312,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "an extra client": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client left no files"),
     "a client of another system": (
         put(f"{OTHER}/run-1/host2", CLIENT),
-        "its agreed start was 2026-11-23 12:44:24, but its run was 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:44:24, but its run at 2026-11-23 12:43",
     ),
     "a client of the load": (
         put(f"{TRIAL}/load/host2", CLIENT),
-        "its agreed start was 2026-11-23 12:43:12, but its run was 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:12, but its run at 2026-11-23 12:43",
     ),
     "all clients of another system": (
         put(f"{OTHER}/run-1", RUN),
@@ -326,7 +326,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
     "a wrong clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", new=5000.0),
-        "its agreed start was 2026-11-23 12:43:18, but its run was 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:18, but its run at 2026-11-23 12:43",
     ),
     "an uncertain clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", new=5000.0),
@@ -380,7 +380,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "other threads": (
         edit(f"{TRIAL}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "threads": 64}]),
-        "run-1 on host1: the client ran a different scenario: threads 2 instead of 64",
+        "run-1 on host1: the client ran another scenario: threads 2 instead of 64",
     ),
     "a duplicate trial": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb belongs to another experiment"),
     "another trial's evidence": (
@@ -426,19 +426,19 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "an experiment that began later": (
         edit("experiment.json", "started", new="2026-11-23T12:44:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment lasted",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
     ),
     "an experiment that ended earlier": (
         edit("experiment.json", "finished", new="2026-11-23T12:43:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment lasted",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
     ),
     "threads of all clients": (
         every(*(edit(f"{RUN}/host{host}/client.json", "threads", new=64) for host in (1, 2, 3))),
-        "run-1 on host1: the client ran a different scenario: threads 64 instead of 2",
+        "run-1 on host1: the client ran another scenario: threads 64 instead of 2",
     ),
     "retries of all clients": (
         every(*(edit(f"{RUN}/host{host}/client.json", "retries", new=7) for host in (1, 2, 3))),
-        "run-1 on host1: the client ran a different scenario: retries 7 instead of 0",
+        "run-1 on host1: the client ran another scenario: retries 7 instead of 0",
     ),
     # Evidence of hosts and servers
     "no samples of a host": (

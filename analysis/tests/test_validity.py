@@ -341,7 +341,7 @@ def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
     assert [trial.status for trial in summarise(tmp_path).trials] == ["ok"] * 3  # equal rates do not prove a copy
     shutil.copytree(tmp_path / "raw/01-cassandra/run-1", tmp_path / "raw/03-cassandra/run-1", dirs_exist_ok=True)
     summary = summarise(tmp_path)
-    why = f"its histogram logs contain the same intervals as those of raw/01-cassandra/run-1/node1; one is a copy"
+    why = "its histogram logs contain the same intervals as those of raw/01-cassandra/run-1/node1; one is a copy"
     reasons = [trial.reason for trial in summary.trials]
     assert reasons == [None, None, f"raw/03-cassandra/run-1/node1: {why}"]
     (row,) = (row for row in summary.merged[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))

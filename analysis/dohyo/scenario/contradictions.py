@@ -138,7 +138,7 @@ def _check_equal(scenario: Scenario) -> None:
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
         raise BadInputError(
             f"{share} with {phases.EQUAL}.target={scenario.of(phases.EQUAL)['target']}: both say at which rate"
-            f" of {phases.EQUAL} runs; leave one out"
+            f" {phases.EQUAL} runs; leave one out"
         )
 
 
@@ -253,7 +253,7 @@ def _check_batch(phase: Scenario) -> None:
             if phase[key]:
                 raise BadInputError(f"{entry.key}={value} with {key}={phase[key]}: {reason}")
     records, tables = phase.number("recordcount"), phase.number("tablecount")
-    _at_most(phase, "batchsize", records // tables, "the size of the smallest table's records (recordcount / tablecount)")
+    _at_most(phase, "batchsize", records // tables, "the size of the smallest table (recordcount / tablecount)")
     _at_most(phase, "batchsize", phase.records, "the number of loaded records (insertcount)")
 
 

@@ -259,7 +259,7 @@ def resolved(name: str, hosts: Sequence[str], role: str) -> str:
         return hosts[min(1, len(hosts) - 1)]
     if number and 1 <= int(number[1]) <= len(hosts):
         return hosts[int(number[1]) - 1]
-    raise BadInputError(f"{name}: not one of the use {', '.join(hosts)} or node1 to node{len(hosts)}")
+    raise BadInputError(f"{name}: not a database host; use {', '.join(hosts)} or node1 to node{len(hosts)}")
 
 
 def _no_leader(role: str) -> str:

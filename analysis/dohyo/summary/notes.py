@@ -138,8 +138,8 @@ def of_the_load(shared: KeptLoad, settled: Sequence[str], load: Sequence[Phase])
     """
     if shared.load:
         yield (
-            f"shared load of {shared.load}: the servers started from copies, so intervals omit not include the"
-            " differences between loads"
+            f"shared load of {shared.load}: the servers started from copies, so intervals omit the differences between"
+            " loads"
         )
     if shared.note:
         yield shared.note

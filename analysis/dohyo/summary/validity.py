@@ -181,7 +181,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    return f"its agreed start was {instant((start_ms - offset_ms) / 1000)}, but its run was {instant(agreed)}"
+    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run at {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:

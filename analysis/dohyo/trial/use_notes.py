@@ -68,7 +68,7 @@ def _use(note: dict[str, Any]) -> str:
     activity = "has kept servers up there" if note.get("kept") else "has been at work there"
     text = (
         f"{note.get('user')} {activity} since {since}, from {note.get('controller')}:{note.get('checkout')}"
-        f" (process {note['pid']}, deployment {note['deployment']}); wait until it to ends, or run stop.yml there"
+        f" (process {note['pid']}, deployment {note['deployment']}); wait for it to end, or run stop.yml there"
         f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
     )
     return "".join(character if character.isprintable() else "?" for character in text)
