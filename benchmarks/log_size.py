@@ -34,17 +34,17 @@ from hdrh.histogram import HdrHistogram
 WRITE_REPORT = """
 import sys
 from pathlib import Path
-from dohyo.report import files, measured
+from dohyo.report import chart_data, files
 from dohyo.tables import files as tables
-found = measured.read(Path(sys.argv[1]))
-summary = found.summary
+facts = chart_data.read(Path(sys.argv[1]))
+summary = facts.summary
 assert not summary.warnings, summary.warnings[:3]
 (trial,) = summary.trials
 assert trial.status == "ok", trial.reason
-(run,) = (each for each in found.runs if each.phase != "load")
+(run,) = (each for each in facts.runs if each.phase != "load")
 assert sum(slot.operations for slot in run.slots) == run.run.operations
 tables.write(summary, Path(sys.argv[1]))
-files.write(Path(sys.argv[1]), found)
+files.write(Path(sys.argv[1]), facts)
 """
 READ_STATUS = """
 import sys

@@ -188,11 +188,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "threads": (
         edit(f"{CLIENT}/client.json", "threads", new=64),
-        "the client ran another scenario: threads 64 instead of 2",
+        "the client ran a different scenario: threads 64 instead of 2",
     ),
     "binding": (
         edit(f"{CLIENT}/client.json", "binding", new="cassandra"),
-        "the client ran another scenario: binding cassandra instead of mysql",
+        "the client ran a different scenario: binding cassandra instead of mysql",
     ),
     "target": (
         edit(f"{CLIENT}/client.json", "target", new=400.0),
@@ -200,19 +200,19 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "batch size": (
         edit(f"{CLIENT}/client.json", "batchsize", new=20),
-        "the client ran another scenario: batchsize 20 instead of 1",
+        "the client ran a different scenario: batchsize 20 instead of 1",
     ),
     "requests in flight": (
         edit(f"{CLIENT}/client.json", "inflight", new=50),
-        "the client ran another scenario: inflight 50 instead of 1",
+        "the client ran a different scenario: inflight 50 instead of 1",
     ),
     "tables": (
         edit(f"{CLIENT}/client.json", "tablecount", new=4),
-        "the client ran another scenario: tablecount 4 instead of 1",
+        "the client ran a different scenario: tablecount 4 instead of 1",
     ),
     "read before write": (
         edit(f"{CLIENT}/client.json", "readbeforewrite", new=True),
-        "the client ran another scenario: readbeforewrite True instead of False",
+        "the client ran a different scenario: readbeforewrite True instead of False",
     ),
     "another start": (
         edit(f"{CLIENT}/client.json", "agreed_start_ms", new=lambda ms: ms + 1000),
@@ -380,7 +380,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "other threads": (
         edit(f"{TRIAL}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "threads": 64}]),
-        "run-1 on host1: the client ran another scenario: threads 2 instead of 64",
+        "run-1 on host1: the client ran a different scenario: threads 2 instead of 64",
     ),
     "a duplicate trial": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb belongs to another experiment"),
     "another trial's evidence": (
@@ -434,11 +434,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "threads of all clients": (
         every(*(edit(f"{RUN}/host{host}/client.json", "threads", new=64) for host in (1, 2, 3))),
-        "run-1 on host1: the client ran another scenario: threads 64 instead of 2",
+        "run-1 on host1: the client ran a different scenario: threads 64 instead of 2",
     ),
     "retries of all clients": (
         every(*(edit(f"{RUN}/host{host}/client.json", "retries", new=7) for host in (1, 2, 3))),
-        "run-1 on host1: the client ran another scenario: retries 7 instead of 0",
+        "run-1 on host1: the client ran a different scenario: retries 7 instead of 0",
     ),
     # Evidence of hosts and servers
     "no samples of a host": (
