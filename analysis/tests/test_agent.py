@@ -65,7 +65,7 @@ def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(too
     try:
         converse(tool, begin, {"do": "finish"})
         assert (
-            "runs"
+            "is running"
             in subprocess.run([tool, "status", "host-metrics"], capture_output=True, text=True, check=True).stdout
         )
         assert (home / "samples.1").read_text() == "sample\n"

@@ -248,7 +248,7 @@ def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
         ("phases=max,equal rounds=2 target=500", "target=500 with phases=max,equal: max cannot .*; equal.target=500"),
         ("phases=max,read max.target=500", "max.target=500 with phases=max,read: max cannot have a target rate"),
         ("phases=max,equal rounds=2 search=max slo=p99<10ms", "search=max with phases=max,equal: a search chooses"),
-        ("phases=max,equal equal.target=500 equal.share=50%", "equal.share=50% with equal.target=500: both determine"),
+        ("phases=max,equal equal.target=500 equal.share=50%", "equal.share=50% with equal.target=500: both say"),
         ("phases=max equal.share=50%", "equal.share=50% with phases=max: there is no phase equal"),
         ("phases=max,equal rounds=2 equal.share=0%", "equal.share=0%: must be a percentage from 1 to 100"),
         ("phases=max,read,own", "phases=max,read,own: own needs max and no other phase.*set phases=max,own"),

@@ -52,5 +52,5 @@ def test_notes_of_an_earlier_boot_do_not_count(tmp_path: Path) -> None:
 def test_what_is_no_state_and_no_deployment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="state 'gone': must be one of seen, taken, kept"):
         change_notes(tmp_path, "gone")
-    with pytest.raises(AgentError, match=r"deployment '\*': must be twelve digits"):
+    with pytest.raises(AgentError, match=r"deployment '\*': must be twelve hexadecimal digits"):
         change_notes(tmp_path, "ended", deployment="*")

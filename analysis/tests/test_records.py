@@ -124,7 +124,7 @@ def test_a_time_that_no_calendar_has_does_not_crash(tmp_path: Path) -> None:
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1e25))
     edit_json(folder / "run-1/node1/client.json", agreed_start_ms=1e300)
     (result,) = summarise(tmp_path).trials
-    assert "the run at 1e+25 s after 1970" in str(result.reason)
+    assert "its run at 1e+25 s after 1970" in str(result.reason)
 
 
 def test_the_evidence_has_a_format(tmp_path: Path) -> None:

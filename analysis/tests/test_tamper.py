@@ -223,7 +223,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "the client began 900 ms after the agreed instant; up to 100 ms are allowed",
     ),
     "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", new=2000.0), SAME),
-    "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran the phase load"),
+    "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran a different phase: load"),
     "warm-up": (
         edit(f"{CLIENT}/client.json", "warmup_seconds", new=9.0),
         "its window began 9.0 s after the agreed instant, but the run's 1.0 s afte",
@@ -426,11 +426,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "an experiment that began later": (
         edit("experiment.json", "started", new="2026-11-23T12:44:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment lasted from",
     ),
     "an experiment that ended earlier": (
         edit("experiment.json", "finished", new="2026-11-23T12:43:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment lasted from",
     ),
     "threads of all clients": (
         every(*(edit(f"{RUN}/host{host}/client.json", "threads", new=64) for host in (1, 2, 3))),

@@ -37,7 +37,7 @@ def test_an_answer_other_than_yes_removes_nothing_and_is_no_failure(
         with contextlib.suppress(OSError):  # the terminal was closed
             while read := os.read(terminal, 4096):
                 text += read.decode("utf-8", "replace")
-                if ", or no:" in text and not is_answered:
+                if "or no to keep it:" in text and not is_answered:
                     time.sleep(1)  # Ansible drops input that arrives before Ansible reads it
                     is_answered = bool(os.write(terminal, f"{answer}\r".encode()))
         _, status = os.waitpid(pid, 0)

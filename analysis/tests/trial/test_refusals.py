@@ -42,7 +42,7 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
         ({"trial_conditions": {"write_acks": "two"}}, "trial_conditions: write_acks=two: must be one of one, quorum"),
         ({"trial_until": "later"}, "trial_until=later: must be one of schema, settle, stop"),
         ({"trial_phases": [{"name": "../x"}]}, "trial_phases: the name '../x' may contain only a-z, 0-9 and '-'"),
-        ({"dohyo_deployment": ""}, "has no mark of a deployment: type ansible-playbook deploy.yml first"),
+        ({"dohyo_deployment": ""}, "has no mark of a deployment: run ansible-playbook deploy.yml first"),
         (
             {"trial_properties": {"tables": "client", "tablecount": "3"}},
             "tablecount=3 must be a multiple of the 2 clients",
