@@ -185,7 +185,7 @@ class AccountingTest extends OnMemory {
   @Test
   void refusesWhatCannotBeAccountedFor() {
     assertEquals(2, unfaithful("-load", "-p", "fieldlength=20"));
-    assertTrue(err.contains("set fieldlength, or minfieldlength, to 29 or more"), err);
+    assertTrue(err.contains("set fieldlength or minfieldlength to 29 or more"), err);
     assertEquals(2, unfaithful("-load", "-p", "dataintegrity=true"));
     assertTrue(err.contains("verify=acknowledged: includes the checks of dataintegrity=true"), err);
     assertEquals(2, unfaithful("-p", "operationcount=10", "-threads", "10", "-p", "inflight=20"));
