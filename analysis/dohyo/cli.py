@@ -91,7 +91,7 @@ def cli() -> None:
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
-@click.option("--scale", metavar="SHARE", help="Factor for the scenario's records and operations, such as 0.01.")
+@click.option("--scale", metavar="SHARE", help="Multiply the numbers of records and operations by SHARE, such as 0.01.")
 @click.option("--full", is_flag=True, help="If the scenario has two sizes, use the full one, for clusters.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, then exit.")  # fmt: skip
@@ -360,8 +360,8 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
 
     FOLDER may also contain logs that any YCSB client wrote elsewhere, as for `dohyo tabulate`.
 
-    Exit code: 0 success; 1 something has no valid numbers, is missing, is broken or cannot be true: it is named, and
-    the page contains everything else; 2 bad input, nothing was written.
+    Exit code: 0 success; 1 some evidence is missing, broken, contradictory or without valid numbers (the output names
+    it, and the page contains everything else); 2 bad input, nothing was written.
     """
     from dohyo.evidence import experiment_folder
     from dohyo.foreign import page as foreign
@@ -403,8 +403,8 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
     ./dohyo db 20261121-070000-workloadA
     ./dohyo db 20261121-070000-workloadA 20261122-070000-workloadA --out both.db
 
-    Exit code: 0 success; 1 something has no valid numbers, is missing, is broken or cannot be true: it is named, and
-    the database contains everything else; 2 bad input, nothing was written.
+    Exit code: 0 success; 1 some evidence is missing, broken, contradictory or without valid numbers (the output names
+    it, and the database contains everything else); 2 bad input, nothing was written.
     """
     from dohyo.facts import database
     from dohyo.report import files
@@ -611,7 +611,7 @@ def _folder(name: str | None) -> Path:
 def _experiment(name: str | None) -> Path:
     """Returns the folder of an experiment.
 
-    :raises BadInputError: if it does not exist, or contains logs of other clients
+    :raises BadInputError: if it does not exist, or contains logs of clients other than Dohyo's
     """
     from dohyo.summary.summary import is_experiment
 

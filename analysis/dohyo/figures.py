@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 UNKNOWN = "\N{EN DASH}"
@@ -29,6 +29,11 @@ def counted(number: int, singular: str, several: str = "") -> str:
     :param several: the plural, if it is irregular
     """
     return f"{number:,} {singular if number == 1 else several or singular + 's'}"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Joins texts, at least one: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def formatted(number: float | None, form: str) -> str:

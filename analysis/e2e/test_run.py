@@ -189,7 +189,7 @@ def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_mark
             tmp_path / "attached", "workloadA", "--attach=mysql-innodb=127.0.0.1:1", "--yes", "--records=1000"
         )
         assert attached.end() == 1
-        assert "has kept servers up there" in " ".join(attached.text.split())
+        assert "has kept servers running there" in " ".join(attached.text.split())
         assert process.exists()
     finally:
         command = f"cd {shlex.quote(str(ROOT / 'ansible'))} && ../.venv/bin/ansible-playbook stop.yml"

@@ -258,5 +258,5 @@ def test_servers_that_were_kept_up_are_in_the_way_of_attached_ones_alone() -> No
     use = {"deployment": "0123456789ab", "since": 1.0, "pid": 1, "start": 1, "own": False, "kept": True}
     assert others([use], "0123456789ab") == []
     (message,) = others([use], "0123456789ab", attaches=True)
-    assert "has kept servers up there" in message
+    assert "has kept servers running there" in message
     assert "run stop.yml" in message

@@ -60,7 +60,7 @@ def test_hosts_that_are_the_same_need_one_line() -> None:
         content(cpu_one=slices(201), memory=slices(8.17e9)),
     )
     assert comparison.drifts == []
-    same = "hosts before each trial: the same within 5 %: CPU, memory; largest drift 1.2 %, host1 memory"
+    same = "hosts before each trial: CPU and memory the same within 5 %; largest drift 1.2 % (memory of host1)"
     assert comparison.headline() == same
     assert comparison.sentences() == []
 
@@ -71,7 +71,7 @@ def test_a_drift_names_host_figure_trial_and_values() -> None:
     assert (drift.trial, drift.host, drift.figure) == ("02-a", "host3", "disk_fsync")
     assert (drift.value, drift.usual) == (410, 594)
     assert drift.change == pytest.approx(410 / 594 - 1)
-    assert comparison.headline() == "hosts before each trial: not the same: disk"
+    assert comparison.headline() == "hosts before each trial: disk not the same"
     assert comparison.sentences() == [
         "host3: disk writes with fsync were 31 % slower before 02-a (410/s) than the median of 4 trials (594/s)"
     ]
@@ -113,7 +113,7 @@ def test_what_is_small_or_unsteady_is_no_drift(before: list[float], after: list[
     assert comparison.drifts == []
     assert comparison.unsteady == (["CPU"] if unsteady else [])
     assert comparison.same == ([] if unsteady else ["CPU"])
-    assert ("too unsteady to tell: CPU; largest drift " in comparison.headline()) == unsteady
+    assert ("CPU too unsteady to tell; largest drift " in comparison.headline()) == unsteady
 
 
 def test_one_odd_trial_among_others_neither_hides_a_drift_nor_makes_others() -> None:
@@ -191,7 +191,7 @@ def test_rounds_have_a_canary_each_and_what_is_merged_none(tmp_path: Path) -> No
     assert [result.canary is not None for result in summary.trials] == [True, True]
     assert [result.canary for result in summary.merged] == [None]
     assert summary.canary is not None
-    assert summary.canary.headline().endswith("the same within 5 %: memory; largest drift 0.0 %, host1 memory")
+    assert summary.canary.headline().endswith(": memory the same within 5 %; largest drift 0.0 % (memory of host1)")
 
 
 def test_every_field_is_documented() -> None:

@@ -31,7 +31,7 @@ def _as_a_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def script(*command: str) -> "subprocess.CompletedProcess[str]":
-    """Runs a script of the checkout."""
+    """Runs a script from the checkout."""
     return subprocess.run([ROOT / command[0], *command[1:]], capture_output=True, text=True, timeout=60, check=False)
 
 

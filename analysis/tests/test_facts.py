@@ -616,7 +616,7 @@ def test_a_database_that_was_not_closed_is_not_replaced(ending: str, tmp_path: P
     beside.write_bytes(b"pages")
     done = dohyo(tmp_path / "x")
     assert isinstance(done.exception, BadInputError)
-    assert f"was not closed; close it, or remove {beside}" in str(done.exception)
+    assert f"was not closed properly; close that program, or remove {beside}" in str(done.exception)
     assert (tmp_path / "x/facts.db").read_bytes() == before
 
 

@@ -451,7 +451,8 @@ def unread() -> Trial:
         ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "the number before is unknown")),
         ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "the number before is unknown")),
         ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there were none before")),
-        ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in any round before")),
+        ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3,
+         ("regression", "at most 1 in any round of the earlier experiment")),
         # There were also losses before, so four rounds of each are needed.
         ([ill(4, lost=500)] * 3, [ill(4, lost=900)] * 3,
          ("inconclusive", "3 and 3 rounds; 4 in each experiment would be needed")),

@@ -572,7 +572,7 @@ def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -
             None
             if valid
             else "run-1 on node1: the client used 92% of the 2 processors of its host, seconds 1\N{EN DASH}4:"
-            " the client was the bottleneck; up to 90% are allowed"
+            " the client was the bottleneck; at most 90% is allowed"
         )
 
 
@@ -656,9 +656,9 @@ def only(summary: Summary) -> Trial:
         (0.2, 0.0, {}, [OTHERS.format(20)]),
         (0.0, 0.08, {}, ["The hypervisor took 8 % of node1, while cassandra was measured."]),
         (0.3, 0.0, {"trial_max_other_cpu": "40%"}, [OTHERS.format(30)]),
-        (0.31, 0.0, {"trial_max_other_cpu": ""}, "other processes used 31% of the processors of node1; up to 25% are"),
-        (0.08, 0.0, {"trial_strict": True}, "other processes used 8% of the processors of node1; up to 5% are allowed"),
-        (0.0, 0.3, {}, "the hypervisor took 30% of the processors of node1; up to 25% are allowed (max.other.cpu)"),
+        (0.31, 0.0, {"trial_max_other_cpu": ""}, "other processes used 31% of the processors of node1; at most 25% is"),
+        (0.08, 0.0, {"trial_strict": True}, "other processes used 8% of the processors of node1; at most 5% is"),
+        (0.0, 0.3, {}, "the hypervisor took 30% of the processors of node1; at most 25% is allowed (max.other.cpu)"),
     ],
 )  # fmt: skip
 def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invalid(
@@ -716,7 +716,7 @@ def test_who_is_known_to_be_at_work_on_the_hosts_is_named_with_what_others_took(
     edit_json(folder / "conditions.json", notes=[message.partition("; wait")[0], "another note"])
     worked(folder / "hosts/node1" / FILE, share)
     summary = summarise(tmp_path)
-    assert "ann has kept servers up there since 1970" in " ".join(rendered(summary).split())
+    assert "ann has kept servers running there since 1970" in " ".join(rendered(summary).split())
     assert "another note" not in on_screen(summary)
 
 

@@ -124,7 +124,7 @@ def test_a_run_names_its_changes_and_what_changed_at_the_same_time(tmp_path: Pat
     sampled(folder / "hosts", 2400, 4300)
     summary = summarise(tmp_path)
     (result,) = summary.trials
-    change = "the level of the throughput fell from 1,000 to 600 op/s"
+    change = "the throughput level fell from 1,000 to 600 op/s"
     assert result.level_changes == [f"run 1, second 2401 ({change})"]
     assert [str(event) for event in result.events] == [
         f"run 1, second 2401: {change}; at the same time (not necessarily the cause):"

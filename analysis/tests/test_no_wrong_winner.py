@@ -270,7 +270,7 @@ def test_where_a_target_was_missed_nobody_wins(tmp_path: Path) -> None:
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (700, 705, 698)}, target(1000, "run-1"))
     assert summary.comparisons == []
     assert verdict(summary).sentence == (
-        "A target rate was set, and not all systems reached the same one: nothing is ranked"
+        "A target rate was set, and not all systems reached the same one, so nothing is ranked"
         " (cassandra 1,000 records/s, hbase 701 records/s)."
     )
 

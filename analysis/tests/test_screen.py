@@ -234,7 +234,7 @@ def test_of_too_many_points_those_with_another_winner_and_close_ones_are_shown()
 
 
 def test_why_there_are_no_numbers_may_take_three_lines() -> None:
-    why = "run-1: other processes used 45% of the processors of localhost; up to 25% are allowed; ann keeps servers up"
+    why = "run-1: other processes used 45% of the processors of localhost; at most 25% is allowed; ann keeps servers up"
     text = on_screen(of(failed("cassandra", why), failed("hbase", "because " * 60)))
     assert why in " ".join(text.split())
     lines = [line for line in text.splitlines() if "because" in line]

@@ -220,7 +220,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "a late start": (
         edit(f"{CLIENT}/client.json", "skew_ms", new=900.0),
-        "the client began 900 ms after the agreed instant; up to 100 ms are allowed",
+        "the client began 900 ms after the agreed instant; at most 100 ms is allowed",
     ),
     "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", new=2000.0), SAME),
     "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran a different phase: load"),
@@ -330,7 +330,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "an uncertain clock offset": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", new=5000.0),
-        "its clock is known to ± 5,000 ms; up to 100 ms are allowed",
+        "its clock is known to ± 5,000 ms; at most 100 ms is allowed",
     ),
     "another instant": (
         edit(f"{RUN}/clients.json", "agreed", new=lambda seconds: seconds + 60),

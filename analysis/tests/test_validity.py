@@ -171,7 +171,7 @@ def test_one_of_several_clients_that_began_late(tmp_path: Path, skew: float, all
     if allowed is not None:
         write_json(folder / "run-1/clients.json", clients_json(("node1", "node2"), offset_limit_ms=allowed))
     result = only(tmp_path)
-    message = f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; up to 50 ms are allowed"
+    message = f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; at most 50 ms is allowed"
     assert (result.status, result.reason) == (("invalid", message) if late else ("ok", None))
 
 
@@ -192,7 +192,7 @@ def test_a_client_that_is_alone_may_be_late_until_its_window(
     edit_json(folder / "run-1/node1/client.json", skew_ms=skew, warmup_seconds=warmup)
     result = only(tmp_path)
     message = (
-        f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; up to {most:,} ms are allowed"
+        f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; at most {most:,} ms is allowed"
         if most
         else None
     )

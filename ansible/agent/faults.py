@@ -107,7 +107,7 @@ def freeze(pids):
 
 
 class Changed:
-    """Records the changes to undo in a file, which is written before each change is made."""
+    """Records in a file the changes that must be undone, before each change is made."""
 
     def __init__(self, folder):
         self._file = folder / "changed"

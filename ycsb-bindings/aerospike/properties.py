@@ -41,10 +41,10 @@ PROPERTIES = [
              Refused("aerospike_namespace sets it for servers and clients; for your servers, use --attach"
                      " aerospike=HOST:PORT/NAMESPACE"), about="namespace"),
     Property("aerospike.commitlevel", Refused("write_acks sets it for all systems"),
-             about="copies that must acknowledge a write, MASTER or ALL"),
+             about="copies (MASTER or ALL) that must acknowledge a write"),
     Property("aerospike.screadmode",
              Refused("a run reads with SESSION, and verify=acknowledged reads back with LINEARIZE"),
-             about="read mode in a namespace with strong-consistency, SESSION or LINEARIZE"),
+             about="read mode, SESSION or LINEARIZE, in a namespace with strong-consistency"),
     Property("aerospike.readmode", Refused("read_acks sets it for all systems"),
-             about="copies that a read requests while partitions migrate, ONE or ALL"),
+             about="copies (ONE or ALL) that a read requests while partitions migrate"),
 ]

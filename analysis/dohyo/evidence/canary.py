@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dohyo.evidence.records import CanaryFile, CanaryReading
-from dohyo.figures import milliseconds, rate, size
+from dohyo.figures import listed, milliseconds, rate, size
 
 # Maximum relative difference between a trial's median and that of all trials. A larger difference is a drift.
 DRIFT = 0.05
@@ -118,16 +118,15 @@ class Comparison:
     drifts: list[Drift]
 
     def headline(self) -> str:
-        """Returns a summary of all groups in one line."""
+        """Returns a summary of all groups in one line. If there are drifts, `sentences` describes them."""
+        group = _WORDS[self.largest.figure][0]
         drifted = list(dict.fromkeys(_WORDS[drift.figure][0] for drift in self.drifts))
         parts = [
-            f"not the same: {', '.join(drifted)}" if drifted else "",
-            f"the same within {_percent(DRIFT)}: {', '.join(self.same)}" if self.same else "",
-            f"too unsteady to tell: {', '.join(self.unsteady)}" if self.unsteady else "",
+            f"{listed(drifted)} not the same" if drifted else "",
+            f"{listed(self.same)} the same within {_percent(DRIFT)}" if self.same else "",
+            f"{listed(self.unsteady)} too unsteady to tell" if self.unsteady else "",
+            "" if drifted else f"largest drift {_percent(self.largest.change, 1)} ({group} of {self.largest.host})",
         ]
-        if not self.drifts:  # otherwise `sentences` describes them
-            group = _WORDS[self.largest.figure][0]
-            parts.append(f"largest drift {_percent(self.largest.change, 1)}, {self.largest.host} {group}")
         return f"hosts before each trial: {'; '.join(filter(None, parts))}"
 
     def sentences(self) -> list[str]:

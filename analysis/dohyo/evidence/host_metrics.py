@@ -52,7 +52,7 @@ NOTED = 0.05
 # Columns of `HostMetrics.series`.
 SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
 
-# Maximum number of lines that `HostMetrics.series` yields at a time.
+# Maximum number of rows that `HostMetrics.series` yields at a time.
 _MOST_LINES = 10_000
 
 # Values of a sample. Unknown values are NaN.
@@ -116,16 +116,16 @@ class Taken:
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples of one host in chronological order, with a line for each second and device.
+    """The samples of one host in chronological order, with a row for each second and device.
 
     :ivar cpus: number of processors; None if unknown
-    :ivar boot: ID of the kernel's boot; None in old samples, which do not distinguish other processes
+    :ivar boot: the kernel's boot ID; None in old samples, which do not distinguish Dohyo's processes from others
     :ivar sees_all: true if the agent saw all processes of the kernel, no cgroup limited it, and no server was attached
-    :ivar device: disk or network of each line; None for the whole host
-    :ivar time: end of the line's second, in seconds since 1970 on the host's clock
-    :ivar seconds: actual length of the line's second
+    :ivar device: disk or network of each row; None for the whole host
+    :ivar time: end of the row's second, in seconds since 1970 on the host's clock
+    :ivar seconds: actual length of the row's second
     :ivar figures: a column for each of `FIGURES`: shares, bytes, or rates per second; NaN if unknown or not applicable
-    :ivar memory: bytes of memory in the last sample; None without samples
+    :ivar memory: total memory in bytes, from the last sample; None without samples
     """
 
     cpus: int | None
@@ -347,9 +347,9 @@ class HostMetrics:
     def series(self) -> Iterator[list[list[object]]]:
         """Reads the files again, and yields the samples of each host in each run and load, including the warm-up.
 
-        The samples of a day take hundreds of megabytes, so the lines are yielded in parts. Unknown values are None.
+        The samples of a day take hundreds of megabytes, so the rows are yielded in parts. Unknown values are None.
 
-        :returns: lines with the columns `SERIES`; `time` is in seconds after the agreed start of the run
+        :returns: rows with the columns `SERIES`; `time` is in seconds after the agreed start of the run
         """
         for host, path in self._files.items():
             samples = read(path, lambda _: None)  # no warnings, because the first reading gave them

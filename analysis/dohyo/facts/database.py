@@ -57,7 +57,8 @@ def check(path: Path) -> None:
     for beside in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")):
         # SQLite would apply the earlier database's log to the new one.
         if beside.exists() and beside.stat().st_size:
-            raise BadInputError(f"{path} is open in another program, or was not closed; close it, or remove {beside}")
+            problem = f"{path} is open in another program, or was not closed properly"
+            raise BadInputError(f"{problem}; close that program, or remove {beside}")
     if path.is_file() and not path.is_symlink() and (names := _others(path)):
         problem = f"{path} has tables or views that dohyo did not write: {', '.join(names)}"
         raise BadInputError(f"{problem}; name another file with --out FILE")

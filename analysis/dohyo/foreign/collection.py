@@ -256,7 +256,7 @@ def _is_file(path: Path) -> bool:
         return True  # the code that reads the file reports the reason
 
 
-# For each phase (a run and its load), the logs of the clients.
+# The clients' logs of a run and its load, by phase.
 _Group = defaultdict[str, list[ClientLog]]
 
 

@@ -79,7 +79,7 @@ def bound(alone: Alone, target: Wanted, clients: int) -> str:
         return f"{rate(alone.ops)} operations/s without a database are less than {MARGIN} × {rate(per_client)}"
     if target.cpu is not None and per_client * target.cpu > SHARE * alone.processors:
         needed = f"{per_client * target.cpu:.2g} of {alone.processors} processors"
-        return f"{rate(per_client)} operations/s with a driver need {needed}, more than {SHARE:.0%}"
+        return f"{rate(per_client)} operations/s through a driver would need {needed}, which is more than {SHARE:.0%}"
     return ""
 
 

@@ -64,7 +64,7 @@ def whole(
 
 
 def variables(trial: PlannedTrial, start: Sequence[PlannedTrial], folder: Path) -> dict[str, Any]:
-    """Returns the variables of trial.yml for a trial that takes turns, or {} if the trial starts without others."""
+    """Returns the variables of trial.yml for a trial that takes turns, or {} if the trial starts alone."""
     if len(start) < 2:
         return {}
     turns = turns_of(start, folder)

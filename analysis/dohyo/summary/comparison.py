@@ -91,9 +91,9 @@ def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]
 
 
 def behind_own(trial: Trial) -> tuple[float, float] | None:
-    """Returns the target rate and the reached rate of the phase `own` if the trial missed its target; otherwise None.
+    """Returns the target rate and the achieved rate of the phase `own` if the trial missed its target; otherwise None.
 
-    With faults, the reached rate is the rate before the first fault, and `FULL_SHARE` of the target is enough.
+    With faults, the achieved rate is the rate before the first fault, and `FULL_SHARE` of the target is enough.
     """
     faulted = [run.before_ops_per_second for run in trial.faults if run.phase == OWN]
     reached = faulted or [succeeded(trial.rows, row)[0] for row in _overall(trial, OWN)]

@@ -292,7 +292,7 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
     if worst <= _AS_MUCH * most:
         return None
     if most:
-        return f"at most {most:,.0f} in any round before"
+        return f"at most {most:,.0f} in any round of the earlier experiment"
     return "there were none before" if whole_before else "the number before is unknown"
 
 

@@ -69,7 +69,7 @@ def _named(beside: Sequence[_Beside]) -> str:
 def in_words(change: LevelChange) -> str:
     """Returns the change of the throughput as text."""
     verb = "rose" if change.after > change.before else "fell"
-    return f"the level of the throughput {verb} from {change.before:,.0f} to {change.after:,.0f} op/s"
+    return f"the throughput level {verb} from {change.before:,.0f} to {change.after:,.0f} op/s"
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:

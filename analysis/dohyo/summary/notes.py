@@ -50,7 +50,7 @@ def _of_a_part(trials: Sequence[Trial]) -> Iterator[str]:
         size = count * record_bytes
         if size < SMALL_DATA_BYTES:
             data = f"{count:,} records \N{MULTIPLICATION SIGN} {record_bytes:,} B = {size_of(size)}"
-            yield f"small data: {data}: fits every cache; not a sizing result"
+            yield f"small data: {data}, which fits in every cache; not a sizing result"
 
 
 def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
@@ -83,15 +83,14 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]
 
     texts = [
         f"{trial.place}{'' if phase == RUN else f' [{phase}]'}"
-        + f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
-        + in_round(trial, phase)
+        + f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %{in_round(trial, phase)}"
         for trial in trials
         for phase, trend in trial.trends.items()
         if target_of(trial, phase) is None and not 1 / UNSTEADY < trend < UNSTEADY
     ]
     if texts:
         yield (
-            f"not steady: {', '.join(texts)} (throughput, from the first to the last third of the measured window); see"
+            f"not steady: throughput from the first to the last third of the measured window: {', '.join(texts)}; see"
             " the chart over time, and set a longer warmuptime or duration"
         )
 

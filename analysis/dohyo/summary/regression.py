@@ -46,7 +46,7 @@ MARGIN = 0.05
 _MEASURED = {(phase, "target") for phase in AT_RATE}
 # Figure that shows how much of a target rate was reached.
 _ASKED: Figure = "ops_per_second"
-# A ratio whose resolution is finer than this counts as exact, because the rounds scatter more.
+# A ratio whose resolution is finer than this counts as exact, because the variation between rounds is larger.
 _VISIBLE = 0.001
 _NO_RATIO = "a round at a rate of 0 has no ratio"
 _ENOUGH = "a p99 needs 1,000 operations"

@@ -63,7 +63,7 @@ class Trial:
     faults: list[FaultedRun] = field(default_factory=list)  # costs of faults in each valid run with faults
     rows: list[Row] = field(default_factory=list)  # rows of the whole cluster
     load_is_measured: bool = False  # True if the load itself is measured
-    target_is_known: bool = True  # False if logs of other clients do not state a target rate
+    target_is_known: bool = True  # False if logs of clients other than Dohyo's do not state a target rate
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of the last third / that of the first
     collapses: list[str] = field(default_factory=list)  # times at which the throughput was low for 10 s or more
     level_changes: list[str] = field(default_factory=list)  # times at which the level of a long run changed

@@ -169,7 +169,7 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
     skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
     if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
         return None
-    return f"the client began {skew_ms:,.0f} ms after the agreed instant; up to {limit:,.0f} ms are allowed"
+    return f"the client began {skew_ms:,.0f} ms after the agreed instant; at most {limit:,.0f} ms is allowed"
 
 
 def other_start(run: RunFacts, client: ClientFolder) -> str | None:
@@ -199,7 +199,7 @@ def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
     error_ms = run.phase.conducted.clock_error_ms(client.host)
     if error_ms is None or error_ms <= run.apart_ms:
         return None
-    return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; up to {run.apart_ms:g} ms are allowed"
+    return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; at most {run.apart_ms:g} ms is allowed"
 
 
 def other_window(run: RunFacts, client: ClientFolder) -> str | None:
@@ -226,8 +226,8 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     return (
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
-        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the bottleneck; up to"
-        f" {SATURATED:.0%} are allowed"
+        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the bottleneck; at most"
+        f" {SATURATED:.0%} is allowed"
     )
 
 
@@ -324,7 +324,7 @@ def taken(record: Taken, limit: float) -> list[str]:
     """
     shares = (("other processes used", record.other), ("the hypervisor took", record.stolen))
     return [
-        f"{who} {share:.0%} of the processors of {record.host}; up to {limit:.0%} are allowed (max.other.cpu)"
+        f"{who} {share:.0%} of the processors of {record.host}; at most {limit:.0%} is allowed (max.other.cpu)"
         for who, share in shares
         if record.alone and share is not None and share > limit
     ]
@@ -332,7 +332,7 @@ def taken(record: Taken, limit: float) -> list[str]:
 
 def at_work(notes: Sequence[str]) -> list[str]:
     """Returns the notes that name other users and servers on a trial's hosts; Ansible's filter `others` writes them."""
-    return [note for note in notes if re.search(" (has kept servers up|has been at work) there since ", note)]
+    return [note for note in notes if re.search(" (has kept servers running|has been at work) there since ", note)]
 
 
 def disturbed(trial: TrialFacts) -> Iterator[str]:

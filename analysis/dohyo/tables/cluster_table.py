@@ -31,7 +31,7 @@ Label = Callable[[Trial], str]
 
 
 def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
-    """Returns the tables. With one round of a single client and server, only the tables of hosts have lines."""
+    """Returns the tables. With one round of a single client and a single server, only the host tables have rows."""
     return [
         _rounds(trials),
         _clients(trials, label),

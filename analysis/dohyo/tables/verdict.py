@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dohyo.figures import milliseconds, percent, rate
+from dohyo.figures import listed, milliseconds, percent, rate
 from dohyo.metrics import METRICS
 from dohyo.scenario.phases import PROBE
 from dohyo.summary.comparison import Key, centre, figures, is_equal, is_paced
@@ -103,9 +103,9 @@ class _Words:
         head = "Preliminary: " if self.contest.is_preliminary else ""
         if self.is_latency:
             ratios = [f"{times(pair)} that of {self.systems[pair.to]}" for pair in pairs]
-            return f"{head}{figure(self.contest.nearest)} of {self.best} was {_listed(ratios)}{_noise(pairs)}"
+            return f"{head}{figure(self.contest.nearest)} of {self.best} was {listed(ratios)}{_noise(pairs)}"
         ratios = [f"{times(pair)} as fast as {self.systems[pair.to]}" for pair in pairs]
-        return f"{head}{self.best} was {_listed(ratios)}{_noise(pairs)}"
+        return f"{head}{self.best} was {listed(ratios)}{_noise(pairs)}"
 
     @property
     def _open(self) -> str:
@@ -120,14 +120,14 @@ class _Words:
         if unclear:
             parts.append(f"Cannot tell {self.best} from {self._names(unclear)}{end}: {self._ratios(unclear)}")
         if alike:
-            names = _listed([self.best, *(self.systems[pair.to] for pair in alike)])
+            names = listed([self.best, *(self.systems[pair.to] for pair in alike)])
             parts.append(f"{'No' if not parts else 'no'} difference between {names}{end}: {self._ratios(alike)}, a tie")
         for tie, adjective in ((False, "higher" if self.is_latency else "slower"), (None, "preliminary")):
             pairs = [pair.inverse for pair in self.contest.pairs if pair.tie is tie]
             if pairs and (tie is None or self.contest.is_tied):
                 be = "was" if len(pairs) == 1 else "were"
                 systems, ratios = [self.systems[pair.of] for pair in pairs], [times(pair) for pair in pairs]
-                text = f"{_listed(systems)} {be} {adjective}: {_listed(ratios)}"
+                text = f"{listed(systems)} {be} {adjective}: {listed(ratios)}"
                 parts.append(f"{text}, because {without_interval(pairs)} has no interval" if tie is None else text)
         return "; ".join(parts)
 
@@ -185,10 +185,6 @@ def _over(rates: Iterable[Pair | Rate]) -> str:
     return f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
-
-
 def _nothing_to_compare(summary: Summary) -> str:
     measured = [
         (trial.system, result, _unit(summary, key))
@@ -202,12 +198,12 @@ def _nothing_to_compare(summary: Summary) -> str:
     targets = [phase for phase in phases_of(summary) if is_paced(summary.compared, phase)]
     empty = {system for system, result, _ in measured if not result.mean}
     if len(systems) > 1 and len(empty) + 1 >= len(systems):
-        return f"{_listed(sorted(empty))} found and wrote no records: there is nothing to compare."
+        return f"{listed(sorted(empty))} found and wrote no records: there is nothing to compare."
     if len(systems) > 1 and targets:
         rates = ", ".join(f"{system} {rate(result.mean)} {unit}" for system, result, unit in measured)
-        if is_equal(summary.compared, targets):
-            return f"All reached the target rate, and no latency has an interval: nothing is ranked ({rates})."
-        return f"A target rate was set, and not all systems reached the same one: nothing is ranked ({rates})."
+        if not is_equal(summary.compared, targets):
+            return f"A target rate was set, and not all systems reached the same one, so nothing is ranked ({rates})."
+        return f"All systems reached the target rate, and no latency has an interval, so nothing is ranked ({rates})."
     if len(systems) > 1:
         return f"{', '.join(systems)} were not measured at the same point: there is nothing to compare."
     ordered = sorted((result for _, result, _ in measured), key=lambda result: result.mean)

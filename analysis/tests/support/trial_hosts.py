@@ -67,7 +67,7 @@ class Call:
 
     @property
     def verb(self) -> str:
-        """Short name of the call: a verb of the administration, or the name of a program."""
+        """Short name of the call: a verb of the administration program, or the name of another program."""
         if self.action != "program":
             return " ".join(filter(None, [self.action, self.arguments.get("state", "")]))
         if self.administration:
@@ -83,7 +83,7 @@ class Call:
 
     @property
     def administration(self) -> list[str]:
-        """Verb and arguments of the administration; empty for other programs."""
+        """Verb and arguments of a call of the administration program; empty for other programs."""
         argv = list(self.arguments.get("argv", []))
         return next((argv[number + 1 :] for number, word in enumerate(argv) if ADMINISTRATION.match(word)), [])
 

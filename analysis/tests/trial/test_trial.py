@@ -464,7 +464,7 @@ def test_servers_that_we_have_kept_up_are_in_the_way_of_attached_ones(attached: 
     trial = fake_trial(tmp_path, attached=attached)
     running = {**THEIRS, "deployment": "abc", "kept": True}
     trial.answers["in_use taken"] = {"uses": [running, OURS]}
-    assert ("eve has kept servers up there since " in tried(trial)) == bool(attached)
+    assert ("eve has kept servers running there since " in tried(trial)) == bool(attached)
 
 
 # ---- the evidence ----------------------------------------------------------------------------------------------------

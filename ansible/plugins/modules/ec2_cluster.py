@@ -133,7 +133,7 @@ class Cluster:
             if missing[group] < 0:
                 raise RefusedError(
                     f"{existing} {group} hosts of {self.project} exist and {COUNTS[group]} is {count}:"
-                    " remove all with aws_state=absent first, or terminate some yourself"
+                    " remove everything with aws_state=absent first, or terminate some yourself"
                 )
             if missing[group]:
                 self.launched[kind] += missing[group]
@@ -141,7 +141,7 @@ class Cluster:
             if instance["State"]["Name"] in {"stopping", "stopped"}:
                 raise RefusedError(
                     f"{instance['InstanceId']} is {instance['State']['Name']}, and the data on its disks is lost:"
-                    " start it or terminate it yourself, or remove all with aws_state=absent"
+                    " start it or terminate it yourself, or remove everything with aws_state=absent"
                 )
         for kind, (call, result, key, name) in self.kinds().items():
             for foreign in self.named(call, result, name):
@@ -196,7 +196,7 @@ class Cluster:
         elif pairs[0]["PublicKey"].split()[:2] != key:
             raise RefusedError(
                 f"the key pair {self.project} on EC2 differs from aws_public_key:"
-                " set aws_public_key to its file, or remove all with aws_state=absent first"
+                " set aws_public_key to the file with that pair's public key, or first remove everything with aws_state=absent"
             )
 
     def groups(self) -> dict[str, tuple[int, str]]:
@@ -218,7 +218,7 @@ class Cluster:
             ):
                 raise RefusedError(
                     f"the cluster's image {self.image} no longer exists, and hosts with another image would differ:"
-                    " remove all with aws_state=absent, and create them again"
+                    " remove everything with aws_state=absent, and create them again"
                 )
             return
         images = self.ec2.describe_images(

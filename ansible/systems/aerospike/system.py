@@ -375,7 +375,11 @@ class Aerospike(System):
 
     @property
     def other_mb(self) -> int:
-        """Memory in addition to the caches, in MiB: 264 were measured with one file and no data, and 100 are for connections."""
+        """Memory in addition to the caches, in MiB.
+
+        A server with one file and no data used 264 MB. The server is given 400 with its cache of 256, so 144 without it. 100 are
+        added for connections, and 64 for the write queue of each file after the first. Data in memory and its 256 replace the 100.
+        """
         data = self.space_mb + 256 if self.storage == "memory" else 100
         return 144 + data + 64 * (self.stores - 1) + (0 if self.is_on_flash else self.index_mb)
 

@@ -423,7 +423,7 @@ class Cassandra(OnJvm, Cql):
                 None if rotating else max(context.cores, 2),
                 COMMENTS,
                 "processors, at least 2; not set for rotating disks",
-                "the smaller of disks and processors, 2 to 8",
+                "the number of disks or of processors, whichever is smaller, from 2 to 8",
             ),
             # "16 to 32 times the rate you are inserting data": a load inserts as fast as it can.
             Tuned("compaction_throughput", None if self.is_before_4_1 else "0MiB/s", COMMENTS, "0MiB/s, no limit", "64MiB/s"),

@@ -111,7 +111,8 @@ public final class AttachedCql implements Attached {
     boolean made = exists();
     Map<String, Object> conditions = new LinkedHashMap<>(made ? cql.conditions()
         : Map.of("version", cql.version(), "nodes", cql.metadata().getAllHosts().size(), "notes", List.of()));
-    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // some servers, such as Keyspaces, state no number
+    // Some servers, such as Keyspaces, do not report the number of replicas.
+    if (Integer.valueOf(0).equals(conditions.get("replication"))) {
       conditions.put("replication", UNKNOWN);
       conditions.put("write_copies", null);
       conditions.put("read_copies", null);
