@@ -196,7 +196,8 @@ class Cluster:
         elif pairs[0]["PublicKey"].split()[:2] != key:
             raise RefusedError(
                 f"the key pair {self.project} on EC2 differs from aws_public_key:"
-                " set aws_public_key to the file with that pair's public key, or first remove everything with aws_state=absent"
+                " set aws_public_key to the file with that pair's public key,"
+                " or first remove everything with aws_state=absent"
             )
 
     def groups(self) -> dict[str, tuple[int, str]]:
