@@ -131,6 +131,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
         (["workloadA", "--attach", "scylla=a", "--systems", "hbase"], "is not among --systems hbase; add it there"),
     ],
 )
+@pytest.mark.usefixtures("own_results")
 def test_bad_input_ends_with_2_and_starts_nothing(
     arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,6 +31,8 @@ from dohyo.systems.rendering import as_properties
 from support import command
 from support.releases import BOTH, with_lowest
 
+pytestmark = pytest.mark.usefixtures("own_results")
+
 # Shell code that creates the file MARKER in the current folder, if it is executed in any way.
 SHELL = "$(touch MARKER) `touch MARKER`; touch MARKER #"
 TEMPLATES = ["{{ 7*7 }}", "{% if 1 %}x{% endif %}", '{{ lookup("pipe", "touch MARKER; echo x") }}', "{# x #}"]
