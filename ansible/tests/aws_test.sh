@@ -93,7 +93,7 @@ localhost:
     i: {says: 'aws_count=4x: 1 or more', case: {count: 4x}}
     j: {says: 'aws_public_key=$work/key: a file with one public SSH key', case: {public_key: $work/key}}
     k: {says: 'aws_public_key=$work/none: a file with one public SSH key', case: {public_key: $work/none}}
-    l: {says: a folder that does not exist yet, case: {inventory: $work/mine}}
+    l: {says: or that does not exist yet, case: {inventory: $work/mine}}
 END
 refuses '' -i "$work/cases.yml" -e "$("$python" - "$work" << 'END'
 import json, sys
