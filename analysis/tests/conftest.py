@@ -3,8 +3,6 @@
 There is no deadline because other programs may slow down an example.
 """
 
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -18,11 +16,3 @@ pytest.register_assert_rewrite("support")
 def short_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lowers the minimum length of a load for the charts, because the loads in the test data are short."""
     monkeypatch.setattr("dohyo.report.chart_data.SHORTEST_SECONDS", 1.0)
-
-
-@pytest.fixture
-def own_results(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Replaces the folder results/, whose lock an experiment of this checkout may hold at the same time."""
-    folder = tmp_path_factory.mktemp("results")
-    monkeypatch.setattr("dohyo.running.experiment.RESULTS", folder)
-    return folder

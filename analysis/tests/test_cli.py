@@ -17,7 +17,7 @@ from dohyo.ansible import availability
 from dohyo.cli import main
 from dohyo.places import RESULTS, ROOT
 from dohyo.systems import catalogue
-from support.command import without_rights
+from support.command import dohyo, without_rights
 
 
 @pytest.fixture(autouse=True)
@@ -131,15 +131,12 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
         (["workloadA", "--attach", "scylla=a", "--systems", "hbase"], "is not among --systems hbase; add it there"),
     ],
 )
-@pytest.mark.usefixtures("own_results")
-def test_bad_input_ends_with_2_and_starts_nothing(
-    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_ends_with_2_and_starts_nothing(arguments: list[str], expected: str, tmp_path: Path) -> None:
     before = experiments()
-    code = main(["run", *arguments])
-    message = capsys.readouterr().err
-    assert code == 2, message
-    assert expected in message
+    answer = dohyo("run", *arguments, results=tmp_path)
+    assert answer.code == 2, answer.err
+    assert expected in answer.err
+    assert {path.name for path in tmp_path.iterdir()} <= {".lock"}
     assert experiments() == before
 
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from dohyo import cli, places, plain_text
+from dohyo import places, plain_text
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import play
 from dohyo.bad_input import BadInputError
@@ -30,8 +30,6 @@ from dohyo.signals import Signals
 from dohyo.systems.rendering import as_properties
 from support import command
 from support.releases import BOTH, with_lowest
-
-pytestmark = pytest.mark.usefixtures("own_results")
 
 # Shell code that creates the file MARKER in the current folder, if it is executed in any way.
 SHELL = "$(touch MARKER) `touch MARKER`; touch MARKER #"
@@ -250,25 +248,22 @@ def test_list_runs_nothing_of_an_inventorys_name(tmp_path: Path) -> None:
 # ---- characters in texts ---------------------------------------------------------------------------------------------
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def refused(*arguments: str) -> str:
     """Returns the only line that `dohyo run` prints when it rejects its arguments."""
-    assert cli.main(["run", *arguments]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
+    output = command.dohyo("run", *arguments)
+    assert (output.code, output.out) == (2, "")
     (line,) = output.err.splitlines()
     assert plain_text.escaped(line) == line
     return line
 
 
 @pytest.mark.parametrize("text", INVISIBLE)
-def test_control_characters_are_refused_everywhere(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_control_characters_are_refused_everywhere(text: str, tmp_path: Path) -> None:
     shown = plain_text.escaped(text)
     which = f"U+{ord(text[1]):04X}"
 
     def refuse(*arguments: str) -> str:
-        line = refused(capsys, *arguments)
+        line = refused(*arguments)
         assert f"the control character {which}; leave it out" in line
         return line
 
@@ -294,18 +289,16 @@ def test_control_characters_are_refused_everywhere(
 
 
 @pytest.mark.parametrize("value", ["{day: 2026-11-22}", "{day: 2026-99-99}", "[" * 1200, "&a {a: *a}", "{[1]: 2}"])
-def test_a_role_variable_is_of_types_that_json_has(value: str, capsys: pytest.CaptureFixture[str]) -> None:
-    line = refused(capsys, "workloadA", "--set", f"mysql_settings={value}")
+def test_a_role_variable_is_of_types_that_json_has(value: str) -> None:
+    line = refused("workloadA", "--set", f"mysql_settings={value}")
     assert line.endswith(f"mysql_settings={value}: must be of type dict")
 
 
 @pytest.mark.parametrize("name", ["$HOME", "a ${HOME} b"])
-def test_a_path_that_ansible_would_change_is_refused(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_path_that_ansible_would_change_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
     for option in ("--out", "--inventory"):
-        line = refused(capsys, "workloadA", option, str(tmp_path / name))
+        line = refused("workloadA", option, str(tmp_path / name))
         assert "as an environment variable; rename it" in line
 
 
