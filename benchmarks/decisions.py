@@ -21,6 +21,7 @@ import contextlib
 import json
 import math
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -32,6 +33,8 @@ from datetime import datetime
 from os import cpu_count
 from pathlib import Path
 from typing import Any
+
+from dohyo.running.progress import clock
 
 ROOT = Path(__file__).resolve().parents[1]
 WINDOWS = {
@@ -66,13 +69,21 @@ def disturbing(seed: int) -> Iterator[None]:
         thread.join()
 
 
+def is_complete(folder: Path) -> bool:
+    """Returns whether a folder contains an experiment that has ended."""
+    plan = folder / "experiment.json"
+    return plan.exists() and bool(json.loads(plan.read_text())["status"] == "done")
+
+
 def measure(folder: Path, windows: str, host: str, systems: str, seed: int) -> None:
-    """Runs one experiment, unless the folder contains a complete one.
+    """Runs one experiment, unless the folder contains a complete one. An interrupted one is removed.
 
     :raises CalledProcessError: if run.sh fails
     """
-    if (folder / "summary.json").exists():
+    if is_complete(folder):
         return
+    if (folder / "experiment.json").exists():
+        shutil.rmtree(folder)  # resuming it would count the interruption as time
     command = [str(ROOT / "run.sh"), "workloadA", "--yes", "--systems", systems, "--out", str(folder)]
     command += WINDOWS[windows]
     with disturbing(seed) if host == "disturbed" else contextlib.nullcontext():
@@ -82,11 +93,6 @@ def measure(folder: Path, windows: str, host: str, systems: str, seed: int) -> N
 def minutes(since: str, until: str) -> float:
     """Returns the time between two ISO dates in minutes."""
     return (datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds() / 60
-
-
-def as_minutes(value: float) -> str:
-    """Returns minutes as text, such as 4:10."""
-    return f"{int(value)}:{round(value % 1 * 60):02}"
 
 
 def first_round(folder: Path, plan: dict[str, Any], systems: int) -> float:
@@ -113,8 +119,8 @@ def read(folder: Path, ratios: dict[str, list[float]]) -> list[str]:
         ratios[f"{pair['of']}/{pair['to']}"].append(pair["ratio"])
     decided = sum(neighbours["outcome"] != "open" for neighbours in summary["neighbours"])
     return [
-        as_minutes(first_round(folder, plan, len(plan["systems"]))),
-        as_minutes(minutes(plan["started"], plan["finished"])),
+        clock(60 * first_round(folder, plan, len(plan["systems"]))),
+        clock(60 * minutes(plan["started"], plan["finished"])),
         f"{plan['rounds']}",
         f"{decided} of {len(pairs)}",
         "<br>".join(rates),
@@ -130,7 +136,7 @@ def print_tables(folder: Path) -> None:
     for windows in WINDOWS:
         for host in HOSTS:
             for experiment in sorted(folder.glob(f"*-{windows.replace(' ', '-')}-{host}")):
-                if (experiment / "summary.json").exists():
+                if is_complete(experiment):
                     collected = ratios[windows] if host == "quiet" else defaultdict(list)
                     print(f"| {windows} | {host} | {' | '.join(read(experiment, collected))} |")
     print("\n| neighbours, quiet runs | one window | in turns | in turns / one window |\n|---|---|---|---|")
