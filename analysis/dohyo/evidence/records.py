@@ -191,7 +191,7 @@ class PhaseSettings(Struct, frozen=True):
 
     @property
     def workload(self) -> WorkloadSettings:
-        """Returns the phase's own properties, or the defaults if it has none."""
+        """Returns the phase's own properties, or the defaults if the phase sets no properties."""
         return self.properties or WorkloadSettings()
 
     @property

@@ -168,7 +168,7 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
 
 
 def phases_of(scenario: Scenario) -> list[dict[str, Any]]:
-    """Returns the phases that ansible/doctor.yml measures: the scenario's phases or, if it has none, the load.
+    """Returns the phases that ansible/doctor.yml measures: the scenario's phases, or the load if there are no runs.
 
     :param scenario: the scenario at one point of its matrix
     """

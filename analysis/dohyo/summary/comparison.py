@@ -141,7 +141,7 @@ def _overall(trial: Trial, phase: str) -> list[Row]:
 
 
 def target_of(trial: Trial, phase: str) -> float | None:
-    """Returns the target rate of all clients together, in op/s; None if there is none or it is unknown."""
+    """Returns the target rate of all clients together, in op/s, or None if it is not set or unknown."""
     conditions = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
     return conditions["target"] * (conditions["clients"] or 1) if conditions["target"] else None
 

@@ -286,7 +286,7 @@ def _each(values: Iterable[object]) -> str | None:
 
 
 def _difference(setting: Setting, setups: Sequence[TrialSetup]) -> list[SetupDifference]:
-    """Returns a list with the difference; empty if there is none. If `setups` is empty, nothing was measured."""
+    """Returns the difference, or an empty list for equal values. If `setups` is empty, nothing was measured."""
     values = {value for trial in setups for value in trial.values(setting)}
     where = ", ".join(f"{name}={'|'.join(allowed)}" for name, allowed in setting.point.items())
     theirs, text = setting.says(setting.values), NOT_MEASURED

@@ -45,7 +45,7 @@ class Finding:
     """A figure in both experiments that has no ratio.
 
     :ivar phase: None for all phases together
-    :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None if there is none
+    :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None for other figures
     :ivar figure: name of the figure, such as "errors", or "READ p99" if one experiment lacks it
     :ivar before: values of the rounds, None for a time beyond the window; empty if unknown
     :ivar words: the figure in the first and the second experiment, as text

@@ -43,7 +43,7 @@ WIDEST_TIE = 1.5
 
 @dataclass(frozen=True)
 class Trial:
-    """The result of a system at a point of the matrix: its numbers, or the reason why it has none."""
+    """The result of a system at a point of the matrix: its numbers, or the reason why they are missing."""
 
     name: str
     system: str

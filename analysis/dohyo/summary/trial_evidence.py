@@ -1,4 +1,4 @@
-"""Computes a trial from its folder in `raw/`: its numbers, or the reason why it has none."""
+"""Computes a trial from its folder in `raw/`: its numbers, or the reason why they are missing."""
 
 from __future__ import annotations
 

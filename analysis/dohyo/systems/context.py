@@ -379,7 +379,7 @@ class Context:
         return str(self.get("jdk_host", {}).get("java_home", ""))
 
     def named_jdk(self, major: int) -> str:
-        """Returns the folder that the user named for a major version of the JDK; empty if there is none."""
+        """Returns the folder that the user named for a major version of the JDK, or an empty string."""
         # Keys are numbers in YAML and strings in JSON. An empty value in YAML is None.
         homes = {str(key): home for key, home in (self.get("dohyo_java_homes", {}) or {}).items()}
         default = self.get("dohyo_java_home", "") if major == 17 else ""

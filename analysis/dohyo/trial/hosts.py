@@ -273,7 +273,7 @@ def find_availability(servers: ServerSteps) -> None:
 
 
 def find_jdk(servers: ServerSteps) -> None:
-    """Finds the server's JDK on the database hosts. Remembers it as ``jdk_host``, with an empty home if there is none.
+    """Finds the server's JDK on the database hosts. Remembers it as ``jdk_host``; its home is empty if none was found.
 
     :raises StepError: if hosts have different builds, because JDKs of the same major version differ in speed
     """

@@ -88,7 +88,7 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
 
 
 def indivisible(values: Mapping[str, Any]) -> str:
-    """Returns a message about a number that cannot be divided equally between the clients; empty if there is none."""
+    """Returns a message about a number that cannot be divided equally between the clients, or an empty string."""
     clients = len(values["groups"].get("client", [])) or 1
     properties = values["trial_properties"]
     tables = int(properties.get("tablecount", 1))
