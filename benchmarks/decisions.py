@@ -21,7 +21,6 @@ import contextlib
 import json
 import math
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -76,14 +75,15 @@ def is_complete(folder: Path) -> bool:
 
 
 def measure(folder: Path, windows: str, host: str, systems: str, seed: int) -> None:
-    """Runs one experiment, unless the folder contains a complete one. An interrupted one is removed.
+    """Runs one experiment, unless the folder contains a complete one. An interrupted one is renamed.
 
     :raises CalledProcessError: if run.sh fails
     """
     if is_complete(folder):
         return
     if (folder / "experiment.json").exists():
-        shutil.rmtree(folder)  # resuming it would count the interruption as time
+        # Resuming it would count the interruption as time.
+        folder.rename(folder.with_name(f"interrupted-{int(time.time())}-{folder.name}"))
     command = [str(ROOT / "run.sh"), "workloadA", "--yes", "--systems", systems, "--out", str(folder)]
     command += WINDOWS[windows]
     with disturbing(seed) if host == "disturbed" else contextlib.nullcontext():

@@ -1,15 +1,19 @@
 """Runs commands as a test, and ends the processes that they leave running."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 from dohyo.places import BINDINGS, JDK, ROOT
+from suite.plugin import SIGNALS
 
 BIN = ROOT / ".venv/bin"
 MAVEN = ("mvn", "-q", "-B", "--strict-checksums", "-f", str(BINDINGS / "pom.xml"))
@@ -36,20 +40,40 @@ class Commands:
         If the command fails, the test fails with the whole log. Skips the test if the log contains `skipped: REASON`.
         """
         environment = os.environ | {"JAVA_HOME": str(JDK.resolve())}
-        with self._log.open("ab") as output:
-            process = subprocess.Popen(
-                command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True,
-            )  # fmt: skip
+        process = None
         try:
+            with self._log.open("ab") as output, signals_wait():
+                process = subprocess.Popen(
+                    command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                    start_new_session=True,
+                )  # fmt: skip
             code = process.wait()
         finally:
-            end_group(process)
+            if process:
+                end_group(process)
         text = self._log.read_text(encoding="utf-8", errors="replace")
         if code:
             pytest.fail(f"{text}\nexit code {code}: {' '.join(map(str, command))}", pytrace=False)
         if skipped := re.search("^skipped: (.*)", text, re.MULTILINE):
             pytest.skip(skipped[1])
+
+
+@contextlib.contextmanager
+def signals_wait() -> Iterator[None]:
+    """Delays signals until the context ends. A signal during Popen would lose the process that Popen started."""
+    received: list[int] = []
+
+    def receive(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+
+    handlers = {number: signal.signal(number, receive) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for received_number in received:
+            signal.raise_signal(received_number)
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:

@@ -54,11 +54,20 @@ def pytest_on(tmp_path: Path, test: str, **environment: str) -> "subprocess.Pope
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_command_and_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
-    """The command takes a second to end, as run.sh does. Another signal must not interrupt the clean-up."""
+    """The first signal arrives while a command starts, and the second one during the clean-up."""
     test = f"""
 import pytest
+import subprocess
+import time
 from pathlib import Path
 from suite.commands import Commands
+
+class Popen(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        time.sleep(0.2)
+
+subprocess.Popen = Popen
 
 @pytest.fixture
 def servers():
