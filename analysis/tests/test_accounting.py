@@ -148,7 +148,7 @@ def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
-        ("fieldlength=28", "fieldlength=28: a stamp needs 29 bytes"),
+        ("fieldlength=28", "with fieldlength=28: set fieldlength to 29 or more"),
         ("dataintegrity=true", "set only one of the two"),
         ("fieldlengthdistribution=uniform\nminfieldlength=28", "set minfieldlength to 29 or more"),
         ("fieldlengthdistribution=histogram", "leave out fieldlengthdistribution=histogram"),

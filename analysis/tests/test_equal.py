@@ -242,7 +242,7 @@ def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("phases=max,equal", "rounds=1: max in round 1 determines the rate of equal; .*rounds=2.*equal.target=N"),
+        ("phases=max,equal", "rounds=1: round 1 determines equal's rate; .*rounds=2.*equal.target=N"),
         ("phases=equal rounds=2", "phases=equal: equal needs max and no other phase.*set phases=max,equal"),
         ("phases=max,read,equal rounds=2", "equal needs max and no other phase"),
         ("phases=max,equal rounds=2 target=500", "target=500 with phases=max,equal: max cannot .*; equal.target=500"),
@@ -254,7 +254,7 @@ def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
         ("phases=max,read,own", "phases=max,read,own: own needs max and no other phase.*set phases=max,own"),
         ("phases=max,own equal.share=50%", "equal.share=50% with phases=max,own: there is no phase equal"),
         ("phases=max own.share=50%", "own.share=50% with phases=max: there is no phase own"),
-        ("phases=max,own own.target=500", "own.target=500 with phases=max,own: the rate of own is derived from max"),
+        ("phases=max,own own.target=500", "own.target=500 with phases=max,own: max determines this rate"),
         ("phases=max,own search=max slo=p99<10ms", "search=max with phases=max,own: a search chooses"),
         ("phases=max,equal rounds=2 matrix.target=0,500", "at target=500: target=500 with phases=max,equal"),
     ],

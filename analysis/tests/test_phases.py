@@ -160,7 +160,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 .*set threadcount=1,"),
         ("phases=read,read", "'read' is named twice"),
         ("phases=read,insert", "insert is the load, which comes first"),
-        ("phases=insert repeats=3", "phases=insert with repeats=3: there is no run, only a load; .* rounds=N"),
+        ("phases=insert repeats=3", "phases=insert with repeats=3: there is only a load; .* rounds=N"),
         ("phases=insert discard=1", "phases=insert with discard=1: there is no run"),
         ("phases=insert read.batchsize=10", "unknown phase 'read'.*the phases are insert"),
         ("phases=settle", "'settle' is reserved"),
@@ -530,7 +530,7 @@ def test_next_is_for_inserts_and_scans(tmp_path: Path) -> None:
     for change, named in (
         (
             {"scanproportion": "0.1", "updateproportion": "0.1"},
-            "next with updateproportion=0.1: no records have the keys",
+            "next with updateproportion=0.1: its keys have no records",
         ),
         ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: no records have"),
         ({"verify": "acknowledged"}, "next with verify=acknowledged: no records have"),

@@ -317,7 +317,7 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
         ("precision=5%\nbudget=0", "budget=0: must be a time"),
         ("precision=5%\nrounds.max=0", "rounds.max=0: must be a whole number from 1 to 1000"),
         ("precision=5%\nrounds=3\nrounds.max=2", "rounds.max=2 with rounds=3"),
-        ("budget=10m", "budget=600: without a precision, rounds=1 is the exact number"),
+        ("budget=10m", "budget=600 without precision: add precision=decided, or leave out budget"),
         ("rounds=3\nrounds.max=5", "add precision=decided, or leave out rounds.max"),
         ("matrix.precision=5%,none", "precision applies to the whole experiment"),
     ],

@@ -83,7 +83,7 @@ localhost:
   hosts:
     a: {says: 'nothing was created; to approve the cost in advance: -e aws_confirm=yes-13.60'}
     b: {says: aws_confirm=yes-13.60, case: {confirm: yes-5.43}}
-    c: {says: 'without the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
+    c: {says: 'lacks the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
     d: {says: has no image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}
     e: {says: 'aws_hours=-1: a number', case: {hours: '-1'}}
     # A parser that reads only the number at the beginning of a value would accept each of these.
@@ -114,8 +114,8 @@ END
 
 # Two i3en.large of another project have 2 virtual processors each; six new hosts need 4 × 24 and 2 × 32.
 echo 163 > "$work/server/quota"
-refuses 'may run 163 virtual processors in us-east-1 (Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances, L-1216C47A),'\
-' 4 are running, and 160 more are needed' -e aws_confirm=yes-13.60
+refuses 'Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances (L-1216C47A) in us-east-1:'\
+' 4 of 163 vCPUs are in use, 160 more needed' -e aws_confirm=yes-13.60
 echo 164 > "$work/server/quota"
 
 cp "$work/server/changes" "$work/before"
@@ -223,15 +223,15 @@ ec2 'if True:
   assert {i["ImageId"] for i in ours("instances")} == {"ami-0000000b"}, ours("instances")
   assert len({tag(i, "dohyo:until") for i in ours("instances")}) == 1, ours("instances")
   assert len(ours("groups")[0]["IpPermissions"]) == 2, ours("groups")'
-refuses '4 database hosts of dohyo exist and aws_count is 3' -e aws_count=3
-refuses '2 client hosts of dohyo exist and aws_clients is 0' -e aws_clients=0
+refuses 'aws_count is 3, but dohyo has 4 database hosts' -e aws_count=3
+refuses 'aws_clients is 0, but dohyo has 2 client hosts' -e aws_clients=0
 
 # After all instances have ended, new ones must still use the image in the inventory.
 ec2 'ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instances")])'
 aws_ok --check -e aws_clients=0
 said '4 database hosts i3en.6xlarge with debian-12-amd64-20261101-1 in us-east-1a'
 sed -i 's/ami-0000000b/ami-000000ff/' "$work/inventory/hosts.yml"
-refuses "the cluster's image ami-000000ff no longer exists" -e aws_confirm=yes-13.60
+refuses "the image ami-000000ff of the cluster's hosts no longer exists" -e aws_confirm=yes-13.60
 aws_ok -e aws_confirm=yes-10.87 -e aws_clients=0 -e aws_inventory="$work/other"
 "${python%python}ansible-inventory" -i "$work/other" --list > "$work/list"
 "$python" -c 'import json, sys; assert json.load(sys.stdin)["client"]["children"] == ["database"]' < "$work/list"

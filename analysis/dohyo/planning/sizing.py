@@ -152,8 +152,8 @@ class Sizes:
         for resource, needed, available in (("memory", memory, self.hosts.memory), ("disk", disk, self.hosts.disk)):
             if available is not None and needed > available:
                 raise BadInputError(
-                    f"interleave=on: all systems together need {size(needed)} of {resource} on each host"
-                    f" ({size(available)} available); choose fewer systems (--systems), or load fewer records"
+                    f"interleave=on: all systems need {size(needed)} of {resource} on each host, of {size(available)};"
+                    " choose fewer --systems or --records"
                 )
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
@@ -294,8 +294,7 @@ def _of_inventory(
             ]
             raise BadInputError(
                 f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
-                f" did not report it{': ' * bool(rows)}{' '.join(rows)}; {command(SETUP, 'python')} installs a version"
-                " that does"
+                f" did not report it{': ' * bool(rows)}{' '.join(rows)}; run {command(SETUP, 'python')}"
             )
     return needs
 

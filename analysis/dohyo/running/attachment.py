@@ -164,8 +164,8 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
                 or not _is_single(value)
             ):
                 raise BadInputError(
-                    f"--attach-secrets {file}: {name}: {key or 'its value'}: must be a property with one value,"
-                    " such as user, password or ca (docs/attach.md)"
+                    f"--attach-secrets {file}: {name}: {key or 'its value'}: must be one value, such as user: NAME"
+                    " (docs/attach.md)"
                 )
             if str(key).endswith(".ca") and not Path(str(value)).expanduser().is_file():
                 raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is not a file with certificates")
@@ -425,7 +425,7 @@ def _show(system: str, data: Mapping[str, Any], threads: int) -> int:
     most = threads * 1000 / data["median_ms"]
     terminal.say(
         f"  latency: median {data['median_ms']:.2f} ms, slowest of 21 {data['slowest_ms']:.2f} ms; {threads} threads"
-        f" can do at most {most:,.0f} operations/s; for more, raise threadcount, inflight or batchsize"
+        f" can do at most {most:,.0f} operations/s (raise threadcount, inflight or batchsize)"
     )
     clock = data["clock_ms"]
     off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {data['clock_error_ms']} ms" if clock is not None else NOT_KNOWN

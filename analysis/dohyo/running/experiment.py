@@ -302,8 +302,8 @@ def _inventory(name: str, folder: Path) -> Path:
     path = inventory.resolve()
     if any(path.is_relative_to(root) or root.is_relative_to(path) for root in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
-            f"{folder}/experiment.json: the inventory {name} is in a results folder, but can run programs;"
-            " move it and measure again"
+            f"{folder}/experiment.json: the inventory {name} is in a results folder, where programs must not run;"
+            " move it"
         )
     check_inventory(path)
     return path
@@ -321,8 +321,8 @@ def check_disk(folder: Path, needed: int, purpose: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise BadInputError(
-            f"no room for {purpose}: {folder} has {free / 10**9:.1f} GB free, but about {needed / 10**9:.1f} GB are"
-            " needed; free space, or load less (--records)"
+            f"no room for {purpose}: {folder} has {free / 10**9:.1f} of about {needed / 10**9:.1f} GB needed;"
+            " free space, or load less (--records)"
         )
 
 

@@ -24,8 +24,7 @@ def check(scenario: Scenario) -> None:
     if not scenario.phases and (scenario.repeats > 1 or scenario.number("discard")):
         assignments = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
         raise BadInputError(
-            f"phases={scenario['phases']} with {assignments}: there is no run, only a load;"
-            " to load N times into fresh servers, set rounds=N"
+            f"phases={scenario['phases']} with {assignments}: there is only a load; to load N times, set rounds=N"
         )
     if scenario.number("discard") >= scenario.repeats:
         raise BadInputError(
@@ -87,8 +86,8 @@ def _check_rounds(scenario: Scenario) -> None:
         texts = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
         if texts and "precision" not in scenario.values:
             raise BadInputError(
-                f"{' '.join(texts)}: without a precision, rounds={scenario['rounds']} is the exact number;"
-                f" add precision=decided, or leave out {' and '.join(text.partition('=')[0] for text in texts)}"
+                f"{' '.join(texts)} without precision: add precision=decided,"
+                f" or leave out {' and '.join(text.partition('=')[0] for text in texts)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
         raise BadInputError(
@@ -103,13 +102,13 @@ def _check_equal(scenario: Scenario) -> None:
     for phase, key in phases.SHARES.items():
         if phase not in scenario.phases and key in scenario.values:
             raise BadInputError(
-                f"{key}={scenario[key]} with phases={scenario['phases']}: there is no phase {phase}; set"
-                f" phases={phases.MAX},{phase}, or leave it out"
+                f"{key}={scenario[key]} with phases={scenario['phases']}: there is no phase {phase};"
+                f" set phases={phases.MAX},{phase}"
             )
     target = scenario.of(phases.OWN)["target"]
     if phases.OWN in scenario.phases and float(target):
         raise BadInputError(
-            f"{phases.OWN}.target={target} with phases={names}: the rate of {phases.OWN} is derived from {phases.MAX};"
+            f"{phases.OWN}.target={target} with phases={names}: {phases.MAX} determines this rate;"
             f" set {phases.SHARES[phases.OWN]} instead"
         )
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
@@ -132,8 +131,8 @@ def _check_equal(scenario: Scenario) -> None:
     share = f"{phases.SHARE}={scenario[phases.SHARE]}"
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
-            f"phases={names} with rounds={scenario['rounds']}: {phases.MAX} in round 1 determines the rate of"
-            f" {phases.EQUAL}; set rounds=2, or {phases.EQUAL}.target=N"
+            f"phases={names} with rounds={scenario['rounds']}: round 1 determines {phases.EQUAL}'s rate;"
+            f" set rounds=2, or {phases.EQUAL}.target=N"
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
         raise BadInputError(
@@ -205,8 +204,7 @@ def _check_accounting(scenario: Scenario) -> None:
     shortest = "fieldlength" if distribution == "constant" else "minfieldlength"
     if scenario.number(shortest) < STAMP_BYTES:
         raise BadInputError(
-            f"verify=acknowledged: {shortest}={scenario[shortest]}: a stamp needs {STAMP_BYTES} bytes;"
-            f" set {shortest} to {STAMP_BYTES} or more"
+            f"verify=acknowledged with {shortest}={scenario[shortest]}: set {shortest} to {STAMP_BYTES} or more"
         )
 
 
@@ -286,8 +284,8 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
     if run["requestdistribution"] == "ranges" and run["threadcount"] != load["threadcount"]:
         raise BadInputError(
-            f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread requests the records that it"
-            f" has loaded; set threadcount={load['threadcount']}, as in the load"
+            f"threadcount={run['threadcount']} with requestdistribution=ranges:"
+            f" set threadcount={load['threadcount']}, as in the load"
         )
 
 
@@ -297,8 +295,7 @@ def _check_next(run: Scenario) -> None:
     keys += ["verify"] if run["verify"] != "none" else []
     if keys:
         raise BadInputError(
-            f"requestdistribution=next with {keys[0]}={run[keys[0]]}: no records have the keys it chooses; use only"
-            " scans, without verify"
+            f"requestdistribution=next with {keys[0]}={run[keys[0]]}: its keys have no records; use only scans"
         )
 
 

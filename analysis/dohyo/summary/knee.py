@@ -46,8 +46,8 @@ def broken(bounds: Sequence[Bound], latencies: Latencies, target: float, achieve
             value = latencies.get(operation, {}).get(bound.percentile)
             if value is None:
                 raise ValueError(
-                    f"the {bound.percentile} of {operation} from the intended start is not known: {BEYOND} operations"
-                    " must be beyond it; set a longer search.duration"
+                    f"the {bound.percentile} of {operation} is not known: fewer than {BEYOND} operations are beyond it;"
+                    " set a longer search.duration"
                 )
             if value >= bound.limit_ms:
                 violations.append(f"{operation} {bound.percentile} {milliseconds(value)} ms")

@@ -368,8 +368,8 @@ def _check_collector(servers: ServerSteps) -> None:
             aside = ("Error: Could not", "Error: A fatal")
             cause = " ".join(line for line in lines[1:] if not line.startswith(aside))
             raise HostError(
-                f"JDK {jvm.jdk} in {jdk['java_home']} on {name} rejects the options of {jvm.gc}: {cause}; choose"
-                " another collector or another JDK"
+                f"JDK {jvm.jdk} in {jdk['java_home']} on {name} rejects {jvm.gc}: {cause};"
+                " choose another collector or JDK"
             )
 
     servers.each("Check that the host has the JDK", check, servers.databases)

@@ -485,8 +485,7 @@ def look_at_page_cache(host: Host) -> None:
     except HostError as error:
         cause = str(error).removeprefix("non-zero return code") or "read-only here, as in most containers"
         raise HostError(
-            f"settle.cache=drop needs root: {file} cannot be written on {host.name} ({cause});"
-            " let the login user become root (docs/cluster.md), or leave out settle.cache"
+            f"settle.cache=drop: cannot write {file} on {host.name} ({cause}); become root, or leave it out"
         ) from error
 
 

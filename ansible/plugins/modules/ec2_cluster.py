@@ -132,22 +132,22 @@ class Cluster:
             missing[group] = count - existing
             if missing[group] < 0:
                 raise RefusedError(
-                    f"{existing} {group} hosts of {self.project} exist and {COUNTS[group]} is {count}:"
-                    " remove everything with aws_state=absent first, or terminate some yourself"
+                    f"{COUNTS[group]} is {count}, but {self.project} has {existing} {group} hosts:"
+                    " terminate some, or use aws_state=absent first"
                 )
             if missing[group]:
                 self.launched[kind] += missing[group]
         for instance in instances:
             if instance["State"]["Name"] in {"stopping", "stopped"}:
                 raise RefusedError(
-                    f"{instance['InstanceId']} is {instance['State']['Name']}, and the data on its disks is lost:"
-                    " start it or terminate it yourself, or remove everything with aws_state=absent"
+                    f"{instance['InstanceId']} is {instance['State']['Name']}, and its disks are lost:"
+                    " start or terminate it, or use aws_state=absent"
                 )
         for kind, (call, result, key, name) in self.kinds().items():
             for foreign in self.named(call, result, name):
                 raise RefusedError(
-                    f"there is a {kind} {self.project} ({foreign[key]}) without the tag {TAG}={self.project}:"
-                    " Dohyo did not create it; choose another name with aws_project"
+                    f"the {kind} {self.project} ({foreign[key]}) lacks the tag {TAG}={self.project}, so it is not"
+                    " Dohyo's: change aws_project"
                 )
         self.choose_image(instances)
         subnets = self.subnets(instances)
@@ -195,9 +195,8 @@ class Cluster:
             )
         elif pairs[0]["PublicKey"].split()[:2] != key:
             raise RefusedError(
-                f"the key pair {self.project} on EC2 differs from aws_public_key:"
-                " set aws_public_key to the file with that pair's public key,"
-                " or first remove everything with aws_state=absent"
+                f"EC2's key pair {self.project} is not that of aws_public_key:"
+                " set aws_public_key, or use aws_state=absent first"
             )
 
     def groups(self) -> dict[str, tuple[int, str]]:
@@ -218,8 +217,8 @@ class Cluster:
                 )["Images"]
             ):
                 raise RefusedError(
-                    f"the cluster's image {self.image} no longer exists, and hosts with another image would differ:"
-                    " remove everything with aws_state=absent, and create them again"
+                    f"the image {self.image} of the cluster's hosts no longer exists:"
+                    " use aws_state=absent, and create all hosts again"
                 )
             return
         images = self.ec2.describe_images(
@@ -255,9 +254,8 @@ class Cluster:
             used = self.processors_in_use(code)
             if used + needed > quota["Value"]:
                 raise RefusedError(
-                    f"the account may run {quota['Value']:g} virtual processors in {self.options['region']}"
-                    f" ({quota['QuotaName']}, {code}), {used} are running, and {needed} more are needed: raise the"
-                    " quota in AWS's console (Service Quotas), or use fewer or smaller instances, or another aws_region"
+                    f"{quota['QuotaName']} ({code}) in {self.options['region']}: {used} of {quota['Value']:g} vCPUs"
+                    f" are in use, {needed} more needed: raise this quota, or use fewer instances"
                 )
 
     def processors(self, kinds: list[str]) -> dict[str, int]:
@@ -293,8 +291,8 @@ class Cluster:
         candidates = [dict(subnet) for subnet in subnets if subnet["AvailabilityZone"] in zones]
         if not candidates:
             raise RefusedError(
-                f"no default subnet in {self.options['region']} is in a zone that has {' and '.join(sorted(kinds))}"
-                f" ({', '.join(zones) or 'none has'}): name a subnet with aws_subnet, or use another aws_region"
+                f"{self.options['region']} has no default subnet in zones with {' and '.join(sorted(kinds))}"
+                f" ({', '.join(zones) or 'none'}): set aws_subnet or aws_region"
             )
         return sorted(candidates, key=lambda subnet: str(subnet["AvailabilityZone"]))
 
@@ -368,8 +366,8 @@ class Cluster:
             else:
                 return
         raise RefusedError(
-            f"no zone has room for all instances ({'; '.join(full)}): try again later, or use fewer of them, another"
-            " aws_type, aws_client_type or aws_region, or another aws_subnet if one is given"
+            f"no zone has room for all instances ({'; '.join(full)}): try later, or change aws_type, aws_client_type,"
+            " aws_subnet or aws_region"
         )
 
     def launch(self, group: str, count: int, subnet: dict[str, Any], security: str, until: int) -> list[str]:
@@ -490,9 +488,8 @@ class Cluster:
                 keys = [list(key) for key in HOST_KEY.findall(match[1])] if match else []
                 if not keys and time.monotonic() > end:
                     raise RefusedError(
-                        f"{host['name']} ({host['id']}) did not show its SSH host keys on its console within"
-                        f" {self.options['timeout']} s: check the console's output in EC2, and run aws.yml again;"
-                        " an image without cloud-init does not show them"
+                        f"{host['name']} ({host['id']}) showed no SSH host keys in {self.options['timeout']} s (the image"
+                        " needs cloud-init): read its console, and repeat aws.yml"
                     )
                 if not keys:
                     time.sleep(LOOK_SECONDS)
