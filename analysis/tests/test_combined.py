@@ -96,7 +96,7 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
     assert "[update, discarded] OVERALL" in text
     assert "[update, discarded] UPDATE" not in text  # only summary.json has a row for each operation
     assert "means of 2 repeats" in text
-    assert "The first repeats are discarded and do not count." in " ".join(text.split())
+    assert "Discarded repeats do not count." in " ".join(text.split())
     content = json.loads(summarise(tmp_path).json())
     assert [line["discarded"] for line in content["trials"][0]["rows"] if line["operation"] == "OVERALL"] == [
         False, False, True, True, False,

@@ -32,20 +32,26 @@ _DATABASE_FAILED = 5
 # File with the faults of a run.
 FAULTS = "faults.json"
 
-# Part of a trial whose results are summed separately: the name of a phase, and True for its discarded first runs.
+# Part of a trial whose results are summed separately: the name of a phase, and True for its discarded runs.
 Part = tuple[str, bool]
 
 
 class Phase:
     """One run of a trial's phase, or the trial's load, over all clients."""
 
-    def __init__(self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int) -> None:
-        """:param most_slots: maximum number of time slots with latencies"""
+    def __init__(
+        self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int, *, left_out: bool = False
+    ) -> None:
+        """Prepares for reading.
+
+        :param most_slots: maximum number of time slots with latencies
+        :param left_out: whether others disturbed the run, so that it does not count
+        """
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
         self.number = int(run) if run else None
-        self.discarded = self.number is not None and self.number <= trial.discard
+        self.discarded = left_out or (self.number is not None and self.number <= trial.discard)
         self.settings = trial.phase(self.kind)
         self.part: Part = (self.kind, self.discarded)
         self.conducted = records.read(folder / "clients.json", Conducted, warn)

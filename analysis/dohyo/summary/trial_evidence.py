@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -11,11 +12,13 @@ from msgspec import structs
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import accounting, canary, records
+from dohyo.evidence.canary import Canary
 from dohyo.evidence.conductor_records import nodes
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.healing import HealingLogs
 from dohyo.evidence.host_metrics import HostMetrics
+from dohyo.evidence.records import ReadBack
 from dohyo.evidence.rows import Run, rows
 from dohyo.evidence.servers import Servers
 from dohyo.metrics import Row
@@ -147,6 +150,7 @@ class TrialEvidence:
             "notes": [
                 *facts.read_back.notes,
                 *notes.of_the_load(self.files.shared_load, self.files.settled(facts.runs), facts.load),
+                *(f"{name} does not count: {why}" for name, why in facts.left_out.items()),
                 *notes.of_runs(facts.counted, [*facts.aside, *facts.counted]),
                 *facts.servers.notes(),
                 *notes.of_clients(facts.counted, facts.metrics.all()),
@@ -172,11 +176,34 @@ class TrialEvidence:
         }
 
     def _read(self) -> TrialFacts:
-        """Reads the evidence of all clients, servers and hosts."""
+        """Reads the evidence of all clients, servers and hosts.
+
+        If it shows that others disturbed repeats that can be left out, reads it again without them.
+        """
         changed = self.files.changed()
         read_back, stated = self.files.read_back()
         hosts = canary.read(self.files.read("canary.json", records.CanaryFile))
-        phases = self.phases = self.files.phases()
+        read = partial(self._read_runs, changed, read_back, stated, hosts)
+        before = len(self.files.warnings)
+        facts = read({})
+        if left_out := validity.left_out(facts):
+            del self.files.warnings[before:]
+            facts = read(left_out)
+        return facts
+
+    def _read_runs(
+        self,
+        changed: Sequence[str],
+        read_back: ReadBack,
+        stated: Mapping[str, Any],
+        hosts: Canary | None,
+        left_out: Mapping[str, str],
+    ) -> TrialFacts:
+        """Reads the load and the runs.
+
+        :param left_out: names of repeats that do not count, with the reason
+        """
+        phases = self.phases = self.files.phases(left_out=left_out)
         clients = self.files.read_clients(phases)
         load, runs = ([phase for phase in phases if (phase.kind == LOAD) == loads] for loads in (True, False))
         # Like a run, a measured load has numbers only if the trial is valid.
@@ -189,8 +216,9 @@ class TrialEvidence:
         shares = [share for share in metrics.shares if (share.phase, share.run) in {window.key for window in windows}]
         self.files.check_samples(metrics, counted)
         return TrialFacts(
-            self.files, changed, read_back, stated, hosts, clients, phases, aside, measured, servers, metrics, shares
-        )
+            self.files, changed, read_back, stated, hosts, clients, phases, aside, measured, servers, metrics, shares,
+            left_out,
+        )  # fmt: skip
 
     def _pauses(self, servers: Servers, phase: Phase, rows: Sequence[Row]) -> list[Event]:
         """Returns the pauses of the servers' JVMs that are long compared with the clients' latencies."""
@@ -274,7 +302,7 @@ def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
     run = validity.RunFacts(phase)
     # Records that are not found make a system faster, so they are a problem and not only a doubt.
     problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(run))]
-    doubts = [*run.problems(), *validity.disturbing(facts, phase)]
+    doubts = [*run.problems(), *(f"{phase.name}: {why}" for why in validity.disturbing(facts, phase))]
     measured = rows(PROBE, [phase.run], phase.latencies)
     probe = Probe(phase.number or 0, target, probes.rate_of(measured), rows=measured)
     return probes.judged(settings, probe, problems, doubts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -93,16 +93,20 @@ class TrialFolder:
 
         return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
 
-    def phases(self, *names: str) -> list[Phase]:
+    def phases(self, *names: str, left_out: Container[str] = ()) -> list[Phase]:
         """Returns the runs of these phases, before any results of clients are read.
 
         Without names, these are the load and the runs of all planned phases.
+
+        :param left_out: names of runs that do not count
         """
         load = self.path / LOAD
         loads = [load] if not names and load.is_dir() else []
         folders = [*loads, *self.numbered(names or self.settings.planned)]
         most_slots = min(MOST_SLOTS, max(1, _MOST_SLOTS_OF_A_TRIAL // max(1, len(folders))))
-        return [Phase(folder, self.settings, self.warn, most_slots) for folder in folders]
+        return [
+            Phase(folder, self.settings, self.warn, most_slots, left_out=folder.name in left_out) for folder in folders
+        ]
 
     def read_clients(self, phases: Sequence[Phase]) -> list[Client]:
         """Reads the folders of all clients into the phases, and returns the clients."""

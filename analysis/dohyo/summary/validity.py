@@ -120,6 +120,7 @@ class TrialFacts:
     :ivar aside: the load, if it is not measured
     :ivar measured: runs, and a measured load, including discarded runs
     :ivar shares: processor time that other processes and the hypervisor took in the runs that count
+    :ivar left_out: names of repeats that do not count because others disturbed them, with the reason
     """
 
     files: TrialFolder
@@ -134,6 +135,7 @@ class TrialFacts:
     servers: Servers
     metrics: HostMetrics
     shares: list[Taken]
+    left_out: Mapping[str, str]
 
     @property
     def load(self) -> list[Phase]:
@@ -335,11 +337,25 @@ def at_work(notes: Sequence[str]) -> list[str]:
     return [note for note in notes if re.search(" (has kept servers running|has been at work) there since ", note)]
 
 
+def left_out(trial: TrialFacts) -> dict[str, str]:
+    """Returns the repeats that others disturbed, with the reason, if at least half of the repeats, and two, remain.
+
+    The choice depends only on the work of others, and not on the rates. So it favours no system.
+    """
+    result: dict[str, str] = {}
+    for kind in dict.fromkeys(phase.kind for phase in trial.counted):
+        repeats = [phase for phase in trial.counted if phase.kind == kind]
+        reasons = {phase.name: why for phase in repeats for why in disturbing(trial, phase)}
+        if len(repeats) - len(reasons) >= max(2, len(repeats) / 2):
+            result |= reasons
+    return result
+
+
 def disturbed(trial: TrialFacts) -> Iterator[str]:
     """Finds runs in which other processes or the hypervisor took too much of a host's processors."""
     for phase in trial.counted:
         if not phase.problems:
-            yield from disturbing(trial, phase)
+            yield from (f"{phase.name}: {why}" for why in disturbing(trial, phase))
 
 
 def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
@@ -351,7 +367,7 @@ def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
         # Skip hosts of attached servers: the measured servers themselves count as other processes there.
         is_measured = "attached" not in trial.stated or share.host in phase.conducted.clients
         if (share.phase, share.run) == (phase.kind, phase.number) and is_measured:
-            yield from (f"{phase.name}: {'; '.join([why, *work])}" for why in taken(share, limit))
+            yield from ("; ".join([why, *work]) for why in taken(share, limit))
 
 
 def compacting(trial: TrialFacts) -> Iterator[str]:
@@ -560,7 +576,8 @@ CHECKS = (
     Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or was not undone",
           of_run=other_faults),
     Check("[other processes](#somebody-else), or the hypervisor, used the processors of a host of the trial",
-          f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions",
+          f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions; such repeats are left out"
+          " if half of them remain, and at least two",
           key="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
     Check("the load, or a repeat of a phase, left no results", of_trial=missing_runs),

@@ -497,7 +497,7 @@ def legend(summary: Summary) -> str:
     but = " (except for types named in a note)" if mixed else ""
     text = _LEGEND.format(at=f" {suffix}" if suffix else "", but=but) + (_PRICE_LEGEND if priced else "")
     text += _FAULTS if any(trial.faults for trial in summary.trials) else ""
-    discarded = " The first repeats are discarded and do not count." if any(row.discarded for row, _ in rows) else ""
+    discarded = " Discarded repeats do not count." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     few = screen.few_operations(row for row, _ in rows)
     discarded += f" {few}." if few else ""
