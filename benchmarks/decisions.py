@@ -110,7 +110,11 @@ def read(folder: Path, ratios: dict[str, list[float]]) -> list[str]:
     summary = json.loads((folder / "summary.json").read_text())
     rates = []
     for trial in summary["merged"]:
-        (row,) = [row for row in trial["rows"] if row["operation"] == "OVERALL" and row["phase"] == "run"]
+        (row,) = [
+            row
+            for row in trial["rows"]
+            if (row["operation"], row["phase"], row["discarded"]) == ("OVERALL", "run", False)
+        ]
         low, high, rate = row["ops_per_second_low"], row["ops_per_second_high"], row["ops_per_second"]
         width = f"± {100 * (math.sqrt(high / low) - 1):.0f} %" if low else "no interval"
         rates.append(f"{trial['system']} {rate:,.0f} {width}")
