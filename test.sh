@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ./test.sh [all|PART…]: sets up the tools and runs the tests with pytest. They use real servers instead of mocks.
 #
-#   ./test.sh           before a commit: lint, the unit and contract tests that are not marked slow, and one experiment with its report
+#   ./test.sh           before a commit: the lint, unit and contract tests that are not marked slow, and one experiment with its report
 #   ./test.sh all       everything
 #   ./test.sh PART…     all tests of these parts:
 #

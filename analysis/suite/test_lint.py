@@ -5,6 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from dohyo.places import ANSIBLE, ROOT
 from suite.commands import BIN, MAVEN, Commands
 
@@ -46,6 +48,7 @@ def test_mypy(run: Commands) -> None:
     run(BIN / "mypy", cwd=ANALYSIS)
 
 
+@pytest.mark.slow
 def test_ansible_lint(run: Commands) -> None:
     path = f"PATH={BIN}:{os.environ['PATH']}"
     run("env", path, "ansible-lint", "--offline", "--profile", "production", cwd=ANSIBLE)
