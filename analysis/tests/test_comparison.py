@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import itertools
 import json
 import math
 import random
@@ -717,3 +718,17 @@ def test_a_pair_is_shown_as_figure_ratio_and_interval() -> None:
         ("[update] op/s", "3.50×", "–"),
         ("[update] op/s", "cannot tell", "[0.00, 1e+300]"),
     ]
+
+
+def test_neighbours_are_open_while_one_of_them_has_a_single_valid_round(tmp_path: Path) -> None:
+    """Repeats within a start differ less than starts do."""
+    of_rounds = itertools.product((1, 2), (("cassandra", 1000), ("hbase", 500)))
+    for number, (turn, (system, rate)) in enumerate(of_rounds, start=1):
+        folder = trial(tmp_path, number, system, repeats=3, trial_round=turn, trial_rounds=2)
+        for run in range(1, 4):
+            reads(folder / f"run-{run}/node1", [rate + run] * 3)
+    rates = [pair for pair in summarise(tmp_path).neighbours if pair.pair.operation == "OVERALL"]
+    assert [(pair.outcome, pair.pair.sampled) for pair in rates] == [("faster", "rounds")]
+    write_json(folder / "state.json", {"status": "invalid", "reason": "disturbed"})
+    rates = [pair for pair in summarise(tmp_path).neighbours if pair.pair.operation == "OVERALL"]
+    assert [(pair.outcome, pair.pair.sampled, pair.more) for pair in rates] == [("open", "runs", 1)]

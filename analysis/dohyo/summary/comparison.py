@@ -177,12 +177,21 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
 def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -> list[Neighbours]:
     """Returns the pairs of trials that follow each other in the rankings of `comparisons`.
 
+    In an experiment with several rounds, a pair is open if one of the trials has a single valid round: repeats within a
+    start do not show how much starts differ.
+
     :param alike: share within which the interval of a ratio must lie for two neighbours to count as alike
     """
     result = []
+    has_rounds = any(round_.round is not None for round_ in rounds)
     for key, ranked, rows, paired in _rankings(trials, rounds):
         ratios = pairs(key, rows, paired=paired)
-        result += [_neighbours(ratios[ahead, behind], rows, alike, paired) for ahead, behind in pairwise(ranked)]
+        for ahead, behind in pairwise(ranked):
+            pair = ratios[ahead, behind]
+            if has_rounds and pair.sampled == "runs":
+                result.append(Neighbours(pair, "open", more=1))
+            else:
+                result.append(_neighbours(pair, rows, alike, paired))
     return result
 
 
