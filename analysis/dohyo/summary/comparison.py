@@ -177,7 +177,7 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
 def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -> list[Neighbours]:
     """Returns the pairs of trials that follow each other in the rankings of `comparisons`.
 
-    In an experiment with several rounds, a pair is open if one of the trials has a single valid round: repeats within a
+    In an experiment with several rounds, a pair is open if one of the trials has a single valid round. Repeats within a
     start do not show how much starts differ.
 
     :param alike: share within which the interval of a ratio must lie for two neighbours to count as alike
