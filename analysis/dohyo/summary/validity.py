@@ -546,8 +546,8 @@ CHECKS = (
           "60 s; with a target rate, the time in which ten operations of a client are due (thirty with"
           " `arrival=poisson`), if that is longer", key="stalltime", looks="client"),
     Check("too many records failed; *the system failed*", "0.1 %; 0 for a load", key="maxerrorrate", looks="client"),
-    Check("evidence of another run: a client's agreed start differs from that of its run, its run was not"
-          " within the trial's time, two clients have the same `clientnumber`, or a client ran a different phase",
+    Check("evidence of another run: a client's agreed start differs from that of its run, two clients have the same"
+          " `clientnumber`, or a client ran a different phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
     Check("the clock of a client's host is not known precisely enough to tell when it began", _APART,
           of_client=unsure_clock),
