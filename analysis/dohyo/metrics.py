@@ -111,8 +111,8 @@ class Row:
     )
     ops_per_second_stddev: float | None = _of("sample standard deviation of the samples; null for a single run", "1/s")
     ops_per_second_low: float | None = _of(
-        "lower end of the 95 % [confidence interval](method.md#statistics) of the mean; null for a single run, or if a"
-        " sample is 0",
+        "lower end of the [confidence interval](method.md#statistics) of the mean, at the level `confidence`; null for"
+        " a single run, or if a sample is 0",
         "1/s",
     )
     ops_per_second_high: float | None = _of("upper end of that interval", "1/s")
@@ -156,7 +156,7 @@ class Row:
     p95_ms: float | None = _percentile(95)
     p99_ms: float | None = _percentile(99)
     p99_ms_low: float | None = _of(
-        "lower end of the 95 % confidence interval of the p99 over the rounds, or over the runs of a single round. The"
+        "lower end of the confidence interval of the p99 over the rounds, or over the runs of a single round. The"
         " interval includes `p99_ms` and is at least as wide as a bucket of the histogram; null if there are fewer than"
         " two samples, or if one p99 is not known",
         "ms",

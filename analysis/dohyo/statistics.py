@@ -19,9 +19,9 @@ Number = TypeVar("Number", int, float)
 # Confidence level: the share of intervals that include the true value.
 CONFIDENCE = 0.95
 # Confidence level of the second and later checks if rounds are added until the interval is narrow enough. This rule
-# for stopping makes intervals too narrow; with this level, 95 of 100 include the true value (benchmarks/truth.py).
+# for stopping makes intervals too narrow; with this level, 94 to 98 % include the true value (benchmarks/truth.py).
 LATER_LOOK = 0.98
-# Maximum number of further samples to suggest.
+# Maximum number of samples to suggest; for `deciding` it includes the present ones.
 MOST_MORE = 100
 # Weight of the pooled scatter when combined with one system's own, in degrees of freedom (benchmarks/truth.py).
 BORROWED = 8
@@ -37,7 +37,7 @@ _OUTLIER, _NEAR = 0.01, 1.2
 TREND_LEAST = 15
 
 
-# Minimum number of starts: with fewer, each of two systems measured together has less than one degree of freedom.
+# Minimum number of starts for `together`: with fewer, each of two systems has less than one degree of freedom.
 TOGETHER_LEAST = 3
 
 
@@ -247,12 +247,12 @@ def ratios(
 ) -> dict[tuple[int, int], Ratio]:
     """Returns the ratios of all pairs of geometric means that are compared with each other, such as those of a point.
 
-    In 95 % of the cases no two equal means are called different. The rule has three parts. x is the part of a mean's
-    variance s² in the squared error of the ratio, and f is its degrees of freedom:
+    In about 95 % of the cases (90 % if one scatters far more), no two equal means are called different. s² is the
+    variance of a mean's samples, f its degrees of freedom, and x its part in the squared error of the ratio:
 
-    - The variance of a mean, with the weight f, is combined with the pooled variance, with the weight `BORROWED`.
+    - s², with the weight f, is combined with the pooled variance, with the weight `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
-      of Welch's correction for bias).
+      of Welch's correction (1947) for bias).
     - The quantile is that of the studentised range. For a pair that spans p of the k ranked means, its level is
       confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
 
@@ -381,7 +381,7 @@ def more_to_decide(
     alike: float,
     errors: Mapping[tuple[int, int], float] | None = None,
 ) -> int | None:
-    """Estimates how many more samples of every mean, with the same scatter, decide a pair.
+    """Estimates how many more samples of every mean decide a pair, if all means and their scatter stay the same.
 
     A pair is decided if its interval excludes 1, or if `is_alike` holds. Returns None for more than `MOST_MORE`.
 
@@ -401,7 +401,7 @@ def more_to_decide(
 
 @lru_cache(maxsize=4096)
 def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Returns the quantile of the studentised range: the range of normal means divided by an independent deviation.
+    """Returns a quantile of the range of normal means divided by an independent estimate of their deviation.
 
     :param count: number of means; at least 2
     :param freedom: degrees of freedom of the deviation, not necessarily whole; at least 1
@@ -426,7 +426,7 @@ def _beyond(q: float, count: int, freedom: float) -> float:
     """Returns the probability of a studentised range above q: the integral over s of P(range > q s) times the density
     of the deviation s. The integral over w = q s uses the trapezoidal rule, which is nearly exact for such densities.
     """
-    # With more than 400 degrees of freedom, the density is narrower than a step. The quantile differs by at most 0.5 %.
+    # Far above 400 degrees of freedom, the density is narrower than a step. The quantile for 400 is within 0.5 % of it.
     freedom = min(freedom, 400.0)
     scale = math.log(2) + freedom / 2 * math.log(freedom / 2) - math.lgamma(freedom / 2)
     area = 0.0

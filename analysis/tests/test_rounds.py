@@ -75,6 +75,11 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
     assert wider is not None
     assert rows["cassandra"].ops_per_second_high == pytest.approx(wider.centre * wider.factor, rel=0.01)
     assert rows["cassandra"].confidence == statistics.LATER_LOOK
+    text = " ".join((result.folder / "summary.md").read_text("utf-8").split())
+    assert "\N{PLUS-MINUS SIGN}95 %" in output.partition("after round 3")[0]
+    assert "\N{PLUS-MINUS SIGN}98 %" in output.rpartition("after round 4")[2]
+    for part in ("ratio | 98 % interval", "upper part of their 98 % interval", "98\N{NO-BREAK SPACE}% intervals over"):
+        assert part in text
 
 
 def test_rounds_end_when_all_neighbours_are_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

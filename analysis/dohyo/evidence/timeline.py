@@ -50,7 +50,7 @@ class Timeline:
 
 
 def when(by_second: Mapping[int, int], warmup: float) -> str:
-    """Describes when events happened, and when most of them did. Returns "" if there were none.
+    """Describes when events happened, and which second had the most. Returns "" if there were none.
 
     :param by_second: number of events in each second of the measured window in which any happened
     """

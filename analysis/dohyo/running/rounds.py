@@ -1,4 +1,4 @@
-"""Decides whether to measure another round: until the rates are precise enough, within the scenario's limits."""
+"""Decides whether to measure another round: until the ranking is decided or the rates are precise enough."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
     """Returns the trials of the next round. If there is no next round, records the reason in experiment.json, so that
     --resume does not decide again.
 
-    A system at a point takes part if it has a valid round and no failed round; failures would cost the others time.
+    A system at a point takes part if it has a valid round and no failed round: failing again would cost time.
 
     :param summary: summary of all planned rounds
     :param elapsed: seconds since the first trial
@@ -53,7 +53,7 @@ def common_cause(trials: Sequence[Trial]) -> str | None:
     reasons = [re.sub(r" \(and [0-9]+ more\)$", "", trial.reason or "") for trial in trials]
     if any(trial.status != "invalid" for trial in trials) or len({re.sub("[0-9]", "", text) for text in reasons}) != 1:
         return None
-    # If the reason does not name a run, the trial may have no evidence.
+    # Only a reason that names a run counts: without one, the trial may have no evidence.
     return reasons[0] if re.match("[a-z]+(-[0-9]+)?(:| on )", reasons[0]) else None
 
 
@@ -75,8 +75,8 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
         for planned in experiment.trials
         if planned.scenario.equal_target is None
     }
-    # Leave out trials whose evidence is lost.
     summary = summarise(experiment.folder, only=before)
+    # Leave out trials whose evidence is lost: they have no point, and would put all points into one group.
     slowest = slowest_rates([peer for peer in summary.compared if point_name(peer.point) in shares], phases.MAX)
     # Wait until invalid trials have been repeated: without them, the rate could be too high for their systems.
     valid = {_place(result) for result in summary.trials if result.status == "ok"}

@@ -80,8 +80,8 @@ GROUPS = {
                " (docs/interleaving.md)"),
         _trial("precision", Percent(0.1, 50, "decided", "none"), DOHYO, default="none", matrix=False,
                about="goal that further rounds must reach. decided: of every two neighbours in the ranking, one is"
-               " faster or both are alike; a percentage: half of the 95 % interval of every system's rate is at most"
-               " this share of its mean; none: there are no further rounds (docs/scenarios.md)"),
+               " faster or both are alike; a percentage: the interval of every system's rate reaches at most this"
+               " share above the rate; none: there are no further rounds (docs/scenarios.md)"),
         _trial("alike", Percent(1, 100), DOHYO, default="15%", matrix=False,
                about="two neighbours in the ranking are alike if the whole interval of their ratio lies between 1 /"
                " (1 + alike) and 1 + alike (docs/method.md#decided)"),

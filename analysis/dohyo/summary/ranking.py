@@ -55,7 +55,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Rate:
-    """The mean rate of a trial, with its 95 % confidence interval if known."""
+    """The mean rate of a trial, with its confidence interval if known."""
 
     row: Row
     figure: Figure
@@ -79,7 +79,7 @@ class Rate:
 
     @property
     def plus_minus(self) -> str:
-        """Returns half of the interval, such as "± 3%"; empty if it is unknown."""
+        """Returns the upper part of the interval, such as "± 3%"; empty if it is unknown."""
         if self.high is None or not self.mean:
             return ""
         half = half_interval(self.mean, self.high, least=0.95)

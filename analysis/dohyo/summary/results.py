@@ -116,7 +116,7 @@ class Pair:
     """The ratio of a figure between two trials at the same point.
 
     :ivar of: name of the trial in the numerator; `to` is the denominator
-    :ivar low: lower end of the 95 % confidence interval of the ratio; None if either trial has a single run
+    :ivar low: lower end of the confidence interval of the ratio; None if either trial has a single run
     :ivar tie: whether the interval includes 1; None if there is no interval to show a tie or a difference
     :ivar sampled: kind of samples behind the interval; if the trials differ, the weaker kind
     :ivar samples: number of samples of the trial that has fewer
@@ -162,7 +162,7 @@ class Neighbours:
     """Two trials that follow each other in the ranking of a figure at a point.
 
     :ivar pair: ratio of the first to the second
-    :ivar more: number of further rounds that would decide the pair; None if it is decided or unknown
+    :ivar more: estimate of the further rounds that decide the pair; None if it is decided or unknown
     """
 
     pair: Pair

@@ -45,7 +45,7 @@ LEAST_ROUNDS = 3
 LIKE_MEMORY = 1.5
 # Figures of the canary that affect every operation.
 COMPUTING = ("cpu_one", "cpu_all")
-# Beginning of a note that a server did not settle in time; CassandraAdmin.settle writes it.
+# Beginning of a note that a server did not settle. CassandraAdmin and AttachedVerbs write it.
 UNSETTLED = "not settled: "
 MOST_DRIFTS = 2
 _MOST_UNCLEAR = 3
@@ -195,7 +195,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
             for neighbour in undecided(summary)
             if neighbour.pair in unclear and neighbour.more is not None
         ]
-        advice = f"about {more_rounds(max(counts), summary)} will do" if counts else "measure more or longer rounds"
+        advice = f"measure about {more_rounds(max(counts), summary)}" if counts else "measure more or longer rounds"
         yield Reason(
             f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: {advice}.",
             "too noisy to tell",
@@ -326,7 +326,7 @@ def _why_ended(summary: Summary) -> str:
 
 
 def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields reasons for differences between hosts before trials, beginning with those that favoured the winner."""
+    """Yields reasons for changes of the hosts from trial to trial, beginning with those that favoured the winner."""
     if summary.canary is None:
         return
     sides = _Sides(summary, pairs)
@@ -377,7 +377,7 @@ class _Sides:
         return drift.trial in self.trials[pair.of] | self.trials[pair.to]
 
     def lead(self, pair: Pair) -> float:
-        """Returns the factor by which the winner's hosts computed faster: the largest of the means over rounds."""
+        """Returns how much faster the winner's hosts computed: the largest geometric mean of a figure over rounds."""
 
         def mean(name: str, host: str, figure: str) -> float:
             speeds = [

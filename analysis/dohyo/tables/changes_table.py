@@ -72,7 +72,7 @@ _CHANGES: Columns[Change] = {
     "figure": lambda change: comparison_table.figure(change.pair),
     "before": lambda change: _number(change, change.before),
     "after": lambda change: _number(change, change.after),
-    "ratio [95 % interval]": lambda change: comparison_table.times(change.pair),
+    "ratio [interval]": lambda change: comparison_table.times(change.pair),
     "": _with_rates,
 }
 _BOTH: Columns[Finding] = {"before": lambda row: row.words[0], "after": lambda row: row.words[1], "": _verdict}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dohyo.figures import UNKNOWN, percent, whole
-from dohyo.metrics import METRICS, Samples
+from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import LOAD, PROBE, RUN
+from dohyo.statistics import CONFIDENCE
+from dohyo.summary.comparison import at_points
 from dohyo.summary.ranking import Rate
 from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, without_interval
 from dohyo.tables.grid import Grid
@@ -21,8 +23,9 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
     lines = [
         [figure(pair), names[pair.of], ratio(pair), interval(pair), names[pair.to]] for pair in summary.comparisons
     ]
+    head = f"{level_of_ratios(summary)} interval"
     title = f"Comparison: the best in each figure divided by the others; {over(summary.comparisons)}"
-    best = [Grid(title, ["figure", "best", "ratio", "95 % interval", "other"], lines)] if lines else []
+    best = [Grid(title, ["figure", "best", "ratio", head, "other"], lines)] if lines else []
     return [*best, *neighbours(summary, names)]
 
 
@@ -38,7 +41,8 @@ def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
         for pair in [entry.pair]
     ]
     title = f"Neighbours in the ranking: faster, alike within {percent(summary.alike)}, or open"
-    return [Grid(title, ["figure", "ahead", "ratio", "95 % interval", "behind", "decided", "more rounds"], lines)]
+    head = f"{level_of_ratios(summary)} interval"
+    return [Grid(title, ["figure", "ahead", "ratio", head, "behind", "decided", "more rounds"], lines)]
 
 
 def figure(pair: Pair) -> str:
@@ -90,6 +94,21 @@ def samples_words(figures: Iterable[Pair | Rate]) -> str:
     kinds: tuple[Samples, ...] = ("rounds", "runs")
     counts = {kind: {n for sampled, n in samples if sampled == kind} for kind in kinds}
     return " or ".join(f"{' or '.join(map(str, sorted(counts[kind])))} {kind}" for kind in kinds if counts[kind])
+
+
+def level(groups: Iterable[Iterable[Row]]) -> str:
+    """Returns the confidence level of intervals, such as "95 %", or "95 or 98 %" if they differ.
+
+    :param groups: rows whose intervals are computed together, with the highest level among them
+    """
+    known = [[row.confidence for row in group if row.ops_per_second_low is not None] for group in groups]
+    levels = sorted({max(levels) for levels in known if levels} or {CONFIDENCE})
+    return f"{' or '.join(f'{100 * value:g}' for value in levels)} %"
+
+
+def level_of_ratios(summary: Summary) -> str:
+    """Returns the confidence level of the intervals of ratios, which is the highest of a point's systems."""
+    return level([row for trial in together for row in trial.rows] for together in at_points(summary.compared))
 
 
 def _number(value: float, least: float = 0.005) -> str:

@@ -28,7 +28,7 @@ from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
-from dohyo.tables.comparison_table import interval, ratio
+from dohyo.tables.comparison_table import interval, level, ratio
 from dohyo.tables.remedies import Again
 from dohyo.tables.verdict import verdict
 
@@ -345,12 +345,13 @@ def _rates(entries: Sequence[_Entry]) -> tuple[list[str], list[list[str]]]:
     """Returns heads and cells of the rates: op/s, rec/s if it differs, and the interval of the deciding rate."""
     differ = _records_differ(entries)
     has_intervals = any(entry.rate.low is not None for entry in entries)
+    confidence = level([entry.rate.row] for entry in entries)
     lines = []
     for entry in entries:
         row = entry.rate.row
         cells = [rate(row.ops_per_second), rate(row.records_per_second)] if differ else [rate(entry.rate.mean)]
         lines.append(cells + [entry.rate.plus_minus] * has_intervals)
-    return ["ops/s", *(["rec/s"] if differ else []), *([f"{_SIGN}95 %"] if has_intervals else [])], lines
+    return ["ops/s", *(["rec/s"] if differ else []), *([f"{_SIGN}{confidence}"] if has_intervals else [])], lines
 
 
 def _records_differ(entries: Iterable[_Entry]) -> bool:

@@ -13,7 +13,7 @@ from dohyo.summary.ranking import UNITS, Contest, Rate, contests, deciding_neigh
 from dohyo.summary.results import Pair, Summary, without_interval
 from dohyo.summary.trust import Trust, judged
 from dohyo.tables import fault_table
-from dohyo.tables.comparison_table import figure, samples_words, times
+from dohyo.tables.comparison_table import figure, level, level_of_ratios, samples_words, times
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Verdict:
 def verdict(summary: Summary) -> Verdict:
     """Returns the verdict over all phases and points at which at least two systems have numbers."""
     results = contests(summary)
-    pairs = [pair for contest in results for pair in contest.pairs]
+    over = _over((pair for contest in results for pair in contest.pairs), level_of_ratios(summary))
     if not results:
         brief = sentence = _nothing_to_compare(summary)
     elif len(results) == 1:
         texts = _Words(summary, results[0])
-        brief, sentence = texts.brief + texts.behind, f"{texts.full}{texts.behind} ({texts.numbers}{_over(pairs)})."
+        brief, sentence = texts.brief + texts.behind, f"{texts.full}{texts.behind} ({texts.numbers}{over})."
     else:
         brief = _several(summary, results)
         units = " or ".join(dict.fromkeys(_unit(summary, contest.nearest.key) for contest in results))
-        sentence = f"{brief} ({units}{_over(pairs)})."
+        sentence = f"{brief} ({units}{over})."
     if costs := fault_table.sentences(summary.trials):
         sentence = f"{sentence} Under faults: {'; '.join(costs)}."
     return Verdict(sentence, brief.rstrip("."), judged(summary), costs)
@@ -179,10 +179,10 @@ def _unit(summary: Summary, key: Key) -> str:
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 
 
-def _over(rates: Iterable[Pair | Rate]) -> str:
-    """Returns the kind and number of samples behind the intervals; empty if there are no intervals."""
-    over = samples_words(rates)
-    return f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
+def _over(rates: Iterable[Pair | Rate], confidence: str) -> str:
+    """Returns the level of the intervals, and the samples behind them; empty if there are no intervals."""
+    over, confidence = samples_words(rates), confidence.replace(" %", "\N{NO-BREAK SPACE}%")
+    return f"; {confidence} intervals over {over}" if over else ""
 
 
 def _nothing_to_compare(summary: Summary) -> str:
@@ -209,5 +209,5 @@ def _nothing_to_compare(summary: Summary) -> str:
     ordered = sorted((result for _, result, _ in measured), key=lambda result: result.mean)
     units = " or ".join(dict.fromkeys(unit for _, _, unit in measured))
     ends = " to ".join(dict.fromkeys(map(str, (ordered[0], ordered[-1]))))
-    reached = f"{ends} {units}{_over(ordered)}"
+    reached = f"{ends} {units}{_over(ordered, level([result.row] for result in ordered))}"
     return f"Only {systems[0]} has {missing}, so there is no comparison of systems; it reached {reached}."

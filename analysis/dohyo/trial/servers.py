@@ -122,7 +122,7 @@ class ServerSteps:
         )
 
     def lost_ports(self) -> list[str]:
-        """Returns messages about ports on the only host that were taken by another program."""
+        """Returns a message for each port of the system that another program has taken; for a single host."""
         name = self.world.first.name
         ports = self.system(name).context.state(self.first.role).get("ports", {})
         secret = f"{self.world.first.values['dohyo_home']}/run/secret"
@@ -142,7 +142,7 @@ class ServerSteps:
         self.remember(host, system_state={**state, role: {**state.get(role, {}), **answers}})
 
     def answer_secret(self, **answers: Any) -> None:
-        """Records secrets of the system for later steps, on all hosts."""
+        """Records secrets of the system for later steps, for all database hosts."""
         role = self.first.role
         for host in self.databases:
             secrets = self.world.hosts[host].values.get("system_secrets", {})
@@ -191,7 +191,7 @@ class ServerSteps:
     def _write_configuration(self, host: str) -> None:
         system = self.system(host)
         if not system.serves:
-            self.write(host, {}, folders=[f"{system.run}/conf"])  # such a host has no other evidence
+            self.write(host, {}, folders=[f"{system.run}/conf"])  # the folder is this host's evidence
             return
         owner = system.owner
         if owner is not None:
@@ -369,7 +369,7 @@ class ServerSteps:
     def keep_stats(self, folder: str) -> None:
         """Saves the servers' own statistics as evidence, in a folder below the run folder of each server.
 
-        Most counters begin when a server starts, so the values of a run are the difference between two saved ones.
+        Most counters begin when a server starts, so a value of a run is the difference between two saved values.
         """
         systems = {name: self.system(name) for name in self.databases}
         hosts = [name for name, node in systems.items() if node.serves and (node.is_first or not self.is_attached)]
@@ -464,7 +464,7 @@ def rows_of(result: Mapping[str, Any]) -> dict[str, int]:
     return rows
 
 
-# Dropping the page cache requires root, and most containers forbid it. It drops only pages that sync has written.
+# Emptying the page cache requires root, and most containers forbid it. sync comes first: only clean pages are dropped.
 DROP_PAGE_CACHE = """
 cached() { awk '$1 == "Cached:" {print int($2 / 1024)}' /proc/meminfo; }
 sync
@@ -505,7 +505,7 @@ def with_notes(
 ) -> dict[str, Any]:
     """Returns the evidence of settling: the result of the first host's server, with the notes of all hosts.
 
-    Servers that do not report ``flushed`` always flush. Servers that do not report ``dropped`` keep their caches.
+    Servers that do not report ``flushed`` always flush. If ``dropped`` is empty, the servers kept their caches.
 
     :param answers: result of each host's server
     :param title: title of the system

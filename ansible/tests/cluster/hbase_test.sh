@@ -19,7 +19,7 @@ assert not found["differences"], found
 assert (found["nodes"], found["replication"], found["write_copies"], found["consistency"]) == (4, 3, 3, "strong"), found
 assert (found["fixed"], found["exceeded"]) == (["write_acks"], {}), found
 notes = "; ".join(found["notes"])
-for note in ["regions per table: 16 (4 + 4 + 4 + 4)", "HDFS: 4 DataNodes, 0 blocks", "asyncfs on HDFS", "1 in reserve"]:
+for note in ["regions per table: 16 (4 + 4 + 4 + 4)", "HDFS: 4 DataNodes, 0 blocks", "asyncfs on HDFS", "1 backup"]:
     assert note in notes, (note, notes)
 settled = json.loads((trial / "settled.json").read_text())
 assert settled["rows"] == {"usertable": 1000}, settled

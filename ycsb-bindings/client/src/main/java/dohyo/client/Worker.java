@@ -20,7 +20,7 @@ final class Worker {
   /** Time between two checks for operations that have timed out, in nanoseconds. */
   static final long TIMEOUT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** Maximum number of operations to send and of answers to take per call, as other clients wait for the thread. */
+  /** Maximum number of operations or of answers in one go, because other workers wait for the thread. */
   private static final int MAX_AT_ONCE = 64;
 
   private final Run run;
@@ -71,7 +71,7 @@ final class Worker {
   }
 
   /**
-   * Takes answers and sends due operations. It sends until the window is over, the count is reached or the run is
+   * Takes answers and sends due operations. It sends until the window is over, the quota is reached or the run is
    * aborted. Then it waits for open operations. After the last one, {@link #hasEnded} returns true.
    *
    * @return nanoseconds until the next call; 0 for an immediate call, {@link #ANSWER} for no call before the next
@@ -230,7 +230,7 @@ final class Worker {
     if (!open.remove(call)) {
       return;
     }
-    // Check the duration: a blocking driver cannot be interrupted, and a late answer may arrive before the check above.
+    // Check the duration: a blocking driver cannot be interrupted, and a late answer may arrive before expire() runs.
     if (call.finished() - call.started() > timeoutNanos) {
       call.timeOut();
     }
@@ -296,7 +296,7 @@ final class Worker {
     return firstMeasured;
   }
 
-  /** Returns when the last measured operation was answered, in {@link System#nanoTime}; 0 if there was none. */
+  /** Returns when the last measured operation was answered or abandoned, in {@link System#nanoTime}; 0 if none was. */
   long lastFinished() {
     return lastFinished;
   }

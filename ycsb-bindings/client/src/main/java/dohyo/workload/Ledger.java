@@ -45,9 +45,9 @@ public final class Ledger {
     BEHIND,
     /** Record not found, although a write was acknowledged before the read began. */
     MISSING,
-    /** Value of a write that was never attempted. */
+    /** Valid value of a write that was never attempted. */
     UNWRITTEN,
-    /** Value that was never written: wrong checksum, length, key or fields. */
+    /** Invalid value or record: wrong checksum, length, key or fields. */
     CORRUPT
   }
 
@@ -140,7 +140,7 @@ public final class Ledger {
   static boolean isWanted(Settings settings) {
     boolean wanted = settings.choice("verify", "none", "acknowledged").equals("acknowledged");
     if (wanted && settings.flag("dataintegrity", false)) {
-      throw new SettingException("verify=acknowledged: includes the checks of dataintegrity=true; set only one");
+      throw new SettingException("verify=acknowledged includes all checks of dataintegrity=true; set only one");
     }
     return wanted;
   }
@@ -414,10 +414,10 @@ public final class Ledger {
       long place = firstCells[row] + cell;
       if (stamp.run() > run || stamp.run() == run
           && (stamp.writer() != writer || stamp.sequence() > attempted(state(place)))) {
-        found(row, Finding.UNWRITTEN, column + " is of " + stamp + ", attempted were " + attempted(state(place))
-            + " writes of run " + run);
+        found(row, Finding.UNWRITTEN, column + " is of " + stamp + ", but this client attempted only "
+            + attempted(state(place)) + " writes in run " + run);
       } else if (floor > 0 && (stamp.run() < run || stamp.sequence() < floor && !isMaybe(place, stamp.sequence()))) {
-        found(row, Finding.BEHIND, column + " is of " + stamp + ", acknowledged was " + floor + " of run " + run);
+        found(row, Finding.BEHIND, column + " is of " + stamp + ", acknowledged: write " + floor + " of run " + run);
       }
     }
 
@@ -489,7 +489,7 @@ public final class Ledger {
   }
 
   /**
-   * Stores the number of bad verdicts since the last call if there were any.
+   * Stores the numbers of bad verdicts and of failed writes since the last call, if there were any.
    *
    * @param second the second that has ended, counted from the start of the window; negative in the warm-up
    */

@@ -63,7 +63,7 @@ public final class HBaseAdmin implements AutoCloseable {
   static final String MARK = "DOHYO";
   private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
   /**
-   * Time without growth after which the block cache counts as filled. Prefetching begins a second after a file was
+   * Time without a change after which the block cache counts as filled. Prefetching begins a second after a file was
    * opened, and the page shows values that are up to two seconds old.
    */
   private static final Duration FILLED_AFTER = Duration.ofSeconds(6);
@@ -114,7 +114,7 @@ public final class HBaseAdmin implements AutoCloseable {
 
   /**
    * Flushes and compacts every table to one file per region. With flush=false, only waits for running flushes and
-   * compactions. With prefetch=true, waits until the files are in the block cache. Then counts the rows. A compaction
+   * compactions. With flush and prefetch=true, waits until the cache is filled. Then counts the rows. A compaction
    * in HDFS also moves every file to its region's host, which the result shows as locality.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
@@ -269,7 +269,7 @@ public final class HBaseAdmin implements AutoCloseable {
       notes.add("short-circuit reads: " + distinct(running.stream()
           .map(server -> server.getBoolean("dfs.client.read.shortcircuit", false) ? "on"
               : "off: no libhadoop.so, or others may write to a folder above the data")));
-      notes.add("masters: 1 and " + cluster.getBackupMasterNames().size() + " in reserve");
+      notes.add("masters: 1 active, " + cluster.getBackupMasterNames().size() + " backup");
     }
     conditions.put("notes", notes);
     return conditions;
@@ -307,7 +307,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return values.map(Object::toString).distinct().sorted().collect(Collectors.joining(", "));
   }
 
-  /** Returns the number of a table's regions, in total and per server. */
+  /** Returns the number of a table's regions and, with several servers, the number on each of them. */
   String regionCounts(TableName table) {
     try (RegionLocator locator = connection.getRegionLocator(table)) {
       Map<ServerName, Long> regions = locator.getAllRegionLocations().stream()
