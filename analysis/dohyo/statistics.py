@@ -252,7 +252,7 @@ def ratios(
 
     - s², with the weight f, is combined with the pooled variance, with the weight `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
-      of Welch's correction (1947) for bias).
+      of the correction in Welch 1947).
     - The quantile is that of the studentised range. For a pair that spans p of the k ranked means, its level is
       confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
 

@@ -101,8 +101,8 @@ def level(groups: Iterable[Iterable[Row]]) -> str:
 
     :param groups: rows whose intervals are computed together, with the highest level among them
     """
-    known = [[row.confidence for row in group if row.ops_per_second_low is not None] for group in groups]
-    levels = sorted({max(levels) for levels in known if levels} or {CONFIDENCE})
+    of_groups = [[row.confidence for row in group if row.ops_per_second_low is not None] for group in groups]
+    levels = sorted({max(levels) for levels in of_groups if levels} or {CONFIDENCE})
     return f"{' or '.join(f'{100 * value:g}' for value in levels)} %"
 
 
