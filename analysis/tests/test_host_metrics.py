@@ -706,8 +706,8 @@ def test_disturbed_repeats_are_left_out_while_half_of_them_remain(
         output.write(json.dumps({**first, "boot": "b1", "sees_all": True}) + "\n")
         for second in range(60):
             times = {"time": sample["time"] + second, "up": sample["up"] + second}
-            known = [60 * second, 10 * second]
-            output.write(json.dumps({**sample, **times, "cpu": [*map(int, cpu)], "known": known}) + "\n")
+            ticks = [60 * second, 10 * second]
+            output.write(json.dumps({**sample, **times, "cpu": [*map(int, cpu)], "known": ticks}) + "\n")
             other = 0.5 if second // 10 in disturbed else 0.0
             cpu += [200 * share for share in (0.35 + other, 0, 0, 0.5 - other, 0.1, 0, 0.05, 0)]
     summary = summarise(tmp_path)
