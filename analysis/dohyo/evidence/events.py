@@ -132,21 +132,17 @@ class Seconds:
         return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
-        names = [name for name in self._counts if kind(name)]
-        calls_by_second = {
-            second: calls({name: self._counts[name][second] for name in names})
-            for second in sorted({second for name in names for second in self._counts[name]})
-        }
-        return {second: count for second, count in calls_by_second.items() if count > 0}
+        of_kind = {name: counts for name, counts in self._counts.items() if kind(name)}
+        seconds = sorted({second for counts in of_kind.values() for second in counts})
+        by_second = {second: calls({name: counts[second] for name, counts in of_kind.items()}) for second in seconds}
+        return {second: count for second, count in by_second.items() if count > 0}
 
     def events(
         self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
     ) -> list[Event]:
         """Returns the errors and the dips of at least `shortest` seconds as events; `run` is None for the load."""
         result = []
-        for dip in dips(self.throughput(measured)):
-            if dip.seconds < shortest:
-                continue
+        for dip in dips(self.throughput(measured), shortest):
             description = f"throughput below half of the mean (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
             begin = warmup + dip.first
             result.append(Event(run, begin, begin + dip.seconds, description, phase=phase))
@@ -162,17 +158,16 @@ class Seconds:
         return result
 
 
-def dips(throughput: Sequence[int]) -> list[Dip]:
-    """Finds the dips in a series that contains the number of operations for each second."""
+def dips(throughput: Sequence[int], shortest: int = DIP_SECONDS) -> list[Dip]:
+    """Finds the dips of at least `shortest` seconds in a series with the number of operations for each second."""
     mean = sum(throughput) / len(throughput) if throughput else 0.0
     if mean < _DIP_LEAST_MEAN:
         return []
     result = []
     for low, seconds in groupby(range(len(throughput)), key=lambda second: throughput[second] < DIP_SHARE * mean):
         stretch = list(seconds)
-        if low and len(stretch) >= DIP_SECONDS:
-            lowest = min(throughput[second] for second in stretch)
-            result.append(Dip(stretch[0], len(stretch), lowest, mean))
+        if low and len(stretch) >= shortest:
+            result.append(Dip(stretch[0], len(stretch), min(throughput[second] for second in stretch), mean))
     return result
 
 
@@ -181,8 +176,7 @@ def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
     return [
         f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
         f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
-        for dip in dips(throughput)
-        if dip.seconds >= COLLAPSE_SECONDS
+        for dip in dips(throughput, COLLAPSE_SECONDS)
     ]
 
 
