@@ -35,18 +35,10 @@ _BUCKET = re.compile(r">?\d+")  # used by measurementtype=histogram and timeseri
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
 _MOST = 10**18
 # YCSB's own statuses; bindings may have others.
-_STATUSES = frozenset(
-    [
-        "FAILED",
-        "ERROR",
-        "NOT_FOUND",
-        "NOT_IMPLEMENTED",
-        "UNEXPECTED_STATE",
-        "BAD_REQUEST",
-        "FORBIDDEN",
-        "SERVICE_UNAVAILABLE",
-    ]
-)
+_STATUSES = frozenset({
+    "FAILED", "ERROR", "NOT_FOUND", "NOT_IMPLEMENTED",
+    "UNEXPECTED_STATE", "BAD_REQUEST", "FORBIDDEN", "SERVICE_UNAVAILABLE",
+})  # fmt: skip
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
 
 # Reason for a wrong count: stock YCSB counts a client's operations in 32 bits.
@@ -138,7 +130,7 @@ def read_results(path: Path, warn: Warn) -> ResultLog | None:
 
     def damaged(message: str) -> None:
         warn(message)
-        reader.damaged()
+        reader.is_damaged = True
 
     for number, line in lines(path, damaged):
         reader.read(number, line)
@@ -146,7 +138,10 @@ def read_results(path: Path, warn: Warn) -> ResultLog | None:
 
 
 class ResultReader(Generic[Log]):
-    """Splits the lines of one file into logs, one for each run."""
+    """Splits the lines of one file into logs, one for each run.
+
+    :ivar is_damaged: whether the file cannot be read to its end
+    """
 
     def __init__(self, path: Path, warn: Warn, new: Callable[[Path, int], Log]) -> None:
         """:param new: creates a log from the path of the file and the number of the log's first line"""
@@ -156,15 +151,11 @@ class ResultReader(Generic[Log]):
         self._logs = [new(path, 1)]
         self._number = 0
         self._line = ""
-        self._is_damaged = False
+        self.is_damaged = False
 
     @property
     def _log(self) -> Log:
         return self._logs[-1]
-
-    def damaged(self) -> None:
-        """Notes that the file cannot be read to its end."""
-        self._is_damaged = True
 
     def read(self, number: int, line: str) -> None:
         """Reads the next line."""
@@ -175,7 +166,7 @@ class ResultReader(Generic[Log]):
     def finish(self) -> list[Log]:
         """Handles the end of the file. Returns the logs of all runs in the file, in order."""
         self._end(self._line if not self._line.endswith("\n") else "")
-        if self._is_damaged and not self._log.is_empty:
+        if self.is_damaged and not self._log.is_empty:
             self._log.cut = self._log.cut or "the file is damaged"
         logs = [log for log in self._logs if not log.is_empty]
         for log in logs:
@@ -194,9 +185,11 @@ class ResultReader(Generic[Log]):
     def _complain(self, problem: str) -> None:
         self._warn(f"{self._path}:{self._number}: {problem}")
 
-    def _doubt(self, problem: str) -> None:
-        self._log.doubts.append(f"{self._path.name}:{self._number}: {problem}")
-        self._complain(problem)
+    def _doubt(self, problem: str, log: Log | None = None) -> None:
+        """Reports an impossible number in the current line, or numbers of a whole log that contradict each other."""
+        line = self._number if log is None else log.line
+        (log or self._log).doubts.append(f"{self._path.name}:{line}: {problem}")
+        self._warn(f"{self._path}:{line}: {problem}")
 
     def _next_log(self) -> None:
         if not self._log.is_empty:
@@ -314,11 +307,7 @@ class ResultReader(Generic[Log]):
                     f"{name}: percentile {percentiles[-1][0]:g}, {percentiles[-1][1]:,.0f} µs, is above the maximum"
                 )
         for problem in problems:
-            self._contradict(log, problem)
-
-    def _contradict(self, log: Log, problem: str) -> None:
-        log.doubts.append(f"{log.path.name}:{log.line}: {problem}")
-        self._warn(f"{log.path}:{log.line}: {problem}")
+            self._doubt(problem, log)
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:

@@ -471,7 +471,7 @@ def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | N
     is_known = bool(logs)
     for log in logs:
         count = log.planned
-        size = int(log.setting("batch.size") or 1) if log.is_batched else 1
+        size = int(log.setting("batch.size") or 1) if log.batches else 1
         done = log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations
         # Older clients divide the operations evenly among the threads, and skip the remainder.
         default = _GO_THREADS if log.is_go else 1
@@ -679,7 +679,7 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
         return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
     size = log.setting("batch.size") or ""
     batch = int(size) if size.isdecimal() else None
-    per_call = 1 if log.overall_records is not None else records_each or (batch if log.is_batched else 1)
+    per_call = 1 if log.overall_records is not None else records_each or (batch if log.batches else 1)
     by_operation = outcomes.with_codes(log.operations, per_call, lists_failures=log.is_go)
     records = log.overall_records
     if (

@@ -139,11 +139,6 @@ class ClientLog(ResultLog):
         return self.option("-threads") or self.setting("threadcount")
 
     @property
-    def is_batched(self) -> bool:
-        """Returns whether each operation is a batch of records; `batch.size`, a property of go-ycsb, is its size."""
-        return bool(self.batches)
-
-    @property
     def is_sound(self) -> bool:
         """Returns whether the log is complete and without contradictions."""
         return not self.cut and not self.doubts
@@ -247,7 +242,7 @@ class _File:
         """Notes that the file cannot be read to its end."""
         self._warn(message)
         for reader in self._readers.values():
-            reader.damaged()
+            reader.is_damaged = True
 
     def read_block(self, number: int, block: bytes) -> None:
         """Reads a block of whole lines. Status lines are read together, because long runs have many."""
@@ -345,13 +340,13 @@ class _Reader(ResultReader[ClientLog]):
         return True
 
     def _go_run(self, line: str) -> None:
-        if go_ycsb.begins(line):
+        if go_ycsb.HEADER.match(line):
             self._next_log()
             self._log.is_go = True
-        elif self._log.is_go and (stated := go_ycsb.run_property(line)) is not None:
-            self._log.properties[stated[0]] = stated[1]
-        elif self._log.is_go and (signal := go_ycsb.signal(line)) is not None:
-            self._cut(f"ended by a signal: {signal}")
+        elif self._log.is_go and (stated := go_ycsb.PROPERTY.match(line)):
+            self._log.properties[stated[1]] = stated[2]
+        elif self._log.is_go and (signal := go_ycsb.SIGNAL.match(line)):
+            self._cut(f"ended by a signal: {signal[1]}")
         elif (runtime := go_ycsb.finished_ms(line)) is not None:
             if self._go_finished:
                 self._next_log()
@@ -421,26 +416,23 @@ class _Reader(ResultReader[ClientLog]):
         if self._log.has_results or (self._log.elapsed_seconds is not None and elapsed < self._log.elapsed_seconds):
             self._next_log()
         self._tell(status)
-        self._log.progress.add(int(status[1]), status[2])
+        self._log.progress.add(elapsed, status[2])
         self._status_operations(line)
 
     def _tell(self, status: re.Match[str]) -> None:
+        """Stores the counts of a status line, and the client's start and end according to its time of day."""
         log = self._log
         log.last_status = status[0]
-        self._clock(status)
         log.elapsed_seconds, log.status_operations = int(status[1]), int(status[2])
         log.status_records = int(status[3]) if status[3] else None
-
-    def _clock(self, status: re.Match[str]) -> None:
-        """Sets the client's start and end from the time of day in a status line."""
         if (began := _began(status)) is None:
             return
-        if self._log.began is None:
-            self._log.began = began
+        if log.began is None:
+            log.began = began
         elif jump := self._jump(began):
             self._jumped += jump
             self._doubt(f"the clock of the client's host jumped by {jump:+,.0f} s")
-        self._log.ended = began - self._jumped + int(status[1])
+        log.ended = began - self._jumped + log.elapsed_seconds
 
     def _jump(self, began: float | None) -> float:
         """Returns the seconds by which the clock jumped, compared with the seconds that the client counted."""
@@ -470,7 +462,7 @@ class _Reader(ResultReader[ClientLog]):
             stated, least = log.overall_operations, log.counted - failed_calls(log.operations)
             is_complete = stated is not None and all(map(is_known, log.operations))
             if stated is not None and is_complete and stated + log.rounding < least < stated + 2**31:
-                self._contradict(log, f"types state {least:,} operations, but OVERALL {stated:,}: two runs are mixed")
+                self._doubt(f"types state {least:,} operations, but OVERALL {stated:,}: two runs are mixed", log)
         elif log.has_results:
             self._check_values(log)
             self._check_go(log)
