@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
-from dohyo.evidence.server_figures import ServerFigure, Values, figures_of, pairs
+from dohyo.evidence.server_figures import Values, figures_of, pairs
 from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
@@ -35,9 +35,6 @@ _MOST_HOSTS_TOLD = 5
 GC_PAUSE = "GC pause"
 # Plurals of the kinds of background work, in the order in which they are shown.
 DOING = {GC_PAUSE: "GC pauses", **PLURALS}
-
-# Name of the figure in figures.yml that counts a server's pending compactions.
-PENDING_COMPACTIONS = "pending_compactions"
 
 
 @dataclass(frozen=True)
@@ -208,7 +205,10 @@ class Servers:
         return [
             Server(
                 group[0] if len(group) == 1 else None,
-                self._of(group),
+                {
+                    name: figure.value([self._values[host][name] for host in group])
+                    for name, figure in self._figures.items()
+                },
                 self._phases(group),
                 self._paused(group),
                 list(self._background(group)),
@@ -228,7 +228,7 @@ class Servers:
 
     def pending_compactions(self, step: str) -> dict[str, float]:
         """Returns each host's number of pending compactions after a step, or {} for systems without this figure."""
-        figure = self._figures.get(PENDING_COMPACTIONS)
+        figure = self._figures.get("pending_compactions")
         if figure is None:
             return {}
         of_hosts = {host: of_steps[step] for host, of_steps in self._of_steps.items() if step in of_steps}
@@ -239,9 +239,12 @@ class Servers:
         """Returns a sentence for each figure with a `note`. It names the hosts on which the figure is not 0."""
         sentences: list[str] = []
         for name, figure in self._figures.items():
-            if figure.note:
-                values = {host: figure.value([of_host[name]]) for host, of_host in self._values.items()}
-                sentences += _told(figure, {host: value for host, value in values.items() if value})
+            values = {host: figure.value([of_host[name]]) or 0.0 for host, of_host in self._values.items()}
+            hosts = sorted((host for host in values if values[host]), key=lambda host: (-values[host], host))
+            texts = [f"{host} {named(name, values[host])}" for host in hosts[:_MOST_HOSTS_TOLD]]
+            more = [f"{len(hosts) - _MOST_HOSTS_TOLD} more"] if len(hosts) > _MOST_HOSTS_TOLD else []
+            if figure.note and texts:
+                sentences.append(f"{figure.note}: {', '.join(texts + more)}")
         return sentences
 
     def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
@@ -318,11 +321,6 @@ class Servers:
             if any(value is not None for value in figures.values()):
                 phases.append(PhaseFigures(phase, len(steps), figures))
         return phases
-
-    def _of(self, hosts: Sequence[str]) -> dict[str, float | None]:
-        return {
-            name: figure.value([self._values[host][name] for host in hosts]) for name, figure in self._figures.items()
-        }
 
     def _paused(self, hosts: Sequence[str]) -> list[Pauses]:
         result = []
@@ -449,10 +447,3 @@ def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: 
 
 def _which(process: str | None) -> str:
     return f"GC pause of the {process}" if process else "GC pause"
-
-
-def _told(figure: ServerFigure, values: Mapping[str, float]) -> Iterable[str]:
-    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    named_hosts = [f"{host} {named(figure.name, value)}" for host, value in ordered[:_MOST_HOSTS_TOLD]]
-    more = [f"{len(ordered) - _MOST_HOSTS_TOLD} more"] if len(ordered) > _MOST_HOSTS_TOLD else []
-    return [f"{figure.note}: {', '.join(named_hosts + more)}"] if named_hosts else []
