@@ -165,8 +165,7 @@ def read(
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
     # The counts do not add up after a failed read-modify-write, because its update may be missing.
     if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
-        contradictions = (_attempted(client.run.by_operation, report), _carried(client.run))
-        client.problems += [contradiction for contradiction in contradictions if contradiction is not None]
+        client.problems += [*_attempted(client.run.by_operation, report), *_carried(client.run)]
     client.problems += logs.problems(client.run)
     return client
 
@@ -198,37 +197,32 @@ def _failure(folder: Path, report: ClientReport) -> str | None:
     return None
 
 
-def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> str | None:
-    """Checks that attempted = succeeded + failed over all operation types. Returns the contradiction, or None."""
+def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> Iterator[str]:
+    """Checks that attempted = succeeded + failed over all operation types. Yields the contradiction if there is one."""
     succeeded, failed = report.operations, report.failed_operations
     counts = {
         name: operation.operations for name, operation in by_operation.items() if operation.operations is not None
     }
     if succeeded is None or failed is None or len(counts) < len(by_operation):
-        return None
-    attempted = calls(counts)
-    if attempted == succeeded + failed:
-        return None
-    return (
-        f"{attempted:,} operations were attempted, but {succeeded:,} succeeded and {failed:,} failed:"
-        f" {abs(attempted - succeeded - failed):,} are {'missing' if attempted > succeeded + failed else 'too many'}"
-    )
+        return
+    if too_few := calls(counts) - succeeded - failed:
+        yield (
+            f"{calls(counts):,} operations were attempted, but {succeeded:,} succeeded and {failed:,} failed:"
+            f" {abs(too_few):,} are {'missing' if too_few > 0 else 'too many'}"
+        )
 
 
-def _carried(run: Run) -> str | None:
-    """Checks that the records of all types add up to the total. Returns the contradiction, or None."""
-    types = {
-        name: operation for name, operation in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE
-    }
-    counts = {name: records_of(name, operation) for name, operation in types.items()}
+def _carried(run: Run) -> Iterator[str]:
+    """Checks that the records of all types add up to the total. Yields the contradiction if there is one."""
+    names = [name for name in run.by_operation if name in run.own or name == READ_MODIFY_WRITE]
+    counts = {name: records_of(name, run.by_operation[name]) for name in names}
     reported = {name: count for name, count in counts.items() if count is not None}
     if run.records is None or not reported or len(reported) < len(counts):
-        return None
+        return
     # A read-modify-write is also counted as a read and as an update.
     total = sum(reported[name] for name in run.own if name in reported) - reported.get(READ_MODIFY_WRITE, 0)
-    if total == run.records:
-        return None
-    return f"client.json counts {run.records:,} records, but its operation types add up to {total:,}"
+    if total != run.records:
+        yield f"client.json counts {run.records:,} records, but its operation types add up to {total:,}"
 
 
 def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
