@@ -57,7 +57,7 @@ class Keys:
 
     def __init__(self, patterns: Any) -> None:
         """:param patterns: a string or a list of strings; ValueError is raised for anything else"""
-        listed = patterns if isinstance(patterns, list) else [patterns]
+        listed = plain_yaml.as_list(patterns)
         if not listed or not all(isinstance(pattern, str) for pattern in listed):
             raise ValueError("must be a pattern of keys, or a list of patterns")
         self._whole = frozenset(pattern for pattern in listed if "*" not in pattern)

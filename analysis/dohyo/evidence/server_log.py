@@ -106,11 +106,6 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
     where: str | None = None
 
     @property
-    def names(self) -> list[str]:
-        """Returns `files` as a list."""
-        return [self.files] if isinstance(self.files, str) else self.files
-
-    @property
     def states_duration(self) -> bool:
         """Returns whether the line at the end of the work states the duration, in a group `ms`."""
         return "ms" in _regex(self.end).groupindex
@@ -138,8 +133,9 @@ def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
 
 
 def _check(kind: str, lines: Lines) -> None:
-    if not all(FILES.fullmatch(name) for name in lines.names):
-        raise BadInputError(f"{kind}: files: {lines.names}: must be names of files in a host's folder")
+    names = plain_yaml.as_list(lines.files)
+    if not all(FILES.fullmatch(name) for name in names):
+        raise BadInputError(f"{kind}: files: {names}: must be names of files in a host's folder")
     for name in ("end", "begin", "where"):
         pattern = getattr(lines, name)
         try:
@@ -162,7 +158,7 @@ def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
     earlier logs are LOG.1, LOG.2, …
     """
     logs: dict[str, dict[float, Path]] = {}
-    names = {name for lines in kinds for name in lines.names}
+    names = {name for lines in kinds for name in plain_yaml.as_list(lines.files)}
     for path in {path for name in names for end in ("", ".[0-9]*") for path in host.glob(name + end)}:
         if path.is_file():
             number = path.suffix[1:]
