@@ -18,8 +18,8 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -32,6 +32,7 @@ from dohyo.evidence.result_lines import Operation, failures
 from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.timeline import Timeline
+from dohyo.figures import instant
 from dohyo.foreign import outcomes
 from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
@@ -124,7 +125,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
             # If there is a single top folder, leave out its name, because all names would begin with it.
             system = name if of_top or len(names) > 1 else str(folder.relative_to(top))
             size = sizes.get(system, sizes.get(""))
-            read = _Folder(name, system, folder, files, warnings.append, size, repeats=repeats)
+            read = _Folder(name, system, folder, files, warnings.append, size, repeats)
             passed_over += read.passed_over
             for trial, of_trial in read.trials():
                 trials.append(trial)
@@ -260,56 +261,50 @@ def _is_file(path: Path) -> bool:
 _Group = defaultdict[str, list[ClientLog]]
 
 
+@dataclass
 class _Folder:
     """The logs in one folder, and their totals."""
 
-    def __init__(
-        self,
-        name: str,
-        system: str,
-        folder: Path,
-        files: Sequence[Path],
-        warn: Warn,
-        records_each: int | None,
-        *,
-        repeats: bool,
-    ) -> None:
-        self._name = name
-        self._repeats = repeats
-        self._records_each = records_each
-        self._system = system
-        self._folder = folder
-        self._warn = warn
-        self._missing: list[str] = []  # reasons why results are missing, such as files that cannot be read
-        self._logs: list[ClientLog] = []
-        self.passed_over: list[Path] = []
-        self._latencies: dict[str, Latencies] = {}
-        self._timelines: dict[str, Timeline] = {}
+    name: str
+    system: str
+    path: Path
+    files: Sequence[Path]
+    warn: Warn
+    records_each: int | None
+    repeats: bool
+    missing: list[str] = field(default_factory=list)  # reasons why results are missing, such as unreadable files
+    logs: list[ClientLog] = field(default_factory=list)
+    passed_over: list[Path] = field(default_factory=list)
+    latencies: dict[str, Latencies] = field(default_factory=dict)
+    timelines: dict[str, Timeline] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Reads the files."""
         histograms = []
-        for path in files:
+        for path in self.files:
             is_histograms = path.name.removesuffix(".gz").endswith(".hdr")
             if _is_empty(path) and (is_histograms or path.suffix != ".err"):
-                warn(f"{path}: the file is empty")
-                self._missing.append(f"{path.name} is empty")
+                self.warn(f"{path}: the file is empty")
+                self.missing.append(f"{path.name} is empty")
             elif is_histograms:
                 histograms.append(path)
             elif logs := [] if is_binary(path) else read_log(path, self._unreadable(path)):
-                self._logs += logs
+                self.logs += logs
             else:
                 self.passed_over.append(path)
-        self._groups = self._grouped()
+        self.groups = self._grouped()
         self._read_histograms(histograms)
-        if not self._groups and self._latencies:
-            self._groups.append(_Group(list))  # only histogram logs: these contain counts and latencies as well
+        if not self.groups and self.latencies:
+            self.groups.append(_Group(list))  # only histogram logs: these contain counts and latencies as well
 
     def _unreadable(self, path: Path) -> Warn:
         """Returns a function that passes warnings on. A file that cannot be read counts as missing results."""
 
         def warn(message: str) -> None:
-            self._warn(message)
+            self.warn(message)
             _, unreadable, why = message.partition(": cannot be read: ")
             if unreadable:
-                self._missing.append(f"{path.name} cannot be read: {why}")
+                self.missing.append(f"{path.name} cannot be read: {why}")
 
         return warn
 
@@ -317,56 +312,44 @@ class _Folder:
         """Merges the histogram logs. Times are relative to the start of the earliest log of the phase."""
         begun = {path: beginning(path) for path in paths}
         phases = {path: self._phase_of(operation or "") for path, (operation, _) in begun.items()}
-        for path in paths:
-            operation, _ = begun[path]
-            phase = phases[path]
-            starts = [start for file, (_, start) in begun.items() if start is not None and phases[file] == phase]
+        for path, (operation, start) in begun.items():
+            starts = [begin for file, (_, begin) in begun.items() if begin is not None and phases[file] == phases[path]]
+            later = (start or 0.0) - min(starts, default=0.0)
             # Several clients have separate logs: a-READ.hdr, a-UPDATE.hdr, b-READ.hdr, …
             client = path.name.removesuffix(".gz").removesuffix(f"{operation}.hdr")
-            timeline = self._timelines.setdefault(phase, Timeline())
-
-            def seen(
-                operation: str,
-                interval: Interval,
-                timeline: Timeline = timeline,
-                client: str = client,
-                later: float = (begun[path][1] or 0.0) - min(starts, default=0.0),
-            ) -> None:
-                shifted = interval._replace(since_start=interval.since_start + later) if later else interval
-                timeline.add(client, operation, shifted)
-
-            merge_log(path, self._latencies, self._unreadable(path), seen)
+            timeline = self.timelines.setdefault(phases[path], Timeline())
+            merge_log(path, self.latencies, self._unreadable(path), partial(_add_later, timeline, client, later))
 
     def _phase_of(self, operation: str) -> str:
         """Returns the phase of a histogram log, load or run, according to the operation types in the result lines."""
         loaded, measured = (
-            {_plain(name) for group in self._groups for log in group[phase] for name in log.operations}
+            {_plain(name) for group in self.groups for log in group[phase] for name in log.operations}
             for phase in (LOAD, RUN)
         )
-        only_loaded = bool(loaded) and not any(group[RUN] for group in self._groups)
+        only_loaded = bool(loaded) and not any(group[RUN] for group in self.groups)
         return LOAD if only_loaded or _plain(operation) in loaded - measured else RUN
 
     def trials(self) -> list[tuple[Trial, list[ForeignRun]]]:
         """Returns each trial with the data of its run and of its load."""
-        only = len(self._groups) == 1
+        only = len(self.groups) == 1
         return [
             self._trial(group, "" if number == 1 else f" #{number}", only=only)
-            for number, group in enumerate(self._groups, 1)
+            for number, group in enumerate(self.groups, 1)
         ]
 
     def _grouped(self) -> list[_Group]:
-        with_results = [log for log in self._logs if log.has_results]
-        without_results = _without_copies([log for log in self._logs if not log.has_results])
+        with_results = [log for log in self.logs if log.has_results]
+        without_results = _without_copies([log for log in self.logs if not log.has_results])
         broken_off = _pair(with_results, without_results)
         if with_results:
             for log in broken_off:
-                self._missing.append(f"{log.name} has no results ({log.status_operations or 0:,} operations)")
+                self.missing.append(f"{log.name} has no results ({log.status_operations or 0:,} operations)")
         else:
             with_results = broken_off
         groups: list[_Group] = []
         seen: dict[tuple[Path, str, bool], int] = {}
         for log in with_results:
-            position = 0 if self._repeats else seen.get((log.path, log.source, log.is_load), 0)
+            position = 0 if self.repeats else seen.get((log.path, log.source, log.is_load), 0)
             seen[log.path, log.source, log.is_load] = position + 1
             if position == len(groups):
                 groups.append(_Group(list))
@@ -382,16 +365,16 @@ class _Folder:
         for phase in phases:
             logs = group[phase]
             if logs or (phase == RUN and only and not group[LOAD]):
-                clients = [_of_client(log, self._records_each) for log in logs]
+                clients = [_of_client(log, self.records_each) for log in logs]
                 run = together(clients)
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
                 measured.append((phase, run, usable, *self._over_time(phase, logs, run, usable), logs))
-                result += _with_other_failures(rows(phase, clients if self._repeats else [run], usable), run)
+                result += _with_other_failures(rows(phase, clients if self.repeats else [run], usable), run)
                 notes += _notes(phase, logs, run, result)
                 missing, whole = _missing(phase, logs)
                 problems += [*missing, *outcomes.problems(phase, run, whole=whole)]
         all_logs = [*group[RUN], *group[LOAD]]
-        reasons = [f"{log.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self._missing
+        reasons = [f"{log.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self.missing
         if not all_logs:
             reasons.append("histogram logs without result lines")
         doubts = [
@@ -399,19 +382,19 @@ class _Folder:
             *(doubt for phase in phases for doubt in self._unlike(group[phase])),
         ]
         for doubt in doubts:
-            if not any(doubt in log.doubts for log in self._logs):  # doubts about a log were reported while it was read
-                self._warn(f"{self._folder}: {doubt}")
+            if not any(doubt in log.doubts for log in self.logs):  # doubts about a log were reported while it was read
+                self.warn(f"{self.path}: {doubt}")
         failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
         # Drop the results if one of several clients did nothing: the sum of the others describes a different scenario.
         if failed:
             result, measured = [], []
         trial = Trial(
-            name=self._name + number,
-            system=self._system + number,
-            title=self._system + number,
+            name=self.name + number,
+            system=self.system + number,
+            title=self.system + number,
             status="failed" if failed else "invalid" if doubts or problems else "incomplete" if reasons else "ok",
             reason="; ".join([*failed, *problems, *doubts, *reasons]) or None,
-            conditions=_conditions(group[RUN] or group[LOAD], repeats=self._repeats),
+            conditions=_conditions(group[RUN] or group[LOAD], repeats=self.repeats),
             target_is_known=all(log.target_is_known for log in group[RUN] or group[LOAD]),
             notes=notes,
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
@@ -422,13 +405,13 @@ class _Folder:
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
         """Returns why the logs cannot come from clients, or repeats, of one run."""
         differences = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
-        return differences if self._repeats else [*differences, *_apart(logs), *_longer(logs)]
+        return differences if self.repeats else [*differences, *_apart(logs), *_longer(logs)]
 
     def _over_time(
         self, phase: str, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
     ) -> tuple[list[int], list[Slot]]:
         """Returns the operations per second and per slot, from histogram logs of the whole run or from status lines."""
-        timeline = self._timelines.get(phase)
+        timeline = self.timelines.get(phase)
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
         throughput = timeline.seconds.throughput(run.seconds)
@@ -439,7 +422,7 @@ class _Folder:
         result lines are included.
         """
         result = {}
-        for name, latencies in self._latencies.items():
+        for name, latencies in self.latencies.items():
             stated = run.by_operation.get(name)
             if stated is None:
                 if only:
@@ -450,11 +433,16 @@ class _Folder:
                 del run.by_operation[name]
                 result[name] = latencies
             else:
-                self._warn(
-                    f"{self._folder}: the histogram logs of {name} have {latencies.count:,} operations but the "
+                self.warn(
+                    f"{self.path}: the histogram logs of {name} have {latencies.count:,} operations but the "
                     f"result lines have {stated.operations:,}, so the histogram logs are not used"
                 )
         return result
+
+
+def _add_later(timeline: Timeline, client: str, seconds: float, operation: str, interval: Interval) -> None:
+    """Adds an interval of a client's log to a timeline that began some seconds before the log."""
+    timeline.add(client, operation, interval._replace(since_start=interval.since_start + seconds))
 
 
 def _why(log: ClientLog) -> str:
@@ -589,7 +577,7 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
     if last[0] - first[1] <= _APART_SECONDS:
         return []
     return [
-        f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])};"
+        f"{first[2]} had ended at {instant(first[1])}, before {last[2]} began at {instant(last[0])};"
         " put the logs into separate folders, or add --repeats"
     ]
 
@@ -631,10 +619,6 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
                 )
                 break
     return differences
-
-
-def _clock(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
