@@ -38,6 +38,7 @@ from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.report import page
+from dohyo.report.material import MeasuredRun
 from dohyo.scenario.phases import LOAD, RUN
 from dohyo.scenario.properties import of_the_workload
 from dohyo.statistics import ALIKE
@@ -63,22 +64,15 @@ _SAME_SHARE = 0.02
 
 
 @dataclass(frozen=True)
-class ForeignRun:
-    """The data of all clients in one run or one load, in addition to the rows of its trial.
+class ForeignRun(MeasuredRun):
+    """One run or one load of other clients. Slots from status lines are as long as the lines' intervals.
 
     :ivar latencies: latencies of each operation type for which histogram logs contain every operation
-    :ivar throughput: number of operations in each second since the first client began; empty if not known
-    :ivar slots: operations over time, in slots as long as the logs' intervals; only histogram logs give latencies
     :ivar logs: logs of the clients; empty if there are only histogram logs
     """
 
-    trial: Trial
-    phase: str
-    run: Run
-    latencies: dict[str, Latencies]
-    throughput: list[int]
-    slots: list[Slot]
-    logs: list[ClientLog]
+    latencies: dict[str, Latencies] = field(default_factory=dict)
+    logs: list[ClientLog] = field(default_factory=list)
 
     @property
     def is_timed(self) -> bool:
@@ -357,10 +351,11 @@ class _Folder:
         return groups
 
     def _trial(self, group: _Group, number: str, *, only: bool) -> tuple[Trial, list[ForeignRun]]:
+        trial = Trial(self.name + number, self.system + number, self.system + number, "ok")
         result: list[Row] = []
         notes: list[str] = []
         problems: list[str] = []
-        measured: list[tuple[str, Run, dict[str, Latencies], list[int], list[Slot], list[ClientLog]]] = []
+        measured: list[ForeignRun] = []
         phases: tuple[str, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
@@ -368,7 +363,9 @@ class _Folder:
                 clients = [_of_client(log, self.records_each) for log in logs]
                 run = together(clients)
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
-                measured.append((phase, run, usable, *self._over_time(phase, logs, run, usable), logs))
+                over_time = self._over_time(phase, logs, run, usable)
+                numbered = None if phase == LOAD else 1
+                measured.append(ForeignRun(trial, phase, numbered, False, run, *over_time, latencies=usable, logs=logs))
                 result += _with_other_failures(rows(phase, clients if self.repeats else [run], usable), run)
                 notes += _notes(phase, logs, run, result)
                 missing, whole = _missing(phase, logs)
@@ -388,10 +385,8 @@ class _Folder:
         # Drop the results if one of several clients did nothing: the sum of the others describes a different scenario.
         if failed:
             result, measured = [], []
-        trial = Trial(
-            name=self.name + number,
-            system=self.system + number,
-            title=self.system + number,
+        trial = replace(
+            trial,
             status="failed" if failed else "invalid" if doubts or problems else "incomplete" if reasons else "ok",
             reason="; ".join([*failed, *problems, *doubts, *reasons]) or None,
             conditions=_conditions(group[RUN] or group[LOAD], repeats=self.repeats),
@@ -400,7 +395,7 @@ class _Folder:
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
             load_is_measured=bool(group[LOAD]) and not group[RUN],
         )
-        return trial, [ForeignRun(trial, *fields) for fields in measured]
+        return trial, [replace(run, trial=trial) for run in measured]
 
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
         """Returns why the logs cannot come from clients, or repeats, of one run."""

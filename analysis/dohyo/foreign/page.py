@@ -11,7 +11,7 @@ from dohyo.foreign.collection import UNKNOWN_CONDITIONS, ForeignRun, collect
 from dohyo.foreign.tabulate import name_passed_over
 from dohyo.report.chart_data import curves
 from dohyo.report.charts import charts
-from dohyo.report.material import Material, MeasuredRun
+from dohyo.report.material import Material
 from dohyo.report.page import Report
 from dohyo.scenario.phases import LOAD
 
@@ -36,8 +36,7 @@ def gather(folder: Path) -> Report:
     material = Material(replace(summary, trials=list(trials.values())))
     for run in collected.runs:
         trial = trials[run.trial.name]
-        number = None if run.phase == LOAD else 1
-        material.runs.append(MeasuredRun(trial, run.phase, number, False, run.run, run.throughput, run.slots))
+        material.runs.append(replace(run, trial=trial))
         if trial.status != "invalid":
             material.curves.extend(curves(trial, run.phase, run.latencies))
     return Report(folder, material, charts(material), {}, collected.folders, UNKNOWN_CONDITIONS)
