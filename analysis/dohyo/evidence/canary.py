@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dohyo.evidence.records import CanaryFile, CanaryReading
@@ -141,21 +141,19 @@ def read(content: CanaryFile) -> Canary | None:
     if content == CanaryFile():
         return None
     parts = [*content.hosts.items(), *content.network.items()]
-    figures = [_figure(host, reading) for host, part in parts for reading in part.figures]
     return Canary(
         at=content.at or None,
-        figures=[figure for figure in figures if figure is not None],
+        figures=[figure for host, part in parts for figure in _figures(host, part.figures)],
         problems=[f"{host}: {problem}" for host, part in parts for problem in part.problems],
     )
 
 
-def _figure(host: str, reading: CanaryReading) -> CanaryFigure | None:
-    slices = [value for value in reading.slices if 1 / _MOST < value < _MOST]
-    if reading.name not in _WORDS or not slices:
-        return None
-    middle = statistics.median(slices)
-    target = reading.of or None
-    return CanaryFigure(host, reading.name, target, reading.unit, middle, min(slices), max(slices), len(slices))
+def _figures(host: str, readings: Sequence[CanaryReading]) -> Iterator[CanaryFigure]:
+    for reading in readings:
+        slices = [value for value in reading.slices if 1 / _MOST < value < _MOST]
+        if reading.name in _WORDS and slices:
+            extent = (statistics.median(slices), min(slices), max(slices), len(slices))
+            yield CanaryFigure(host, reading.name, reading.of or None, reading.unit, *extent)
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:

@@ -76,7 +76,7 @@ class IntervalTail:
                     self._logs[path] = _FollowedLog(path)
 
     def _put(self, log: _FollowedLog, interval: Interval) -> None:
-        operation = log.operation
+        operation = log.parser.operation
         second = round(interval.start)
         if second <= self._emitted:
             return  # too late: the display has already shown this second
@@ -104,13 +104,9 @@ class _FollowedLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._parser = LogParser(path.name)
+        self.parser = LogParser(path.name)
         self._offset = 0
         self.newest: int | None = None
-
-    @property
-    def operation(self) -> str:
-        return self._parser.operation
 
     def new_intervals(self) -> Iterator[Interval]:
         try:
@@ -123,7 +119,7 @@ class _FollowedLog:
         self._offset += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
             try:
-                interval = self._parser.parse(line)
+                interval = self.parser.parse(line)
             except ValueError:
                 continue  # the summary will warn about the line
             if interval is not None:
