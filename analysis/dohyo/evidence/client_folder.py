@@ -126,10 +126,9 @@ def read(
 
     # A damaged report makes the client unusable, because the parts that could not be read cannot be checked.
     report = records.read(folder / "client.json", ClientReport, not_whole)
-    client = ClientFolder(folder.name, report, _number(folder))
-    client.run.operations, client.run.records = report.operations, report.records
-    client.run.seconds = report.measured_seconds
-    client.run.client_cpu_seconds = report.cpu_seconds or None
+    cpu_seconds = report.cpu_seconds or None
+    run = Run(report.measured_seconds, report.operations, report.records, client_cpu_seconds=cpu_seconds)
+    client = ClientFolder(folder.name, report, _number(folder), run=run)
     logs = HistogramLogs()
 
     def record(operation: str, interval: Interval) -> None:
@@ -155,18 +154,18 @@ def read(
     if log is None or log.cut:
         client.problems.append(log.cut if log and log.cut else "no result lines in result.txt")
         return client
-    if client.run.seconds is None and log.runtime_ms is not None:
-        client.run.seconds = log.runtime_ms / 1000
-    if client.run.seconds and log.runtime_ms and abs(client.run.seconds * 1000 - log.runtime_ms) > 1:
+    if run.seconds is None and log.runtime_ms is not None:
+        run.seconds = log.runtime_ms / 1000
+    if run.seconds and log.runtime_ms and abs(run.seconds * 1000 - log.runtime_ms) > 1:
         of_log = f"the result lines state {log.runtime_ms / 1000:g} s"
-        client.problems.append(f"client.json states {client.run.seconds:g} s, but {of_log}")
-    elif client.run.seconds and (why := logs.other_window(client.run.seconds)):
+        client.problems.append(f"client.json states {run.seconds:g} s, but {of_log}")
+    elif run.seconds and (why := logs.other_window(run.seconds)):
         client.problems.append(why)
-    client.run.by_operation = _agreed(log.operations, report, client.problems.append)
+    run.by_operation = _agreed(log.operations, report, client.problems.append)
     # The counts do not add up after a failed read-modify-write, because its update may be missing.
-    if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
-        client.problems += [*_attempted(client.run.by_operation, report), *_carried(client.run)]
-    client.problems += logs.problems(client.run)
+    if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in run.by_operation):
+        client.problems += [*_attempted(run.by_operation, report), *_carried(run)]
+    client.problems += logs.problems(run)
     return client
 
 

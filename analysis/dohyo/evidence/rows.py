@@ -69,8 +69,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
     if len(parts) == 1:
         return structs.replace(parts[0])
     operations = total([part.operations for part in parts])
-    weights = [(part.operations, part.mean_us) for part in parts]
-    weighted = [(count, mean) for count, mean in weights if count and mean is not None]
+    weighted = [(part.operations, part.mean_us) for part in parts if part.operations and part.mean_us is not None]
     maxima = [part.max_us for part in parts if part.max_us is not None]
     return Operation(
         operations=operations,
