@@ -280,34 +280,30 @@ class Servers:
     def _read(self, host: Path, warn: Warn) -> tuple[dict[str, Values], dict[str, dict[str, Values]]]:
         """Reads the last values of each figure on a host, and its values after each step."""
         last = self._kept(host, warn)
-        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # before the load, servers are fresh
+        before = dict.fromkeys(self._figures, Values())  # before the load, servers are fresh
         of_steps = {}
         for step in self._steps:
             stats = host / "stats"
             if (stats / f"{step.name}-before").is_dir():
                 before = self._kept(stats / f"{step.name}-before", warn)
             if host.name in step.restarted:
-                before = dict.fromkeys(self._figures)
+                before = {}
             after = self._kept(stats / step.name, warn)
-            available = {name: values for name, values in after.items() if values is not None}
             of_steps[step.name] = {
-                name: figure.of_run(before[name], available[name]) if name in available else Values()
+                name: figure.of_run(before.get(name), after[name]) if name in after else Values()
                 for name, figure in self._figures.items()
             }
             before = after
-            last |= available
-        return {name: values or Values() for name, values in last.items()}, of_steps
+            last |= after
+        return dict.fromkeys(self._figures, Values()) | last, of_steps
 
-    def _kept(self, folder: Path, warn: Warn) -> dict[str, Values | None]:
-        """Reads each figure's values from a folder of statistics. They are None if the file is missing or broken."""
+    def _kept(self, folder: Path, warn: Warn) -> dict[str, Values]:
+        """Reads each figure's values from a folder of statistics. Leaves out figures of a missing or broken file."""
         files = {
             name: [pair for path in sorted(folder.glob(name)) for pair in pairs(path, warn)]
             for name in sorted({figure.file for figure in self._figures.values()})
         }
-        return {
-            name: figure.find(files[figure.file]) if files[figure.file] else None
-            for name, figure in self._figures.items()
-        }
+        return {name: figure.find(files[figure.file]) for name, figure in self._figures.items() if files[figure.file]}
 
     def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:
         """Returns the figures of each phase whose statistics were stored."""
