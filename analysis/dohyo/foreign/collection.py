@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -239,16 +238,9 @@ def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
     folders = []
     for folder, below, files in os.walk(top, onerror=closed):
         below[:] = [name for name in below if not name.startswith(".")]
-        paths = [Path(folder, name) for name in files if not name.startswith(".") and name != page.FILE]
-        folders.append((Path(folder), sorted(path for path in paths if _is_file(path))))
+        names = [name for name in files if not name.startswith(".") and name != page.FILE]
+        folders.append((Path(folder), sorted(Path(folder, name) for name in names)))
     yield from sorted(folders)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except OSError:
-        return True  # the code that reads the file reports the reason
 
 
 # The clients' logs of a run and its load, by phase.
@@ -512,10 +504,9 @@ def _pair(results: Sequence[ClientLog], without_results: Sequence[ClientLog]) ->
         else:
             free.remove(match)
             _join(match, status_log)
-    for log, status_log in zip(free, list(unpaired), strict=False):
+    for log, status_log in zip(free, unpaired, strict=False):
         _join(log, status_log)
-        unpaired.remove(status_log)
-    return unpaired
+    return unpaired[len(free) :]
 
 
 def _join(results: ClientLog, status_log: ClientLog) -> None:
