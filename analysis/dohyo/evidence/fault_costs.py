@@ -177,18 +177,21 @@ def healed(
     return healed_faults
 
 
-def problems(trial_faults: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:
+def problems(requested: str, faults: Faults | None, seconds: float | None) -> Iterator[str]:
     """Yields why a run does not show the effect of the requested faults: some were not carried out, or not undone.
 
-    :param trial_faults: the faults that the trial requests; None without faults
+    :param requested: the faults that the trial requests
     :param seconds: length of the measured window; None if not known
     """
     if faults is None:
-        if trial_faults is not None:
-            yield f"faults were requested ({trial_faults}), but faults.json is missing"
+        if requested != scenario_faults.NONE:
+            yield f"faults were requested ({requested}), but faults.json is missing"
         return
-    requested = faults.asked if trial_faults is None else trial_faults
-    planned = _planned(requested)
+    requested = faults.asked if requested == scenario_faults.NONE else requested
+    try:
+        planned = [(fault.kind, fault.target) for fault in scenario_faults.parse(requested)]
+    except BadInputError:
+        planned = []
     if not planned:
         yield f"faults.json exists, but the requested faults cannot be read ({requested})"
         return
@@ -265,11 +268,3 @@ def _at(event: FaultEvent, host: str) -> float | None:
     """Returns when an event began on a host. Older evidence contains only the start on the first host."""
     on_host = event.hosts[host].at
     return event.began if on_host is None else on_host
-
-
-def _planned(requested: str) -> list[tuple[str, str]] | None:
-    """Returns the requested kinds and targets, or None if they cannot be parsed."""
-    try:
-        return [(fault.kind, fault.target) for fault in scenario_faults.parse(requested)]
-    except BadInputError:
-        return None

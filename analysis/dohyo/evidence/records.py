@@ -7,7 +7,6 @@ value of another type is ignored with a warning that names the file, the field a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -34,8 +33,6 @@ Said = str | int | float | bool
 FORMAT = 2
 
 R = TypeVar("R", bound=Struct)
-# Function that receives a complaint of the form `field is value: why`.
-Complain = Callable[[str], object]
 
 
 def read(path: Path, record: type[R], warn: Warn) -> R:
@@ -47,13 +44,16 @@ def read(path: Path, record: type[R], warn: Warn) -> R:
     return decoded(json_values.read_object(path, warn), record, lambda problem: warn(f"{path}: {problem}"))
 
 
-def decoded(content: Any, record: type[R], complain: Complain) -> R:
-    """Converts the content of a file to a record. Missing fields have their default values."""
+def decoded(content: Any, record: type[R], complain: Warn) -> R:
+    """Converts the content of a file to a record. Missing fields have their default values.
+
+    :param complain: receives `field is value: why` for each value that is ignored
+    """
     value = _part(content, record, complain, "")
     return record() if value is UNSET else value
 
 
-def _part(content: Any, kind: Any, complain: Complain, path: str) -> Any:
+def _part(content: Any, kind: Any, complain: Warn, path: str) -> Any:
     """Converts a value to a type. Leaves out parts of a wrong type, and returns UNSET if nothing remains."""
     try:
         return msgspec.convert(content, kind, strict=False)
@@ -195,15 +195,10 @@ class PhaseSettings(Struct, frozen=True):
         return self.properties or WorkloadSettings()
 
     @property
-    def asked_faults(self) -> str | None:
-        """Returns the faults that are planned for the phase's runs, or None if there are none."""
-        return None if self.faults == faults.NONE else self.faults
-
-    @property
     def not_found_limit(self) -> float:
         """Returns the share of the records that may be missing: `maxnotfoundrate`, or its default if it is not set."""
-        declared = properties.find("maxnotfoundrate")
-        return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((declared and declared.default) or 0)
+        default = float(properties.known()["maxnotfoundrate"].default or 0)
+        return default if self.maxnotfoundrate is None else self.maxnotfoundrate
 
 
 class TurnSettings(Struct, frozen=True):

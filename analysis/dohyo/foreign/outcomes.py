@@ -13,8 +13,8 @@ from msgspec import structs
 from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation, failures, successes
 from dohyo.evidence.rows import Run
 from dohyo.operations import FAILED, INTENDED, READ_MODIFY_WRITE, is_call, is_failure, is_not_found, outcome
+from dohyo.scenario import properties
 from dohyo.scenario.phases import LOAD
-from dohyo.scenario.properties import find as find_property
 
 
 def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict[str, int]]:
@@ -137,5 +137,4 @@ def _plain(name: str) -> str:
 
 def _limit(key: str) -> float:
     """Returns the default value of a property, which is the limit in Dohyo's own runs."""
-    stated = find_property(key)
-    return float((stated and stated.default) or 0)
+    return float(properties.known()[key].default or 0)

@@ -271,7 +271,7 @@ def other_faults(run: RunFacts) -> Iterator[str]:
     faults, seconds = run.phase.faults, run.phase.shortest
     if faults is not None:
         seconds = fault_costs.in_window(faults, seconds)
-    yield from (f": {why}" for why in fault_costs.problems(run.phase.settings.asked_faults, faults, seconds))
+    yield from (f": {why}" for why in fault_costs.problems(run.phase.settings.faults, faults, seconds))
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:
