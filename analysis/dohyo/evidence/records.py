@@ -258,15 +258,11 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
         settings = (
             self.load if name == LOAD else next((phase for phase in self.phases if phase.name == name), PhaseSettings())
         )
-        return structs.replace(
-            settings,
-            name=name,
-            properties=self.properties if settings.properties is None else settings.properties,
-            threads=self.threads if settings.threads is None else settings.threads,
-            # A load has no warm-up: all its records count.
-            warmup=0.0 if name == LOAD else self.warmup if settings.warmup is None else settings.warmup,
-            duration=self.duration if settings.duration is None else settings.duration,
-        )
+        names = ("properties", "threads", "warmup", "duration")
+        inherited = {key: getattr(self, key) for key in names if getattr(settings, key) is None}
+        if name == LOAD:
+            inherited["warmup"] = 0.0  # all its records count
+        return structs.replace(settings, name=name, **inherited)
 
 
 class TrialState(Struct, frozen=True):

@@ -206,45 +206,41 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
     :param warn: receives each problem as `file:line: what`; bad content never raises an error
     """
-    logs, messages = _read(path, apart=True)
-    if len({log.source for log in logs}) > 1 and any(not log.is_sound for log in logs):
+    file = _File(path, apart=True)
+    if len({log.source for log in file.logs}) > 1 and any(not log.is_sound for log in file.logs):
         # Read the file again as one client: the text at the beginning of lines may not be a client's name.
-        together, instead = _read(path, apart=False)
-        if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in logs):
-            logs, messages = together, instead
-    for message in messages:
+        together = _File(path, apart=False)
+        if sum(not log.is_sound for log in together.logs) < sum(not log.is_sound for log in file.logs):
+            file = together
+    for message in file.messages:
         warn(message)
-    return logs
-
-
-def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
-    """Returns the runs in a file, and the problems with it. With `apart`, text in front of a line names the client."""
-    messages: list[str] = []
-    reader = _File(path, limited(path, messages.append), apart=apart)
-    for number, block in blocks(path, reader.damaged):
-        # Remove NULs. Files that were truncated during writing contain them, as does UTF-16 without a byte order mark.
-        reader.read_block(number, block.translate(None, b"\0"))
-    return reader.finish(), messages
+    return file.logs
 
 
 class _File:
-    """Passes the lines of one file to a separate reader for each client."""
+    """The runs in a file, client by client, and the problems with it. Each client has a separate reader."""
 
-    def __init__(self, path: Path, warn: Warn, *, apart: bool) -> None:
+    def __init__(self, path: Path, *, apart: bool) -> None:
+        """:param apart: whether text in front of a line names the client"""
+        self.messages: list[str] = []
         self._path = path
-        self._warn = warn
+        self._warn = limited(path, self.messages.append)
         self._apart = apart
         self._sources = Sources()
-        self._readers = {"": _Reader(path, warn)}
+        self._readers = {"": _Reader(path, self._warn)}
         self._last = self._readers[""]
+        for number, block in blocks(path, self._damaged):
+            # Remove NULs, which truncated files and UTF-16 without a byte order mark contain.
+            self._read(number, block.translate(None, b"\0"))
+        self.logs = [log for reader in self._readers.values() for log in reader.finish()]
 
-    def damaged(self, message: str) -> None:
+    def _damaged(self, message: str) -> None:
         """Notes that the file cannot be read to its end."""
         self._warn(message)
         for reader in self._readers.values():
             reader.is_damaged = True
 
-    def read_block(self, number: int, block: bytes) -> None:
+    def _read(self, number: int, block: bytes) -> None:
         """Reads a block of whole lines. Status lines are read together, because long runs have many."""
         last = block.rfind(b"\n", 0, -1) + 1
         if read := self._readers[""].status_lines(block[:last]):
@@ -257,10 +253,6 @@ class _File:
                         self._readers[source] = _Reader(self._path, self._warn, source)
                     self._last = self._readers[source]
                 self._last.read(number + offset, text)
-
-    def finish(self) -> list[ClientLog]:
-        """Returns all runs in the file, client by client."""
-        return [log for reader in self._readers.values() for log in reader.finish()]
 
 
 class _Reader(ResultReader[ClientLog]):
