@@ -97,11 +97,8 @@ def _shown(value: Any) -> str:
     return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"{value!a:.60}"
 
 
-# ---- client.json, which each client writes -----------------------------------------------------------------------
-
-
 class ClientReport(Struct, frozen=True):
-    """A client's report on its part of a run. The class Results in ycsb-bindings/client writes it."""
+    """client.json: a client's report on its part of a run. The class Results in ycsb-bindings/client writes it."""
 
     phase: str | None = None
     binding: str | None = None
@@ -143,9 +140,6 @@ class ClientReport(Struct, frozen=True):
     def __bool__(self) -> bool:
         """Returns whether any field differs from its default."""
         return self != ClientReport()
-
-
-# ---- The settings of a trial, and its state -------------------------------------------------------------------------
 
 
 class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.of", "loop": "client.loop"}):
@@ -275,9 +269,6 @@ class TrialState(Struct, frozen=True):
     manifest: str | None = None
 
 
-# ---- faults.json, which the conductor of a run writes ----------------------------------------------------------------
-
-
 class FaultOnHost(Struct, frozen=True):
     """A fault on one host.
 
@@ -304,7 +295,7 @@ class FaultEvent(Struct, frozen=True):
 
 
 class Faults(Struct, frozen=True):
-    """The faults of a run.
+    """faults.json, which the conductor writes: the faults of a run.
 
     :ivar window_began: start of the window in seconds since 1970, on the controller's clock; `window_ended` is its end
     :ivar whole: time at which all servers were ready again, in seconds of the window; None if not known
@@ -373,9 +364,6 @@ class CanaryFile(Struct, frozen=True):
     at: str | None = None
     hosts: dict[str, CanaryPart] = {}
     network: dict[str, CanaryPart] = {}
-
-
-# ---- experiment.json ------------------------------------------------------------------------------------------------
 
 
 class PlannedFacts(Struct, frozen=True):
