@@ -446,11 +446,11 @@ def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | N
     is_known = bool(logs)
     for log in logs:
         count = log.planned
-        size = int(log.setting("batch.size") or 1) if log.batches else 1
+        size = log.batch_size if log.batches and log.batch_size is not None else 1
         done = log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations
         # Older clients divide the operations evenly among the threads, and skip the remainder.
         default = _GO_THREADS if log.is_go else 1
-        rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
+        rest = (default if log.threads is None else log.threads) - 1
         if count is None or done is None:
             is_known = False
         elif log.has_results and (missing := count - done * size) > rest:
@@ -582,17 +582,11 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
 
     :param logs: the logs, each with its name for messages
     """
-    counts = [
-        (
-            name,
-            {
-                operation: sum(by_outcome.values())
-                for operation, by_outcome in outcomes.operations_by_outcome(log.operations).items()
-            },
-        )
-        for name, log in logs
-        if log.has_all_types
-    ]
+    counts = []
+    for name, log in logs:
+        if log.has_all_types:
+            by_outcome = outcomes.operations_by_outcome(log.operations)
+            counts.append((name, {operation: sum(count.values()) for operation, count in by_outcome.items()}))
     differences = []
     for name, mix in counts[1:]:
         first, usual = counts[0]
@@ -647,20 +641,13 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
     seconds = None if log.runtime_ms is None else log.runtime_ms / 1000
     if not log.has_results:
         return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
-    size = log.setting("batch.size") or ""
-    batch = int(size) if size.isdecimal() else None
-    per_call = 1 if log.overall_records is not None else records_each or (batch if log.batches else 1)
+    records, succeeded = log.overall_records, log.succeeded
+    per_call = 1 if records is not None else records_each or (log.batch_size if log.batches else 1)
     by_operation = outcomes.with_codes(log.operations, per_call, lists_failures=log.is_go)
-    records = log.overall_records
-    if (
-        records is None
-        and per_call
-        and log.succeeded is not None
-        and log.has_all_types
-        and _tell(by_operation, records_each)
-    ):
-        records = per_call * max(0, log.succeeded - outcomes.not_found_calls(log.operations))
-    return Run(seconds, log.succeeded, records, by_operation=by_operation)
+    is_stated = log.has_all_types and _tell(by_operation, records_each)
+    if records is None and per_call and succeeded is not None and is_stated:
+        records = per_call * max(0, succeeded - outcomes.not_found_calls(log.operations))
+    return Run(seconds, succeeded, records, by_operation=by_operation)
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
@@ -670,13 +657,11 @@ def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bo
 
 
 def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:
-    threads = {log.threads for log in logs}
-    value = threads.pop() if len(threads) == 1 else None
-    targets = {log.target for log in logs}
+    threads, targets = {log.threads for log in logs}, {log.target for log in logs}
     target = targets.pop() if len(targets) == 1 else None
     return Conditions(
         clients=1 if repeats else len(logs) or None,
-        threads=int(value) if value and value.isdecimal() else None,
+        threads=threads.pop() if len(threads) == 1 else None,
         target=float(target) if target and target.isdecimal() and int(target) else None,
     )
 

@@ -134,9 +134,14 @@ class ClientLog(ResultLog):
         return bool(names) and all(name.removeprefix("Intended-").startswith("INSERT") for name in names)
 
     @property
-    def threads(self) -> str | None:
+    def threads(self) -> int | None:
         """Returns the number of threads, or None if it is not given."""
-        return self.option("-threads") or self.setting("threadcount")
+        return _whole(self.option("-threads") or self.setting("threadcount"))
+
+    @property
+    def batch_size(self) -> int | None:
+        """Returns the number of records in a batch of go-ycsb, or None if it is not given."""
+        return _whole(self.setting("batch.size"))
 
     @property
     def is_sound(self) -> bool:
@@ -167,9 +172,8 @@ class ClientLog(ResultLog):
     def planned(self) -> int | None:
         """Returns the planned number of operations or records; None if it is unknown or a duration ends the run."""
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
-        stated = next(filter(None, map(self.setting, keys)), "")
         by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb ignores this property
-        return int(stated) if stated.isdecimal() and not by_time else None
+        return None if by_time else _whole(next(filter(None, map(self.setting, keys)), None))
 
     @property
     def succeeded(self) -> int | None:
@@ -199,6 +203,10 @@ class ClientLog(ResultLog):
             if option == "-p" and argument.startswith(f"{key}=")
         ]
         return stated[-1] if stated else self.properties.get(key)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
