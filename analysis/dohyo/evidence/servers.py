@@ -20,7 +20,7 @@ from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
 from dohyo.evidence.server_figures import Values, figures_of, pairs
-from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog, Work
+from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
@@ -183,8 +183,7 @@ class Servers:
         self._of_steps: dict[str, dict[str, dict[str, Values]]] = {}  # host -> step -> figure -> values
         # host -> process and window -> pauses, with times in seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
-        # host with logs -> window that the logs cover -> work, with times in seconds after the agreed instant
-        self._work: dict[str, dict[_Key, list[Work]]] = {}
+        self._work: dict[str, dict[_Key, list[Span]]] = {}  # host with logs -> window that the logs cover -> work
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
                 self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
@@ -222,9 +221,8 @@ class Servers:
             for (process, (phase, run)), pauses in of_host.items():
                 for pause in pauses:
                     yield Span(phase, run, host, process, GC_PAUSE, pause.begin, pause.end, None)
-            for (phase, run), works in self._work.get(host, {}).items():
-                for work in works:
-                    yield Span(phase, run, host, None, work.kind, work.begin, work.end, work.bytes)
+            for works in self._work.get(host, {}).values():
+                yield from works
 
     def pending_compactions(self, step: str) -> dict[str, float]:
         """Returns each host's number of pending compactions after a step, or {} for systems without this figure."""
@@ -362,14 +360,14 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
 
 def _work_in_windows(
     host: str, processes: Sequence[Sequence[Path]], kinds: Mapping[str, Lines], windows: Sequence[Window], warn: Warn
-) -> dict[_Key, list[Work]]:
+) -> dict[_Key, list[Span]]:
     """Reads the background work in each run that the logs of all processes on a host cover.
 
     :param processes: the logs of each process; a process that was restarted has several
     """
     logs = [[log for path in paths if (log := server_log.read(path, kinds, warn))] for paths in processes]
     warned: set[Path] = set()
-    result: dict[_Key, list[Work]] = {}
+    result: dict[_Key, list[Span]] = {}
     for window in windows:
         begin, end, agreed = window.on_host(host)
         covering = [_covering(process_logs, begin, end, dies=host in window.ill) for process_logs in logs]
@@ -381,7 +379,7 @@ def _work_in_windows(
                 warn(f"{path}: the log does not cover {window}, so its {names} are not known")
         if not short:
             result[window.key] = [
-                Work(work.kind, work.begin - agreed, work.end - agreed, work.bytes)
+                Span(*window.key, host, None, work.kind, work.begin - agreed, work.end - agreed, work.bytes)
                 for log in filter(None, covering)
                 for work in log.work
                 if work.end > begin and work.begin < end
@@ -403,7 +401,7 @@ def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool
     return next((log for log, until in zip(logs, ends, strict=True) if log.begin <= begin and until >= end), None)
 
 
-def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Work]]) -> Background:
+def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Span]]) -> Background:
     since, until = window.begin - window.agreed, window.end - window.agreed
     inside = [[(max(work.begin, since), min(work.end, until)) for work in of_host] for of_host in of_hosts]
     works = [work for of_host in of_hosts for work in of_host]
