@@ -59,15 +59,13 @@ def with_codes(operations: Mapping[str, Operation], size: int | None, *, lists_f
         operation = operations.get(name, Operation(operations=0))
         if operation.returns and size == 1:
             continue
-        if size is None or not (
-            operation.returns or lists_failures or any(count for status, count in counts.items() if status != "OK")
-        ):
+        has_failures = any(count for status, count in counts.items() if status != "OK")
+        if size is None or not (operation.returns or lists_failures or has_failures):
             result[name] = structs.replace(operation, returns={})
         else:
             scaled = {status: count * (size if is_call(name) else 1) for status, count in counts.items() if count}
-            result[name] = structs.replace(
-                operation, returns=scaled, records=successes(scaled) if is_call(name) else None
-            )
+            records = successes(scaled) if is_call(name) else None
+            result[name] = structs.replace(operation, returns=scaled, records=records)
     return result
 
 
@@ -80,14 +78,10 @@ def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
     """
     if phase == LOAD and whole:
         return []
-    calls = {name: operation.returns for name, operation in run.own.items()}
-    rest = {
-        name: operation.returns
-        for name, operation in run.by_operation.items()
-        if not is_call(name.removeprefix(INTENDED))
-    }
+    groups = [{name: operation.returns for name, operation in run.own.items()}]
+    rest = [name for name in run.by_operation if not is_call(name.removeprefix(INTENDED))]
+    groups += [{name: run.by_operation[name].returns} for name in rest]
     limit = 0.0 if phase == LOAD and whole is False else _limit("maxerrorrate")
-    groups = [calls, *({name: counts} for name, counts in rest.items())]
     failing = sorted((group for group in groups if _failing(group) > limit), key=_failing, reverse=True)
     parts = []
     if failing:
