@@ -142,7 +142,7 @@ def read(
         client.problems.append(f"its folder cannot be read: {error.strerror or error}")
         return client
     for path in logs_of_time:
-        operation, _ = merge_log(path, latencies, not_whole, record)
+        operation = merge_log(path, latencies, not_whole, record)
         logs.counted.setdefault(operation, 0)
     client.fingerprint = logs.fingerprint
     if (failure := _failure(folder, report)) is not None:

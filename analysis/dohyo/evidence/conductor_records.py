@@ -100,10 +100,8 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
     """Summarises one client over the given runs."""
     facts = [phase.clients[host] for phase in phases if host in phase.clients]
     state, reason = _state(facts, "ended")
-    times = {
-        name: furthest(getattr(record, name) for record in facts)
-        for name in ("start_ms", "end_ms", "offset_ms", "offset_error_ms")
-    }
+    names = ("start_ms", "end_ms", "offset_ms", "offset_error_ms")
+    times = {name: furthest(getattr(record, name) for record in facts) for name in names}
     return Client(host, state, reason, **times, rows=rows)
 
 
@@ -114,8 +112,7 @@ def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
     for host in sorted({host for phase in phases for host in phase.nodes}):
         facts = [phase.nodes.get(host, Node()) for phase in phases]
         state, reason = _state(facts, "ran")
-        cpu_seconds = [node.cpu_seconds for node in facts if node.cpu_seconds is not None]
-        cpu = sum(cpu_seconds) if len(cpu_seconds) == len(phases) else None
+        cpu = total([node.cpu_seconds for node in facts])
         result.append(
             Node(
                 host=host,

@@ -488,19 +488,17 @@ def beginning(path: Path) -> tuple[str | None, float | None]:
 
 def merge_log(
     path: Path, merged: dict[str, Latencies], warn: Warn, seen: Callable[[str, Interval], None] | None = None
-) -> tuple[str, int]:
-    """Adds one interval log (plain or gzip) to `merged`.
+) -> str:
+    """Adds one interval log (plain or gzip) to `merged`, and returns its operation type.
 
     Leaves out logs that are not about operations (CLEANUP). Lines that cannot be read cause a warning.
 
     :param merged: latencies by operation type
     :param seen: called with the operation type and each interval
-    :returns: the log's operation type, and the number of operations added
     """
     warn = limited(path, warn)
     parser = LogParser(path.name)
     name = parser.operation
-    added = 0
     jumped = 0.0
     for number, line in lines(path, warn):
         try:
@@ -519,7 +517,6 @@ def merge_log(
             if name not in merged:
                 merged[name] = Latencies()
             merged[name].add(interval.histogram)
-            added += interval.histogram.total
             if seen is not None:
                 seen(name, interval)
-    return name, added
+    return name
