@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
@@ -289,25 +289,23 @@ class ResultReader(Generic[Log]):
             self._warn(f"{log.path}:{log.line}: {why}: incomplete")
 
     def _check_values(self, log: Log) -> None:
-        """Reports numbers that contradict each other."""
-        problems = []
-        if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
-            stated = f"[OVERALL] states {log.overall_operations:,} operations"
-            problems.append(f"{stated}, but its types add up to {log.counted:,}: {OVERFLOW}")
-        for name, counts in log.operations.items():
-            if counts.mean_us is not None and counts.max_us is not None and counts.mean_us > counts.max_us + _BUCKET_US:
-                problems.append(
-                    f"{name}: the mean, {counts.mean_us:,.0f} µs, is above the maximum, {counts.max_us:,.0f} µs"
-                )
-            percentiles = sorted(counts.percentiles_us.items())
-            if any(low[1] > high[1] for low, high in pairwise(percentiles)):
-                problems.append(f"{name}: a higher percentile is below a lower one")
-            if percentiles and counts.max_us is not None and percentiles[-1][1] > counts.max_us + _BUCKET_US:
-                problems.append(
-                    f"{name}: percentile {percentiles[-1][0]:g}, {percentiles[-1][1]:,.0f} µs, is above the maximum"
-                )
-        for problem in problems:
+        for problem in _contradictions(log):
             self._doubt(problem, log)
+
+
+def _contradictions(log: ResultLog) -> Iterator[str]:
+    """Yields numbers of a log that contradict each other."""
+    if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
+        stated = f"[OVERALL] states {log.overall_operations:,} operations"
+        yield f"{stated}, but its types add up to {log.counted:,}: {OVERFLOW}"
+    for name, counts in log.operations.items():
+        mean, most, percentiles = counts.mean_us, counts.max_us, sorted(counts.percentiles_us.items())
+        if mean is not None and most is not None and mean > most + _BUCKET_US:
+            yield f"{name}: the mean, {mean:,.0f} µs, is above the maximum, {most:,.0f} µs"
+        if any(low[1] > high[1] for low, high in pairwise(percentiles)):
+            yield f"{name}: a higher percentile is below a lower one"
+        if percentiles and most is not None and percentiles[-1][1] > most + _BUCKET_US:
+            yield f"{name}: percentile {percentiles[-1][0]:g}, {percentiles[-1][1]:,.0f} µs, is above the maximum"
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:
