@@ -189,13 +189,8 @@ def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
     # Use the median, so that one unusual trial neither hides nor causes a drift. If the number of trials is even, use
     # the better of the two middle values: a mean would halve the difference between alternating trials (A B A B).
     middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
-    usual = replace(
-        figures[0],
-        median=middle(figure.median for figure in figures),
-        low=middle(figure.low for figure in figures),
-        high=middle(figure.high for figure in figures),
-        slices=statistics.median_low(figure.slices for figure in figures),
-    )
+    extent = {name: middle(getattr(figure, name) for figure in figures) for name in ("median", "low", "high")}
+    usual = replace(figures[0], **extent, slices=statistics.median_low(figure.slices for figure in figures))
     return [_drift(trial, figure, usual, list(of_trials)) for trial, figure in of_trials.items()]
 
 

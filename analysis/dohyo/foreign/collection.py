@@ -73,11 +73,6 @@ class ForeignRun(MeasuredRun):
     latencies: dict[str, Latencies] = field(default_factory=dict)
     logs: list[ClientLog] = field(default_factory=list)
 
-    @property
-    def is_timed(self) -> bool:
-        """Returns whether the logs state when each client ran."""
-        return all(log.began is not None for log in self.logs)
-
 
 @dataclass(frozen=True)
 class Collected:
@@ -152,7 +147,8 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
 
 def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
     """Returns a note on logs whose counts were summed as clients of one run, although their times are not known."""
-    counts = {run.trial.system: len(run.logs) for run in runs if len(run.logs) > 1 and not run.is_timed}
+    untimed = [run for run in runs if len(run.logs) > 1 and any(log.began is None for log in run.logs)]
+    counts = {run.trial.system: len(run.logs) for run in untimed}
     parts = ", ".join(f"{count} of {system}" for system, count in counts.items())
     if repeats or not parts:
         return []
