@@ -80,9 +80,7 @@ def together(accounts: Iterable[Accounting | None]) -> Accounting | None:
         return None
     counts = [name for name in Accounting.__struct_fields__ if name not in ("sample", "read_back")]
     sums = {name: sum(getattr(part, name) for part in parts) for name in counts}
-    return Accounting(
-        sample=max(part.sample for part in parts), read_back=all(part.read_back for part in parts), **sums
-    )
+    return Accounting(max(part.sample for part in parts), read_back=all(part.read_back for part in parts), **sums)
 
 
 def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:

@@ -199,9 +199,7 @@ def _failure(folder: Path, report: ClientReport) -> str | None:
 def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> Iterator[str]:
     """Checks that attempted = succeeded + failed over all operation types. Yields the contradiction if there is one."""
     succeeded, failed = report.operations, report.failed_operations
-    counts = {
-        name: operation.operations for name, operation in by_operation.items() if operation.operations is not None
-    }
+    counts = {name: stated.operations for name, stated in by_operation.items() if stated.operations is not None}
     if succeeded is None or failed is None or len(counts) < len(by_operation):
         return
     if too_few := calls(counts) - succeeded - failed:

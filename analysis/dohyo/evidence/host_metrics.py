@@ -225,16 +225,11 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
             values += parts.get(part) or unknown
         return device, values
 
-    disks = {
-        name: _disk(_growth(before.disks[name], counters, seconds))
-        for name, counters in after.disks.items()
-        if name in before.disks
-    }
-    networks = {
-        name: _growth(before.networks[name], counters, seconds)
-        for name, counters in after.networks.items()
-        if name in before.networks
-    }
+    def growths(first: Mapping[str, _Values], last: Mapping[str, _Values]) -> dict[str, _Values]:
+        return {name: _growth(first[name], counters, seconds) for name, counters in last.items() if name in first}
+
+    disks = {name: _disk(values) for name, values in growths(before.disks, after.disks).items()}
+    networks = growths(before.networks, after.networks)
     outside = [values for name, values in networks.items() if name != _LOOPBACK]
     utilisations = [values[-1] for values in disks.values()]
     busiest = math.nan if any(map(math.isnan, utilisations)) else max(utilisations, default=math.nan)

@@ -249,9 +249,8 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
         if name == PROBE:
             last = self.phases[-1] if self.phases else PhaseSettings()
             return PhaseSettings(name, warmup=self.warmup, maxnotfoundrate=last.maxnotfoundrate)
-        settings = (
-            self.load if name == LOAD else next((phase for phase in self.phases if phase.name == name), PhaseSettings())
-        )
+        phases = [phase for phase in self.phases if phase.name == name] or [PhaseSettings()]
+        settings = self.load if name == LOAD else phases[0]
         names = ("properties", "threads", "warmup", "duration")
         inherited = {key: getattr(self, key) for key in names if getattr(settings, key) is None}
         if name == LOAD:

@@ -210,9 +210,8 @@ class ResultReader(Generic[Log]):
             self._doubt(f"[{metric}], {measurement} is {value}: {OVERFLOW}")
             return
         if _PERCENTILE.fullmatch(measurement) and _FRACTION.fullmatch(value) and measurement.endswith("(us)"):
-            self._doubt(
-                f"[{metric}], {measurement} is {value}, so it was computed, not measured (measured ones are whole µs)"
-            )
+            why = "so it was computed, not measured (measured ones are whole µs)"
+            self._doubt(f"[{metric}], {measurement} is {value}, {why}")
             return
         try:
             if metric == OVERALL:

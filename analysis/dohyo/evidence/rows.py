@@ -154,9 +154,8 @@ def sampled(
     """
     several = len(ops) > 1
     p50_ms, p99_ms = (samples if several and len(samples) == len(ops) else [] for samples in (p50_ms, p99_ms))
-    (ops_low, ops_high), (records_low, records_high) = (
-        interval(rates, row.confidence, 1 + row.resolution) for rates in (ops, records)
-    )
+    ops_low, ops_high = interval(ops, row.confidence, 1 + row.resolution)
+    records_low, records_high = interval(records, row.confidence, 1 + row.resolution)
     low, high = interval(p99_ms, row.confidence, 1 + row.blur("p99_ms"), row.p99_ms)
     return replace(
         row,
@@ -232,9 +231,8 @@ def counted(row: Row, operations: Sequence[int | None]) -> Row:
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
-    percentiles = {
-        name: percentile for name, percentile in PERCENTILES.items() if is_known(percentile, stated.operations or 0)
-    }
+    count = stated.operations or 0
+    percentiles = {name: percentile for name, percentile in PERCENTILES.items() if is_known(percentile, count)}
     values_ms: Mapping[float, float | None]
     if merged is not None and merged.count and merged.count == stated.operations:
         row = replace(row, mean_ms=merged.mean_ms, max_ms=merged.max_ms, latency_source="histograms")

@@ -394,10 +394,7 @@ def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool
 
     :param dies: whether faults ended processes in this time, so that a log ends with its last line
     """
-    ends = [
-        *(log.end if dies else following.begin for log, following in pairwise(logs)),
-        *(log.end for log in logs[-1:]),
-    ]
+    ends = [log.end if dies else following.begin for log, following in pairwise(logs)] + [log.end for log in logs[-1:]]
     return next((log for log, until in zip(logs, ends, strict=True) if log.begin <= begin and until >= end), None)
 
 

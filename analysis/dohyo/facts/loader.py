@@ -94,9 +94,7 @@ class Loader:
         of_trial = self._insert("trial", trial, experiment=self._experiment, of_rounds=of_rounds)
         for row in trial.rows:
             self._insert("row", row, trial=of_trial)
-        conditions: list[tuple[str | None, str, Any]] = [
-            (None, name, getattr(trial.conditions, name)) for name in CONDITIONS
-        ]
+        conditions: list[tuple[Any, ...]] = [(None, name, getattr(trial.conditions, name)) for name in CONDITIONS]
         conditions += [(phase, *item) for phase, of_phase in trial.by_phase.items() for item in of_phase.items()]
         self._many(
             "condition",

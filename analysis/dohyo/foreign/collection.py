@@ -158,12 +158,9 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
     """Returns a note on systems whose mix of operations, or a property that both logs state, differs from the first."""
     differences = []
+    valid = [run for run in runs if run.logs and run.trial.status == "ok"]
     for phase in (RUN, LOAD):
-        logs = [
-            (run.trial.system, run.logs[0])
-            for run in runs
-            if run.logs and run.phase == phase and run.trial.status == "ok"
-        ]
+        logs = [(run.trial.system, run.logs[0]) for run in valid if run.phase == phase]
         differences += _other_mix(logs)
         for name, log in logs[1:]:
             first, usual, values = logs[0][0], _scenario(logs[0][1]), _scenario(log)
@@ -313,11 +310,7 @@ class _Folder:
 
     def trials(self) -> list[tuple[Trial, list[ForeignRun]]]:
         """Returns each trial with the data of its run and of its load."""
-        only = len(self.groups) == 1
-        return [
-            self._trial(group, "" if number == 1 else f" #{number}", only=only)
-            for number, group in enumerate(self.groups, 1)
-        ]
+        return [self._trial(group, number) for number, group in enumerate(self.groups, 1)]
 
     def _grouped(self) -> list[_Group]:
         with_results = [log for log in self.logs if log.has_results]
@@ -338,8 +331,9 @@ class _Folder:
             groups[position][LOAD if log.is_load else RUN].append(log)
         return groups
 
-    def _trial(self, group: _Group, number: str, *, only: bool) -> tuple[Trial, list[ForeignRun]]:
-        trial = Trial(self.name + number, self.system + number, self.system + number, "ok")
+    def _trial(self, group: _Group, number: int) -> tuple[Trial, list[ForeignRun]]:
+        only, suffix = len(self.groups) == 1, "" if number == 1 else f" #{number}"
+        trial = Trial(self.name + suffix, self.system + suffix, self.system + suffix, "ok")
         result: list[Row] = []
         notes: list[str] = []
         problems: list[str] = []
@@ -430,10 +424,8 @@ def _add_later(timeline: Timeline, client: str, seconds: float, operation: str, 
 
 def _why(log: ClientLog) -> str:
     by_outcome = outcomes.operations_by_outcome(log.operations).values()
-    statuses = ", ".join(
-        dict.fromkeys(status for counts in by_outcome for status in counts if counts[status] and status != "OK")
-    )
-    return log.exception or statuses or "the log contains no exception"
+    statuses = dict.fromkeys(status for counts in by_outcome for status in counts if counts[status] and status != "OK")
+    return log.exception or ", ".join(statuses) or "the log contains no exception"
 
 
 def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
@@ -590,9 +582,8 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
             share, usual_share = (all_of.get(operation, 0) / sum(all_of.values()) for all_of in (mix, usual))
             chance = math.sqrt(1 / sum(mix.values()) + 1 / sum(usual.values())) / 2
             if is_call(operation) and abs(share - usual_share) > _SAME_SHARE + 5 * chance:
-                differences.append(
-                    f"{name} has {share:.0%} {operation}, but {first} has {usual_share:.0%}: their mixes differ"
-                )
+                shares = f"{name} has {share:.0%} {operation}, but {first} has {usual_share:.0%}"
+                differences.append(f"{shares}: their mixes differ")
                 break
     return differences
 
@@ -674,9 +665,8 @@ def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row
         notes.append(f"{which}percentiles are the lower ends of 1 ms buckets (measurementtype=histogram)")
     buffered = sum(operation.returns.get("BATCHED_OK", 0) for operation in run.by_operation.values())
     if buffered:
-        notes.append(
-            f"{which}{buffered:,} records returned BATCHED_OK: success reported before the server had answered"
-        )
+        meaning = "success reported before the server had answered"
+        notes.append(f"{which}{buffered:,} records returned BATCHED_OK: {meaning}")
     if names := list(dict.fromkeys(name for log in logs for name in outcomes.mixed(log.operations))):
         notes.append(f"{which}{MIXED}: {', '.join(names)} (YCSB before 0.6)")
     return notes

@@ -85,10 +85,8 @@ def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
     failing = sorted((group for group in groups if _failing(group) > limit), key=_failing, reverse=True)
     parts = []
     if failing:
-        names = ", ".join(
-            _failed(name, counts) for group in failing for name, counts in group.items() if failures(counts)
-        )
-        parts.append((_failing(failing[0]), f"failed: {names}; maxerrorrate {limit:.1%}"))
+        types = [_failed(name, counts) for group in failing for name, counts in group.items() if failures(counts)]
+        parts.append((_failing(failing[0]), f"failed: {', '.join(types)}; maxerrorrate {limit:.1%}"))
     count, tried = run.returns.get(NOT_FOUND, 0), sum(run.returns.values())
     if (share := count / max(1, tried)) > (limit := _limit("maxnotfoundrate")):
         parts.append((share, f"not found: {count:,} of {tried:,}; maxnotfoundrate {limit:.1%}"))

@@ -34,10 +34,7 @@ from dohyo.foreign.outcomes import failed_calls
 from dohyo.foreign.streams import DATE, Sources
 from dohyo.operations import FAILED, INTENDED, is_known, operation
 
-_STATUS = re.compile(
-    rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;"
-    r"(?:.*?; (\d{1,18}) records;)?"
-)
+_STATUS = re.compile(rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;(?:.*?; (\d{{1,18}}) records;)?")
 # The format of numbers depends on the locale of the client's host: 0.19, .19 or 0,19. Possessive quantifiers (`++`)
 # avoid backtracking, which is slow.
 _STATUS_OPERATION = re.compile(
@@ -373,9 +370,8 @@ class _Reader(ResultReader[ClientLog]):
         (self._log.batches.add if is_batch else self._log.batches.discard)(name)
         self._log.is_go = True
         least = decimal_or_fail(values["Min(us)"])
-        counts = Operation(
-            whole_number(values["Count"]), mean_us=decimal(values["Avg(us)"]), max_us=decimal(values["Max(us)"])
-        )
+        count, mean, most = whole_number(values["Count"]), decimal(values["Avg(us)"]), decimal(values["Max(us)"])
+        counts = Operation(count, mean_us=mean, max_us=most)
         for key, value in values.items():
             if match := _GO_PERCENTILE.fullmatch(key):
                 latency_us = decimal_or_fail(value)
