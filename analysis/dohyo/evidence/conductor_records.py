@@ -113,17 +113,10 @@ def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
         facts = [phase.nodes.get(host, Node()) for phase in phases]
         state, reason = _state(facts, "ran")
         cpu = total([node.cpu_seconds for node in facts])
-        result.append(
-            Node(
-                host=host,
-                state=state,
-                reason=reason,
-                cpu_seconds=cpu,
-                cpu_cores=cpu / seconds if cpu is not None and seconds else None,
-                cpu_us_per_record=cpu / records * 1e6 if cpu is not None and records else None,
-                memory_mb=furthest(node.memory_mb for node in facts),
-            )
-        )
+        cores = cpu / seconds if cpu is not None and seconds else None
+        us_per_record = cpu / records * 1e6 if cpu is not None and records else None
+        memory_mb = furthest(node.memory_mb for node in facts)
+        result.append(Node(host, state, reason, cpu, cores, us_per_record, memory_mb))
     return result
 
 

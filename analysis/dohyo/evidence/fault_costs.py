@@ -253,15 +253,9 @@ def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
     """Returns the start of the first event that ends the fault on a host, or None if there is no such event."""
     kind = scenario_faults.ENDS.get(event.kind)
     since = _at(event, host)
-    later = [
-        time
-        for end_event in (*faults.events, *faults.undone)
-        if end_event.kind == kind
-        and host in end_event.hosts
-        and (time := _at(end_event, host)) is not None
-        and time >= (-math.inf if since is None else since)
-    ]
-    return min(later, default=None)
+    ends = [later for later in (*faults.events, *faults.undone) if later.kind == kind and host in later.hosts]
+    times = [time for end in ends if (time := _at(end, host)) is not None]
+    return min((time for time in times if since is None or time >= since), default=None)
 
 
 def _at(event: FaultEvent, host: str) -> float | None:

@@ -167,14 +167,9 @@ def read(path: Path, warn: Warn) -> Samples:
             before = None if "boot" in content else before  # only the first line of a file names the boot
     table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
     facts = records.decoded(host, _HostFacts, lambda problem: warn(f"{path}: {problem}"))
-    return Samples(
-        facts.cpus,
-        facts.boot,
-        facts.sees_all,
-        np.array(devices, dtype=object),
-        *(table[:, 0], table[:, 1], table[:, 2:]),
-        int(before.memory[0]) if before else None,
-    )
+    columns = (np.array(devices, dtype=object), table[:, 0], table[:, 1], table[:, 2:])
+    memory = int(before.memory[0]) if before else None
+    return Samples(facts.cpus, facts.boot, facts.sees_all, *columns, memory)
 
 
 class _HostFacts(Struct, frozen=True):
@@ -396,15 +391,9 @@ class HostMetrics:
             of_device = device == name
             uses[name] = _uses(figures[of_device], weight[of_device], mostly[of_device])
             covered = float(weight[of_device].sum()) if name is None else covered
-        return HostUse(
-            host,
-            phase,
-            samples.cpus,
-            round(covered, 3),
-            uses.pop(None, {}),
-            {device: figures for device, figures in uses.items() if device is not None},
-            samples.memory,
-        )
+        of_host = uses.pop(None, {})
+        devices = {name: of_device for name, of_device in uses.items() if name is not None}
+        return HostUse(host, phase, samples.cpus, round(covered, 3), of_host, devices, samples.memory)
 
 
 def _inside(samples: Samples, host: str, window: Window, begin: float) -> tuple[Samples, NDArray[np.float64]]:

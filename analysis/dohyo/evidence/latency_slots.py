@@ -89,13 +89,8 @@ class OverTime:
         for position, counts in sorted(self._slots.items()):
             ranks = [rank(percentile, counts.total) for percentile in percentiles]
             latencies_ms = [_highest_us(index) / 1000 for index in counts.at_ranks(ranks)]
-            yield Slot(
-                start=position * self._seconds,
-                seconds=self._seconds,
-                operations=counts.total,
-                percentiles_ms=dict(zip(percentiles, latencies_ms, strict=True)),
-                heat=_heat(counts),
-            )
+            percentiles_ms = dict(zip(percentiles, latencies_ms, strict=True))
+            yield Slot(position * self._seconds, self._seconds, counts.total, percentiles_ms, _heat(counts))
 
     def _keep_bound(self) -> None:
         while len(self._slots) > self._most:

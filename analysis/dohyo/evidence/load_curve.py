@@ -80,11 +80,10 @@ class Inserted:
             return min((upper - 1 + inside) / _BINS_PER_SECOND, measured)
 
         tenths = [*(at(tenth / TENTHS) for tenth in range(1, TENTHS)), measured]
-        whole_seconds = range(0, last + 1, _BINS_PER_SECOND)
         points = [
-            (float(position // _BINS_PER_SECOND), round(rows * inserted[position] / inserted[-1]))
-            for position in whole_seconds
-            if position / _BINS_PER_SECOND < measured
+            (float(second), round(rows * count / inserted[-1]))
+            for second, count in enumerate(inserted[: last + 1 : _BINS_PER_SECOND])
+            if second < measured
         ]
         steps = [later - earlier for earlier, later in pairwise([0.0, *tenths])]
         return LoadCurve(

@@ -108,13 +108,9 @@ def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *,
         # If a repeat has no result lines for an operation type, it had no such operations.
         ops = _rates([0 if operation is None else operation.operations for operation in per_run], runs)
         records = _rates([0 if operation is None else records_of(name, operation) for operation in per_run], runs)
-        row = replace(
-            _with_latency(Row(phase, name, len(runs)), merged, latencies.get(name)),
-            operations=merged.operations,
-            records=records_of(name, merged),
-            errors=errors,
-            not_found=not_found,
-        )
+        counts = (merged.operations, records_of(name, merged))
+        row = Row(phase, name, len(runs), *counts, errors=errors, not_found=not_found)
+        row = _with_latency(row, merged, latencies.get(name))
         result.append(_of_runs(row, runs, ops, records) if operations else row)
     return [replace(row, discarded=discarded) for row in result]
 

@@ -200,20 +200,14 @@ class Servers:
             for host in self._values
             if self._pauses[host] or self._work.get(host) or any(values.keys for values in self._values[host].values())
         ]
-        groups = [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else [])
-        return [
-            Server(
-                group[0] if len(group) == 1 else None,
-                {
-                    name: figure.value([self._values[host][name] for host in group])
-                    for name, figure in self._figures.items()
-                },
-                self._phases(group),
-                self._paused(group),
-                list(self._background(group)),
-            )
-            for group in groups
-        ]
+        servers = []
+        for group in [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else []):
+            name = group[0] if len(group) == 1 else None
+            values = [self._values[host] for host in group]
+            figures = {key: figure.value([of_host[key] for of_host in values]) for key, figure in self._figures.items()}
+            background = list(self._background(group))
+            servers.append(Server(name, figures, self._phases(group), self._paused(group), background))
+        return servers
 
     def spans(self) -> Iterator[Span]:
         """Yields the background work of each host in all runs; hosts without logs are left out."""

@@ -75,17 +75,11 @@ class Loader:
         runs = {(phase.kind, phase.number): self._run(of_trial, phase) for phase in phases}
         self._hosts(of_trial, trial, runs)
         self._servers(of_trial, trial, runs)
-        self._spans(
-            of_trial,
-            [
-                *((runs.get(span[:2]), span.kind, span.host, span.process, None, *span[5:]) for span in trial.spans),
-                *(
-                    (runs.get((event.phase, event.run)), "event", event.host, None, event.what, event.at, end, None)
-                    for event in trial.events
-                    for end in (event.at if event.until is None else event.until,)
-                ),
-            ],
-        )
+        spans = [(runs.get(span[:2]), span.kind, span.host, span.process, None, *span[5:]) for span in trial.spans]
+        self._spans(of_trial, spans)
+        for event in trial.events:
+            run, end = runs.get((event.phase, event.run)), event.at if event.until is None else event.until
+            self._spans(of_trial, [(run, "event", event.host, None, event.what, event.at, end, None)])
         if load := trial.load:
             self._insert("load", load, trial=of_trial)
             self._many("load_second", ((of_trial, *point) for point in dict(load.points).items()))
@@ -96,14 +90,12 @@ class Loader:
             self._insert("row", row, trial=of_trial)
         conditions: list[tuple[Any, ...]] = [(None, name, getattr(trial.conditions, name)) for name in CONDITIONS]
         conditions += [(phase, *item) for phase, of_phase in trial.by_phase.items() for item in of_phase.items()]
-        self._many(
-            "condition",
-            (
-                (of_trial, phase, name, value, CONDITIONS[name].unit or None, CONDITIONS[name].over_rounds != "same")
-                for phase, name, value in conditions
-                if value is not None
-            ),
+        lines: Iterable[tuple[Any, ...]] = (
+            (of_trial, phase, name, value, CONDITIONS[name].unit or None, CONDITIONS[name].over_rounds != "same")
+            for phase, name, value in conditions
+            if value is not None
         )
+        self._many("condition", lines)
         if trial.accounting:
             self._insert("accounting", trial.accounting, trial=of_trial)
         if search := trial.search:
@@ -124,17 +116,9 @@ class Loader:
         return of_trial
 
     def _run(self, trial: int, phase: Phase) -> int:
-        run = self._insert(
-            "run",
-            phase.run,
-            phase.conducted,
-            phase,
-            trial=trial,
-            phase=phase.kind,
-            discarded=phase.discarded and phase.kind != PROBE,
-            warmup_seconds=phase.warmup,
-            measured_seconds=phase.run.seconds,
-        )
+        discarded = phase.discarded and phase.kind != PROBE
+        values = {"phase": phase.kind, "warmup_seconds": phase.warmup, "measured_seconds": phase.run.seconds}
+        run = self._insert("run", phase.run, phase.conducted, phase, trial=trial, discarded=discarded, **values)
         histograms = {name: merged.encoded() for name, merged in phase.latencies.items()}
         self._operations(run, None, phase.run.by_operation, histograms)
         self._clients(run, phase)
@@ -146,8 +130,8 @@ class Loader:
         if faulted := phase.under_fault:
             for cost in faulted.faults:
                 begin, end = (None if second is None else phase.warmup + second for second in (cost.at, cost.until))
-                values = {"begin": begin, "end": end, "worst_p99_second": cost.worst_p99_at}
-                self._insert("fault_cost", cost, faulted, run=run, **values)
+                times = {"begin": begin, "end": end, "worst_p99_second": cost.worst_p99_at}
+                self._insert("fault_cost", cost, faulted, run=run, **times)
         return run
 
     def _clients(self, run: int, phase: Phase) -> None:
@@ -180,35 +164,29 @@ class Loader:
     def _hosts(self, trial: int, source: Trial, runs: _Runs) -> None:
         for use in source.hosts:
             self._insert("host", use, trial=trial)
-        self._many(
-            "host_figure",
-            (
-                (trial, use.phase, use.host, device, name, figure.mean, figure.maximum)
-                for use in source.hosts
-                for device, figures in ({None: use.figures} | use.devices).items()
-                for name, figure in figures.items()
-            ),
+        figures_of_uses = (
+            (trial, use.phase, use.host, device, name, figure.mean, figure.maximum)
+            for use in source.hosts
+            for device, figures in ({None: use.figures} | use.devices).items()
+            for name, figure in figures.items()
         )
-        for lines in source.host_metrics.series() if source.host_metrics else ():
-            self._many(
-                "host_second",
-                (
-                    (runs[phase, run], host, device, at, seconds, *figures)
-                    for phase, run, host, at, seconds, device, *figures in lines
-                ),
+        self._many("host_figure", figures_of_uses)
+        for part in source.host_metrics.series() if source.host_metrics else ():
+            lines = (
+                (runs[phase, run], host, device, at, seconds, *figures)
+                for phase, run, host, at, seconds, device, *figures in part
             )
+            self._many("host_second", lines)
 
     def _servers(self, trial: int, source: Trial, runs: _Runs) -> None:
-        self._many(
-            "server_figure",
-            (
-                (trial, phase, server.host, name, value)
-                for server in source.servers
-                for phase, figures in [(None, server.figures), *((part.phase, part.figures) for part in server.phases)]
-                for name, value in figures.items()
-                if value is not None
-            ),
+        lines = (
+            (trial, phase, server.host, name, value)
+            for server in source.servers
+            for phase, figures in [(None, server.figures), *((part.phase, part.figures) for part in server.phases)]
+            for name, value in figures.items()
+            if value is not None
         )
+        self._many("server_figure", lines)
         logged = set()
         for server in source.servers:
             if server.host is not None:
@@ -223,16 +201,11 @@ class Loader:
         self._many("run_check", ((self._experiment, trial, run, *check) for check in checks))
 
     def _published(self, publication: Published) -> None:
-        self._many(
-            "published",
-            (
-                (self._experiment, publication.name, publication.title, publication.hardware, publication.versions,
-                 figure.of, figure.system, figure.at, figure.operation, figure.per_client, name, value)
-                for figure in publication.figures
-                for name in (*MEASURED, "seconds", "l1_cache_hit_ratio")
-                if (value := getattr(figure, name)) is not None
-            ),
-        )  # fmt: skip
+        about = (publication.name, publication.title, publication.hardware, publication.versions)
+        for figure in publication.figures:
+            line = (self._experiment, *about, figure.of, figure.system, figure.at, figure.operation, figure.per_client)
+            values = [(name, getattr(figure, name)) for name in (*MEASURED, "seconds", "l1_cache_hit_ratio")]
+            self._many("published", ((*line, name, value) for name, value in values if value is not None))
 
     def _insert(self, table: str, *records: object, **values: Any) -> int:
         """Adds a row, and returns its ID.

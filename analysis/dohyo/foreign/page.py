@@ -27,12 +27,10 @@ def gather(folder: Path) -> Report:
     if not summary.trials:
         warnings = "".join(f"; {warning}" for warning in summary.warnings)
         raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{warnings}")
-    trials = {
-        trial.name: replace(
-            trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial.name == trial.name])]
-        )
-        for trial in summary.trials
-    }
+    trials = {}
+    for trial in summary.trials:
+        missing = _missing([run for run in collected.runs if run.trial.name == trial.name])
+        trials[trial.name] = replace(trial, notes=[*trial.notes, *missing])
     material = Material(replace(summary, trials=list(trials.values())))
     for run in collected.runs:
         trial = trials[run.trial.name]

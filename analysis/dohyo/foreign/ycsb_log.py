@@ -194,12 +194,9 @@ class ClientLog(ResultLog):
     def setting(self, key: str) -> str | None:
         """Returns the value of a property on the command line or in go-ycsb's log, or None if it is not given."""
         arguments = (self.command or "").split()
-        stated = [
-            argument.removeprefix(f"{key}=")
-            for option, argument in pairwise(arguments)
-            if option == "-p" and argument.startswith(f"{key}=")
-        ]
-        return stated[-1] if stated else self.properties.get(key)
+        stated = [argument.partition("=") for option, argument in pairwise(arguments) if option == "-p"]
+        values = [value for name, equals, value in stated if name == key and equals]
+        return values[-1] if values else self.properties.get(key)
 
 
 def _whole(text: str | None) -> int | None:
