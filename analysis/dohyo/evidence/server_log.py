@@ -240,13 +240,10 @@ def _bytes(size: str | None) -> float | None:
     match = _SIZE.fullmatch(size or "")
     if not match:
         return None
-    number, prefix, binary, unit = match.groups()
-    try:
-        value = float(number.replace(",", "."))
-    except ValueError:
-        return None
+    digits, prefix, binary, unit = match.groups()
+    value = number(digits.replace(",", "."))
     base = 1000.0 if unit == "B" and not binary else 1024.0
-    return value * float(base ** _POWERS[prefix.upper()])
+    return None if value is None else value * float(base ** _POWERS[prefix.upper()])
 
 
 def _seconds(stamp: str | None) -> float | None:
