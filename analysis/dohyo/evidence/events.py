@@ -6,7 +6,7 @@ Times are in seconds after the agreed instant, at which all clients begin their 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -79,10 +79,13 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
 
 class Seconds:
-    """Counts the operations of all clients in each second of a run's measured window, from their histogram logs."""
+    """Counts the operations of all clients in each second of a run's measured window, from their histogram logs.
+
+    :ivar by_operation: number of operations for each operation type (its name in the logs) and each second
+    """
 
     def __init__(self) -> None:
-        self._counts: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation type -> second -> count
+        self.by_operation: defaultdict[str, Counter[int]] = defaultdict(Counter)
         self._ends: dict[str, float] = {}  # client -> end of the last interval in its logs
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
@@ -93,18 +96,13 @@ class Seconds:
         self._ends[client] = max(interval.since_start + interval.seconds, self._ends.get(client, 0))
         parts = divided(interval.histogram.total, len(covered))
         for second, count in zip(covered, parts, strict=True):
-            self._counts[operation][second] += count
+            self.by_operation[operation][second] += count
 
     def merge(self, other: Seconds) -> None:
         """Adds the counts of other clients."""
         self._ends |= other._ends
-        for operation, seconds in other._counts.items():
-            self._counts[operation].update(seconds)
-
-    @property
-    def by_operation(self) -> Mapping[str, Mapping[int, int]]:
-        """Returns the number of operations for each operation type (its name in the logs) and each second."""
-        return self._counts
+        for operation, seconds in other.by_operation.items():
+            self.by_operation[operation].update(seconds)
 
     def throughput(self, measured: float | None = None) -> list[int]:
         """Returns all clients' number of operations without error, for each full second in which every client measured.
@@ -112,11 +110,11 @@ class Seconds:
         :param measured: length of the shortest measured window of a client. If None, the time that all logs cover is
             used. A log ends with the last operation, which may be long before the end of the window
         """
-        return self._by_second([name for name in self._counts if not is_failure(name)], measured)
+        return self._by_second([name for name in self.by_operation if not is_failure(name)], measured)
 
     def successes(self, measured: float | None = None) -> list[int]:
         """Returns the same as `throughput`, but without operations that found nothing."""
-        return self._by_second([name for name in self._counts if is_success(name)], measured)
+        return self._by_second([name for name in self.by_operation if is_success(name)], measured)
 
     def errors(self) -> dict[int, int]:
         """Returns the number of failed operations for each second that has any."""
@@ -129,10 +127,10 @@ class Seconds:
     def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
         whole = round(end - 0.4) if self._ends else 0  # an incomplete last second counts if it has at least 0.9 s
-        return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
+        return [max(0, calls({name: self.by_operation[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
-        of_kind = {name: counts for name, counts in self._counts.items() if kind(name)}
+        of_kind = {name: counts for name, counts in self.by_operation.items() if kind(name)}
         seconds = sorted({second for counts in of_kind.values() for second in counts})
         by_second = {second: calls({name: counts[second] for name, counts in of_kind.items()}) for second in seconds}
         return {second: count for second, count in by_second.items() if count > 0}
