@@ -66,7 +66,6 @@ _LONGEST_INTERVAL = 3600.0
 _LATEST_SECOND = 10_000_000.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
 
-
 Integers = NDArray[np.int64]
 Count = TypeVar("Count", int, Integers)
 

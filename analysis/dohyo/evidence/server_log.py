@@ -51,7 +51,6 @@ _STAMP = re.compile(
 _SIZE = re.compile(r"([\d.,]+) ?([kKMGTP]?)(i?)(B|bytes)?")
 _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T", "P"))}
 
-
 # Kind of work, and the group `key` that distinguishes work of this kind (None without such a group).
 _Key = tuple[str, str | None]
 # Start times of work that has not ended, as written in the log.

@@ -78,7 +78,8 @@ class Loader:
         spans = [(runs.get(span[:2]), span.kind, span.host, span.process, None, *span[5:]) for span in trial.spans]
         self._spans(of_trial, spans)
         for event in trial.events:
-            run, end = runs.get((event.phase, event.run)), event.at if event.until is None else event.until
+            run = runs.get((event.phase, event.run))
+            end = event.at if event.until is None else event.until
             self._spans(of_trial, [(run, "event", event.host, None, event.what, event.at, end, None)])
         if load := trial.load:
             self._insert("load", load, trial=of_trial)

@@ -60,6 +60,8 @@ _GO_THREADS = 200  # the largest default of any version of go-ycsb
 _MOST_LONGER = 2.0
 # Maximum difference, beyond what chance explains, between an operation type's shares in the logs of two clients.
 _SAME_SHARE = 0.02
+# The clients' logs of a run and its load, by phase.
+_Group = defaultdict[str, list[ClientLog]]
 
 
 @dataclass(frozen=True)
@@ -236,10 +238,6 @@ def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
     yield from sorted(folders)
 
 
-# The clients' logs of a run and its load, by phase.
-_Group = defaultdict[str, list[ClientLog]]
-
-
 @dataclass
 class _Folder:
     """The logs in one folder, and their totals."""
@@ -332,7 +330,8 @@ class _Folder:
         return groups
 
     def _trial(self, group: _Group, number: int) -> tuple[Trial, list[ForeignRun]]:
-        only, suffix = len(self.groups) == 1, "" if number == 1 else f" #{number}"
+        only = len(self.groups) == 1
+        suffix = "" if number == 1 else f" #{number}"
         trial = Trial(self.name + suffix, self.system + suffix, self.system + suffix, "ok")
         result: list[Row] = []
         notes: list[str] = []
