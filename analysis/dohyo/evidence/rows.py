@@ -150,27 +150,19 @@ def sampled(
     """
     several = len(ops) > 1
     p50_ms, p99_ms = (samples if several and len(samples) == len(ops) else [] for samples in (p50_ms, p99_ms))
-    ops_low, ops_high = interval(ops, row.confidence, 1 + row.resolution)
-    records_low, records_high = interval(records, row.confidence, 1 + row.resolution)
+    figures: dict[str, Any] = {}
+    for name, rates in (("ops_per_second", ops), ("records_per_second", records)):
+        low, high = interval(rates, row.confidence, 1 + row.resolution)
+        figures |= {
+            name: statistics.geometric(rates) if rates else None,
+            f"{name}_stddev": stdev(rates) if len(rates) > 1 else None,
+            f"{name}_low": low,
+            f"{name}_high": high,
+            f"{name}_samples": list(rates) if len(rates) > 1 else [],
+        }
     low, high = interval(p99_ms, row.confidence, 1 + row.blur("p99_ms"), row.p99_ms)
-    return replace(
-        row,
-        ops_per_second=statistics.geometric(ops) if ops else None,
-        ops_per_second_stddev=stdev(ops) if several else None,
-        ops_per_second_low=ops_low,
-        ops_per_second_high=ops_high,
-        records_per_second=statistics.geometric(records) if records else None,
-        records_per_second_stddev=stdev(records) if len(records) > 1 else None,
-        records_per_second_low=records_low,
-        records_per_second_high=records_high,
-        sampled=sample_kind if several else None,
-        ops_per_second_samples=list(ops) if several else [],
-        records_per_second_samples=list(records) if len(records) > 1 else [],
-        p50_ms_samples=list(p50_ms),
-        p99_ms_samples=list(p99_ms),
-        p99_ms_low=low,
-        p99_ms_high=high,
-    )
+    figures |= {"p99_ms_low": low, "p99_ms_high": high, "p99_ms_samples": list(p99_ms), "p50_ms_samples": list(p50_ms)}
+    return replace(row, **figures, sampled=sample_kind if several else None)
 
 
 def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
