@@ -230,10 +230,8 @@ def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn
         if operation is None:
             problem(f"client.json counts {name}, but the result lines do not")
             continue
-        for quantity, stated, value in (
-            ("operations", facts.operations, operation.operations),
-            ("records", facts.records, operation.records),
-        ):
+        for quantity in ("operations", "records"):
+            stated, value = getattr(facts, quantity), getattr(operation, quantity)
             if None not in (stated, value) and stated != value:
                 problem(f"client.json counts {stated} {quantity} of {name}, but the result lines state {value}")
         if operation.records is None:

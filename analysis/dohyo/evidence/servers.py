@@ -399,9 +399,8 @@ def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Span]]) -
     longest = max(works, key=lambda work: work.end - work.begin, default=None)
     written = [work.bytes for work in works if work.bytes is not None]
     return Background(
-        kind=kind,
-        phase=window.phase,
-        run=window.run,
+        kind,
+        *window.key,
         count=len(works),
         total_seconds=sum(end - begin for spans in inside for begin, end in spans),
         longest_seconds=longest.end - longest.begin if longest else None,
@@ -418,9 +417,8 @@ def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: 
     # The p99 is the smallest length that 99 % of the pauses do not exceed (nearest rank).
     p99 = pauses[math.ceil(0.99 * len(pauses)) - 1].ms if len(pauses) >= _ENOUGH_FOR_P99 else None
     return Pauses(
-        process=process,
-        phase=window.phase,
-        run=window.run,
+        process,
+        *window.key,
         count=len(pauses),
         total_ms=total,
         longest_ms=longest.ms if longest else None,

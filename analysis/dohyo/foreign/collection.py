@@ -662,8 +662,7 @@ def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row
         notes.append(f"{which}percentiles of {len(logs)} clients {_UNMERGED}; use hdrhistogram.fileoutput=true")
     if any(operation.whole_milliseconds for operation in run.by_operation.values()):
         notes.append(f"{which}percentiles are the lower ends of 1 ms buckets (measurementtype=histogram)")
-    buffered = sum(operation.returns.get("BATCHED_OK", 0) for operation in run.by_operation.values())
-    if buffered:
+    if buffered := sum(operation.returns.get("BATCHED_OK", 0) for operation in run.by_operation.values()):
         meaning = "success reported before the server had answered"
         notes.append(f"{which}{buffered:,} records returned BATCHED_OK: {meaning}")
     if names := list(dict.fromkeys(name for log in logs for name in outcomes.mixed(log.operations))):

@@ -29,7 +29,7 @@ def gather(folder: Path) -> Report:
         raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{warnings}")
     trials = {}
     for trial in summary.trials:
-        missing = _missing([run for run in collected.runs if run.trial.name == trial.name])
+        missing = _missing([run for run in collected.runs if run.trial.name == trial.name and not run.latencies])
         trials[trial.name] = replace(trial, notes=[*trial.notes, *missing])
     material = Material(replace(summary, trials=list(trials.values())))
     for run in collected.runs:
@@ -41,12 +41,10 @@ def gather(folder: Path) -> Report:
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns notes on charts of a trial that lack data. Each names the client's option that provides the data."""
+    """Returns notes on charts without histogram logs. Each names the client's option that provides the data."""
     notes = []
     for run in runs:
         which = "load: " if run.phase == LOAD else ""
-        if run.latencies:
-            continue
         if run.slots:
             available = f"throughput only every {run.slots[0].seconds:g} s, from status lines"
         else:

@@ -182,9 +182,7 @@ class ClientLog(ResultLog):
     @property
     def has_all_types(self) -> bool:
         """Returns whether the meaning of every operation type is known, and their counts add up to all operations."""
-        if not self.counted:
-            return False
-        return self.is_go or (self.is_whole and all(map(is_known, self.operations)))
+        return self.counted != 0 and (self.is_go or (self.is_whole and all(map(is_known, self.operations))))
 
     def option(self, name: str) -> str | None:
         """Returns the value of an option on the command line, such as `-threads`, or None if it is not given."""
