@@ -67,16 +67,19 @@ class HistogramLogs:
         return self._hash.hexdigest() if sum(self.counted.values()) >= _TELLING else None
 
     def problems(self, run: Run) -> Iterator[str]:
-        """Yields each contradiction between the logs and the result lines of an operation type."""
+        """Yields each contradiction between the logs and the result lines of an operation type.
+
+        Two maxima may differ, because they are rounded to whole µs and to histogram buckets.
+        """
         for name, stated in run.by_operation.items():
-            count, highest = self.counted.get(name), self.highest.get(name, 0.0)
+            count, highest, most = self.counted.get(name), self.highest.get(name, 0.0), stated.max_us
             if count is not None and count != stated.operations:
                 yield f"{name}.hdr contains {count} operations, but the result lines state {stated.operations}"
             elif count is None and self.counted and stated.operations:
                 yield f"{name}.hdr is missing"
-            elif count is not None and stated.max_us is not None and _apart(highest, stated.max_us):
+            elif count is not None and most is not None and abs(highest - most) > 1 + _EXACT * most:
                 logged = f"{name}.hdr contains latencies up to {highest:,.0f} µs"
-                yield f"{logged}, but the result lines state at most {stated.max_us:,.0f} µs"
+                yield f"{logged}, but the result lines state at most {most:,.0f} µs"
 
     def other_window(self, seconds: float) -> str | None:
         """Returns why the logs contradict a window of `seconds`, or None if they do not.
@@ -167,11 +170,6 @@ def read(
         client.problems += [*_attempted(run.by_operation, report), *_carried(run)]
     client.problems += logs.problems(run)
     return client
-
-
-def _apart(logged_us: float, stated_us: float) -> bool:
-    """Returns whether two maxima differ by more than rounding to whole µs and to histogram buckets can explain."""
-    return abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 
 def _number(folder: Path) -> str:
