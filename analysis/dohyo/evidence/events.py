@@ -1,4 +1,6 @@
-"""Finds the events of a run: dips of the throughput, errors, and lost hosts and servers.
+"""Evaluates the histogram logs of a run's clients over time, and finds events: dips of the throughput, and errors.
+
+A single pass over the logs gives all results.
 
 Times are in seconds after the agreed instant, at which all clients begin their warm-up. docs/method.md defines a dip.
 """
@@ -6,7 +8,7 @@ Times are in seconds after the agreed instant, at which all clients begin their 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -14,6 +16,8 @@ from msgspec import Struct
 
 from dohyo.evidence.hdr_log import Interval, divided
 from dohyo.evidence.json_values import Number, Whole
+from dohyo.evidence.latency_slots import MOST_SLOTS, OverTime
+from dohyo.evidence.load_curve import Inserted
 from dohyo.operations import calls, is_call, is_failure, is_not_found, is_success
 
 # A dip is a series of at least DIP_SECONDS seconds, each with less than DIP_SHARE of the run's mean throughput.
@@ -156,6 +160,45 @@ class Seconds:
         return result
 
 
+class Timeline:
+    """Sums the intervals of all clients in a run or a load.
+
+    :ivar operations: operation types that have a log
+    :ivar seconds: numbers of operations, of errors and of operations that found nothing, for each second
+    :ivar latencies: percentiles and heat map for each time slot
+    :ivar waited: like `latencies`, but measured from the intended start; empty for a run without faults
+    :ivar inserted: inserts of a load over time; empty for a run
+    """
+
+    def __init__(self, *, load: bool = False, faults: bool = False, most_slots: int = MOST_SLOTS) -> None:
+        """:param most_slots: maximum number of time slots in `latencies` and `waited`"""
+        self._load = load
+        self._faults = faults
+        self.operations: set[str] = set()
+        self.seconds = Seconds()
+        self.latencies = OverTime(most_slots)
+        self.waited = OverTime(most_slots, intended=True)
+        self.inserted = Inserted()
+
+    def add(self, client: str, operation: str, interval: Interval) -> None:
+        """Adds one interval of a client's log."""
+        self.operations.add(operation)
+        self.seconds.add(client, operation, interval)
+        self.latencies.add(operation, interval)
+        if self._faults:
+            self.waited.add(operation, interval)
+        if self._load:
+            self.inserted.add(operation, interval)
+
+    def merge(self, other: Timeline) -> None:
+        """Adds the results of other clients."""
+        self.operations |= other.operations
+        self.seconds.merge(other.seconds)
+        self.latencies.merge(other.latencies)
+        self.waited.merge(other.waited)
+        self.inserted.merge(other.inserted)
+
+
 def dips(throughput: Sequence[int], shortest: int = DIP_SECONDS) -> list[Dip]:
     """Finds the dips of at least `shortest` seconds in a series with the number of operations for each second."""
     mean = sum(throughput) / len(throughput) if throughput else 0.0
@@ -184,3 +227,18 @@ def _stretches(seconds: Sequence[int], apart: int) -> list[tuple[int, int]]:
     begins = [*seconds[:1], *(after for _, after in gaps)]
     ends = [*(before + 1 for before, _ in gaps), *(last + 1 for last in seconds[-1:])]
     return list(zip(begins, ends, strict=True))
+
+
+def when(by_second: Mapping[int, int], warmup: float) -> str:
+    """Describes when events happened, and when most of them did. Returns "" if there were none.
+
+    :param by_second: number of events in each second of the measured window in which any happened
+    """
+    if not by_second:
+        return ""
+    worst = max(by_second, key=lambda second: by_second[second])
+    first, last = min(by_second), max(by_second)
+    most = f"second {warmup + worst:.0f}"
+    if first == last:
+        return f"in {most}"
+    return f"in seconds {warmup + first:.0f}\N{EN DASH}{warmup + last + 1:.0f}, most in {most} ({by_second[worst]:,})"

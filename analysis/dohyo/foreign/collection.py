@@ -25,12 +25,12 @@ from statistics import median
 
 from dohyo import folders as contained
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.evidence.events import Timeline
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.latency_slots import MOST_SLOTS, Slot
 from dohyo.evidence.result_lines import Operation, failures
 from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
-from dohyo.evidence.timeline import Timeline
 from dohyo.figures import instant
 from dohyo.foreign import outcomes
 from dohyo.foreign.ycsb_log import ClientLog, read_log
