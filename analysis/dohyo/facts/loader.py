@@ -11,11 +11,12 @@ from typing import Any
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
+from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.records import ClientReport, ExperimentFacts
 from dohyo.evidence.result_lines import Operation
-from dohyo.evidence.rows import Run, records_of
+from dohyo.evidence.rows import records_of
 from dohyo.evidence.servers import GC_PAUSE
 from dohyo.metrics import PERCENTILES
 from dohyo.operations import OVERALL, calls, is_failure, is_not_found, outcome
@@ -138,13 +139,11 @@ class Loader:
     def _clients(self, run: int, phase: Phase) -> None:
         hosts = {client.host: client for client in phase.clients}
         for host in sorted({*hosts, *phase.conducted.clients, *phase.missing}):
-            client = hosts.get(host)
-            report, totals = (client.report, client.run) if client else (ClientReport(), Run())
-            values = {"measured_seconds": totals.seconds, "cpu_seconds": totals.client_cpu_seconds}
+            client = hosts.get(host, ClientFolder(host, ClientReport()))
+            values = {"measured_seconds": client.run.seconds, "cpu_seconds": client.run.client_cpu_seconds}
             conducted = phase.conducted.clients.get(host, Client())
-            of_client = self._insert("client", conducted, totals, report, run=run, host=host, **values)
-            if client:
-                self._operations(run, of_client, client.run.by_operation, client.histograms)
+            of_client = self._insert("client", conducted, client.run, client.report, run=run, host=host, **values)
+            self._operations(run, of_client, client.run.by_operation, client.histograms)
 
     def _operations(
         self, run: int, client: int | None, stated: Mapping[str, Operation], histograms: Mapping[str, bytes | None]
