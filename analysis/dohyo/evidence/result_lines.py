@@ -360,14 +360,10 @@ def _breaks_off(operations: dict[str, Operation]) -> str | None:
 
 def _contradicts(old: Operation, new: Operation) -> bool:
     """Returns whether the only measurement in `new` differs from that in `old`."""
-    pairs: list[tuple[object, object]] = [
-        (old.operations, new.operations),
-        (old.records, new.records),
-        (old.mean_us, new.mean_us),
-        (old.max_us, new.max_us),
-        *((old.percentiles_us.get(key), value) for key, value in new.percentiles_us.items()),
-        *((old.returns.get(key), value) for key, value in new.returns.items()),
-    ]
+    names = ("operations", "records", "mean_us", "max_us")
+    pairs: list[tuple[object, object]] = [(getattr(old, name), getattr(new, name)) for name in names]
+    pairs += [(old.percentiles_us.get(key), value) for key, value in new.percentiles_us.items()]
+    pairs += [(old.returns.get(key), value) for key, value in new.returns.items()]
     return any(None not in pair and pair[0] != pair[1] for pair in pairs)
 
 
