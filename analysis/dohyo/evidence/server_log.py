@@ -109,12 +109,6 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
         """Returns whether the line at the end of the work states the duration, in a group `ms`."""
         return "ms" in _regex(self.end).groupindex
 
-    @property
-    def is_timed(self) -> bool:
-        """Returns whether the patterns reveal when each piece of work began."""
-        keyed = self.begin is not None and all("key" in _regex(text).groupindex for text in (self.begin, self.end))
-        return keyed or self.states_duration
-
 
 def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
     """Reads the patterns of a trial's log.yml or healing.yml; {} if it is missing. Warns if it is damaged."""
@@ -123,7 +117,8 @@ def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
         lines_by_kind: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
         for kind, lines in lines_by_kind.items():
             _check(kind, lines)
-            if path.name == LOG and not lines.is_timed:
+            is_keyed = all("key" in _regex(text or "").groupindex for text in (lines.begin, lines.end))
+            if path.name == LOG and not (is_keyed or lines.states_duration):
                 raise BadInputError(f"{kind}: 'end' needs a group 'ms', or 'begin' and 'end' need a group 'key'")
     except (msgspec.ValidationError, BadInputError) as error:
         warn(f"{path}: {error}")
