@@ -25,31 +25,25 @@ _INTERVAL_SECONDS = 1.0
 _TELLING = 100
 
 
+@dataclass
 class HistogramLogs:
-    """Facts from one client's histogram logs, to check its other results. Times are in seconds of the window.
+    """Facts from one client's histogram logs, to check its other results. Times are in seconds of the window."""
 
-    :ivar counted: number of operations of each type
-    :ivar highest: longest latency of each type, in µs
-    :ivar first: earliest end of an interval; None without intervals
-    :ivar end: latest end of an interval
-    :ivar begun: for each type, a time after which an operation certainly began: the maximum, over all intervals, of
-        the start minus the shortest latency
-    """
-
-    def __init__(self) -> None:
-        self.counted: dict[str, int] = {}
-        self.highest: dict[str, float] = {}
-        self.first: float | None = None
-        self.end = 0.0
-        self.begun: dict[str, float] = {}
-        self._hash = blake2b(digest_size=16)
+    counted: dict[str, int] = field(default_factory=dict)  # number of operations of each type
+    highest: dict[str, float] = field(default_factory=dict)  # longest latency of each type, in µs
+    first: float | None = None  # earliest end of an interval; None without intervals
+    end: float = 0.0  # latest end of an interval
+    # For each type, a time after which an operation certainly began: the maximum, over all intervals, of the start
+    # minus the shortest latency.
+    begun: dict[str, float] = field(default_factory=dict)
+    digest: blake2b = field(default_factory=lambda: blake2b(digest_size=16))
 
     def add(self, operation: str, interval: Interval) -> None:
         """Adds an interval."""
         histogram = interval.histogram
         # The digest leaves out the log's header, which contains the date of the run but no measured values.
-        self._hash.update(f"{operation} {interval.since_start:.6f} {interval.seconds:.6f}".encode())
-        self._hash.update(histogram.indexes.tobytes() + histogram.counts.tobytes())
+        self.digest.update(f"{operation} {interval.since_start:.6f} {interval.seconds:.6f}".encode())
+        self.digest.update(histogram.indexes.tobytes() + histogram.counts.tobytes())
         self.counted[operation] = self.counted.get(operation, 0) + histogram.total
         self.highest[operation] = max(self.highest.get(operation, 0), histogram.highest_us)
         if operation.startswith(INTENDED) or not interval.covered():
@@ -64,7 +58,7 @@ class HistogramLogs:
     @property
     def fingerprint(self) -> str | None:
         """Returns a digest of the intervals, or None if they contain too few operations to identify the run."""
-        return self._hash.hexdigest() if sum(self.counted.values()) >= _TELLING else None
+        return self.digest.hexdigest() if sum(self.counted.values()) >= _TELLING else None
 
     def problems(self, run: Run) -> Iterator[str]:
         """Yields each contradiction between the logs and the result lines of an operation type.
