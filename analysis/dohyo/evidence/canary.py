@@ -33,23 +33,16 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class CanaryFigure:
-    """A figure that was measured on a host before a trial.
-
-    :ivar name: key of `_WORDS`
-    :ivar of: the measured folder, or the server at the other end of the connection; None if there is only one
-    :ivar unit: 1/s, B/s or ms
-    :ivar median: median of the values in the time slices; `low` and `high` are the minimum and the maximum
-    :ivar slices: number of time slices
-    """
+    """A figure that was measured on a host before a trial."""
 
     host: str
-    name: str
-    of: str | None
-    unit: str
-    median: float
+    name: str  # key of `_WORDS`
+    of: str | None  # the measured folder, or the server at the other end of the connection; None if there is only one
+    unit: str  # 1/s, B/s or ms
+    median: float  # median of the values in the time slices; `low` and `high` are the minimum and the maximum
     low: float
     high: float
-    slices: int
+    slices: int  # number of time slices
 
     @property
     def group(self) -> str:
@@ -66,56 +59,38 @@ class CanaryFigure:
 
 @dataclass(frozen=True)
 class Canary:
-    """The measurements of all hosts before one trial.
+    """The measurements of all hosts before one trial."""
 
-    :ivar at: time at which the measurements ended, in UTC and ISO 8601
-    :ivar problems: measurements that failed, each with its reason
-    """
-
-    at: str | None
+    at: str | None  # time at which the measurements ended, in UTC and ISO 8601
     figures: list[CanaryFigure] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # measurements that failed, each with its reason
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A figure of a host before one trial, compared with its usual value.
-
-    :ivar value: median before the trial
-    :ivar usual: median over the trials
-    :ivar change: relative change, `value / usual - 1`
-    :ivar certain: whether the ranges of the time slices are disjoint; if not, the figure varies too much to be sure
-    :ivar what: a sentence that describes the drift
-    """
+    """A figure of a host before one trial, compared with its usual value."""
 
     trial: str
     host: str
     figure: str
     of: str | None
     unit: str
-    value: float
-    usual: float
-    change: float
-    certain: bool
-    what: str
+    value: float  # median before the trial
+    usual: float  # median over the trials
+    change: float  # relative change, `value / usual - 1`
+    certain: bool  # whether the ranges of the time slices are disjoint; if not, the figure varies too much to be sure
+    what: str  # a sentence that describes the drift
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of comparing the canaries of an experiment's trials.
+    """The result of comparing the canaries of an experiment's trials."""
 
-    :ivar trials: number of trials with a canary
-    :ivar same: groups of figures (CPU, memory, disk, network) that changed by at most `DRIFT` on all hosts
-    :ivar unsteady: groups that changed by more than `DRIFT`, but whose time slices vary too much to be certain
-    :ivar largest: largest difference of any figure
-    :ivar drifts: certain differences above `DRIFT`, the largest first
-    """
-
-    trials: int
-    same: list[str]
-    unsteady: list[str]
-    largest: Drift
-    drifts: list[Drift]
+    trials: int  # number of trials with a canary
+    same: list[str]  # groups of figures (CPU, memory, disk, network) that changed by at most `DRIFT` on all hosts
+    unsteady: list[str]  # groups that changed by more than `DRIFT`, but whose time slices vary too much to be certain
+    largest: Drift  # largest difference of any figure
+    drifts: list[Drift]  # certain differences above `DRIFT`, the largest first
 
     def headline(self) -> str:
         """Returns a summary of all groups in one line. If there are drifts, `sentences` describes them."""

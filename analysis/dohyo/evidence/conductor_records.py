@@ -40,23 +40,19 @@ class Node(Struct, frozen=True):
 
 
 class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why_not": "failure"}):
-    """The content of `clients.json` of one run; defaults if the file is missing.
-
-    :ivar agreed: agreed instant at which all clients begin, in seconds since 1970 on the controller's clock
-    :ivar warmup_steady: whether all clients had a steady rate and idle JIT compilers when the window began; None if
-        this was not requested or is not known
-    :ivar warmup_seconds: seconds from the agreed instant to the window
-    :ivar limit_ms: largest difference allowed between the clients' starts
-    """
+    """The content of `clients.json` of one run; defaults if the file is missing."""
 
     clients: dict[str, Client] = {}
     nodes: dict[str, Node] = {}
+    # Agreed instant at which all clients begin, in seconds since 1970 on the controller's clock.
     agreed: Number | None = None
     start_skew_ms: Number | None = None
     end_skew_ms: Number | None = None
+    # Whether all clients had a steady rate and idle JIT compilers when the window began; None if this was not requested
+    # or is not known.
     warmup_steady: bool | None = None
-    warmup_seconds: Number | None = None
-    limit_ms: Number | None = None
+    warmup_seconds: Number | None = None  # seconds from the agreed instant to the window
+    limit_ms: Number | None = None  # largest difference allowed between the clients' starts
     valid: bool = True
     why_not: str = ""
     seen: list[Event] = field(default_factory=list, name="events")

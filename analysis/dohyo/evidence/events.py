@@ -33,21 +33,14 @@ _MOST_ERROR_EVENTS = 5
 
 
 class Event(Struct, frozen=True):
-    """An event in a run that may explain its figures.
+    """An event in a run that may explain its figures."""
 
-    :ivar run: number of the run; None in the load
-    :ivar at: start, in seconds after the agreed instant; None if it was before that
-    :ivar until: end, in the same unit; None if the event has no duration
-    :ivar host: host on which it happened; None if it concerns all clients together
-    :ivar phase: name of the run's phase
-    """
-
-    run: Whole | None = None
-    at: Number | None = None
-    until: Number | None = None
+    run: Whole | None = None  # number of the run; None in the load
+    at: Number | None = None  # start, in seconds after the agreed instant; None if it was before that
+    until: Number | None = None  # end, in the same unit; None if the event has no duration
     what: str = ""
-    host: str | None = None
-    phase: str = "run"
+    host: str | None = None  # host on which it happened; None if it concerns all clients together
+    phase: str = "run"  # name of the run's phase
 
     def __str__(self) -> str:
         which = "load" if self.run is None else f"{self.phase} {self.run}"
@@ -63,18 +56,12 @@ class Event(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Dip:
-    """Consecutive seconds in which the throughput was low.
+    """Consecutive seconds in which the throughput was low."""
 
-    :ivar first: the first of these seconds, counted from the start of the measured window
-    :ivar seconds: number of these seconds
-    :ivar lowest: number of operations in the worst second
-    :ivar mean: operations per second of the whole run
-    """
-
-    first: int
-    seconds: int
-    lowest: int
-    mean: float
+    first: int  # the first of these seconds, counted from the start of the measured window
+    seconds: int  # number of these seconds
+    lowest: int  # number of operations in the worst second
+    mean: float  # operations per second of the whole run
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
@@ -83,13 +70,10 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
 
 class Seconds:
-    """Counts the operations of all clients in each second of a run's measured window, from their histogram logs.
-
-    :ivar by_operation: number of operations for each operation type (its name in the logs) and each second
-    """
+    """Counts the operations of all clients in each second of a run's measured window, from their histogram logs."""
 
     def __init__(self) -> None:
-        self.by_operation: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self.by_operation: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation type -> second -> count
         self._ends: dict[str, float] = {}  # client -> end of the last interval in its logs
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
@@ -161,24 +145,17 @@ class Seconds:
 
 
 class Timeline:
-    """Sums the intervals of all clients in a run or a load.
-
-    :ivar operations: operation types that have a log
-    :ivar seconds: numbers of operations, of errors and of operations that found nothing, for each second
-    :ivar latencies: percentiles and heat map for each time slot
-    :ivar waited: like `latencies`, but measured from the intended start; empty for a run without faults
-    :ivar inserted: inserts of a load over time; empty for a run
-    """
+    """Sums the intervals of all clients in a run or a load."""
 
     def __init__(self, *, load: bool = False, faults: bool = False, most_slots: int = MOST_SLOTS) -> None:
         """:param most_slots: maximum number of time slots in `latencies` and `waited`"""
         self._load = load
         self._faults = faults
-        self.operations: set[str] = set()
-        self.seconds = Seconds()
+        self.operations: set[str] = set()  # operation types that have a log
+        self.seconds = Seconds()  # numbers of operations, of errors and of operations that found nothing
         self.latencies = OverTime(most_slots)
-        self.waited = OverTime(most_slots, intended=True)
-        self.inserted = Inserted()
+        self.waited = OverTime(most_slots, intended=True)  # from the intended start; empty for a run without faults
+        self.inserted = Inserted()  # inserts of a load over time; empty for a run
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
         """Adds one interval of a client's log."""

@@ -26,14 +26,10 @@ _JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A pause in which the collector stopped all threads of the application.
+    """A pause in which the collector stopped all threads of the application."""
 
-    :ivar begin: start in seconds since 1970, on the clock of the host
-    :ivar ms: length in ms
-    """
-
-    begin: float
-    ms: float
+    begin: float  # start in seconds since 1970, on the clock of the host
+    ms: float  # length in ms
 
     @property
     def end(self) -> float:

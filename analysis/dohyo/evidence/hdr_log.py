@@ -71,14 +71,11 @@ Count = TypeVar("Count", int, Integers)
 
 
 class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
-    """Converts between counter indexes and values like the package's histogram, but with the common upper bound.
-
-    :ivar per_ms: number of the values' units in a millisecond
-    """
+    """Converts between counter indexes and values like the package's histogram, but with the common upper bound."""
 
     def __init__(self, lowest: int, digits: int, per_ms: int) -> None:
         super().__init__(lowest, MAX_LATENCY_US * per_ms // MICROSECONDS, digits)
-        self.per_ms = per_ms
+        self.per_ms = per_ms  # number of the values' units in a millisecond
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Unpickle to the interned layout, so that equal layouts are identical objects in each process.

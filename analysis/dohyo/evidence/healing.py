@@ -32,27 +32,17 @@ _WHERE = "where"
 
 @dataclass(frozen=True)
 class Healing:
-    """One kind of work that the servers did to heal after a fault and that began before the next fault.
+    """One kind of work that the servers did to heal after a fault and that began before the next fault."""
 
-    :ivar what: name in healing.yml
-    :ivar hosts: hosts that did the work
-    :ivar count: number of times that the work ended; None if all figures are unknown
-    :ivar unfinished: number of times that the work began without an end in the logs
-    :ivar amount: total amount, in `unit`; None if the logs do not state it
-    :ivar begin: first start, in seconds of the measured window; None if no work began
-    :ivar end: last end, in the same unit
-    :ivar seconds: time in which work was in progress on any host; None if only ends are known
-    """
-
-    what: str
-    hosts: list[str]
-    count: int | None
-    unfinished: int | None
-    amount: float | None
+    what: str  # name in healing.yml
+    hosts: list[str]  # hosts that did the work
+    count: int | None  # number of times that the work ended; None if all figures are unknown
+    unfinished: int | None  # number of times that the work began without an end in the logs
+    amount: float | None  # total amount, in `unit`; None if the logs do not state it
     unit: str | None
-    begin: float | None
-    end: float | None
-    seconds: float | None
+    begin: float | None  # first start, in seconds of the measured window; None if no work began
+    end: float | None  # last end, in the same unit
+    seconds: float | None  # time in which work was in progress on any host; None if only ends are known
 
 
 class HealingLogs:

@@ -71,23 +71,17 @@ class Use:
 
 @dataclass(frozen=True)
 class HostUse:
-    """The resources that one host used in the measured windows of a phase.
-
-    :ivar cpus: number of processors; None if unknown
-    :ivar covered_seconds: seconds of the windows that have samples
-    :ivar figures: known figures of the host, by name in `FIGURES`. Figures of disks and networks are sums, but the
-        utilisation is that of the busiest disk
-    :ivar devices: known figures of each disk and each network
-    :ivar memory_bytes: total memory; None if unknown
-    """
+    """The resources that one host used in the measured windows of a phase."""
 
     host: str
     phase: str
-    cpus: int | None
-    covered_seconds: float
+    cpus: int | None  # number of processors; None if unknown
+    covered_seconds: float  # seconds of the windows that have samples
+    # Known figures of the host, by name in `FIGURES`. Figures of disks and networks are sums, but the utilisation is
+    # that of the busiest disk.
     figures: dict[str, Use] = field(default_factory=dict)
-    devices: dict[str, dict[str, Use]] = field(default_factory=dict)
-    memory_bytes: int | None = None
+    devices: dict[str, dict[str, Use]] = field(default_factory=dict)  # known figures of each disk and each network
+    memory_bytes: int | None = None  # total memory; None if unknown
 
     @property
     def busy(self) -> float | None:
@@ -98,44 +92,31 @@ class HostUse:
 
 @dataclass(frozen=True)
 class Taken:
-    """The shares of a host's processors that the run could not use in its measured window.
-
-    :ivar run: number of the run; None for a measured load
-    :ivar other: share that other processes used; None if unknown
-    :ivar stolen: share that the hypervisor took; None if unknown
-    :ivar alone: true if no other host shares the kernel, and nothing limits the processors
-    """
+    """The shares of a host's processors that the run could not use in its measured window."""
 
     host: str
     phase: str
-    run: int | None
-    other: float | None
-    stolen: float | None
-    alone: bool
+    run: int | None  # number of the run; None for a measured load
+    other: float | None  # share that other processes used; None if unknown
+    stolen: float | None  # share that the hypervisor took; None if unknown
+    alone: bool  # true if no other host shares the kernel, and nothing limits the processors
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples of one host in chronological order, with a row for each second and device.
+    """The samples of one host in chronological order, with a row for each second and device."""
 
-    :ivar cpus: number of processors; None if unknown
-    :ivar boot: the kernel's boot ID; None in old samples, which do not distinguish Dohyo's processes from others
-    :ivar sees_all: true if the agent saw all processes of the kernel, no cgroup limited it, and no server was attached
-    :ivar device: disk or network of each row; None for the whole host
-    :ivar time: end of the row's second, in seconds since 1970 on the host's clock
-    :ivar seconds: actual length of the row's second
-    :ivar figures: a column for each of `FIGURES`: shares, bytes, or rates per second; NaN if unknown or not applicable
-    :ivar memory: total memory in bytes, from the last sample; None without samples
-    """
-
-    cpus: int | None
+    cpus: int | None  # number of processors; None if unknown
+    # The kernel's boot ID; None in old samples, which do not distinguish Dohyo's processes from others.
     boot: str | None
+    # True if the agent saw all processes of the kernel, no cgroup limited it, and no server was attached.
     sees_all: bool
-    device: NDArray[np.object_]
-    time: NDArray[np.float64]
-    seconds: NDArray[np.float64]
+    device: NDArray[np.object_]  # disk or network of each row; None for the whole host
+    time: NDArray[np.float64]  # end of the row's second, in seconds since 1970 on the host's clock
+    seconds: NDArray[np.float64]  # actual length of the row's second
+    # A column for each of `FIGURES`: shares, bytes, or rates per second; NaN if unknown or not applicable.
     figures: NDArray[np.float64]
-    memory: int | None
+    memory: int | None  # total memory in bytes, from the last sample; None without samples
 
     def part(self, rows: Any) -> Samples:
         """Returns the samples in the rows that a slice, a mask or an array of positions selects."""

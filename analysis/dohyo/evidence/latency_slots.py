@@ -30,20 +30,13 @@ _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times faster than 
 
 @dataclass(frozen=True)
 class Slot:
-    """Totals of all clients in one time slot.
+    """Totals of all clients in one time slot."""
 
-    :ivar start: seconds after the start of the logs
-    :ivar seconds: length of the slot
-    :ivar operations: number of operations that ended in the slot; intervals of several seconds are spread evenly
-    :ivar percentiles_ms: latencies by percentile (0..100)
-    :ivar heat: number of operations for each row of the heat map; see `heat_row_ms`
-    """
-
-    start: float
-    seconds: float
-    operations: int
-    percentiles_ms: dict[float, float]
-    heat: dict[int, int]
+    start: float  # seconds after the start of the logs
+    seconds: float  # length of the slot
+    operations: int  # number of operations that ended in the slot; intervals of several seconds are spread evenly
+    percentiles_ms: dict[float, float]  # latencies by percentile (0..100)
+    heat: dict[int, int]  # number of operations for each row of the heat map; see `heat_row_ms`
 
 
 class OverTime:

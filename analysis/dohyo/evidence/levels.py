@@ -35,19 +35,13 @@ _NORMAL = 1.4826
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A change of level. Times are in seconds from the start of the series.
+    """A change of level. Times are in seconds from the start of the series."""
 
-    :ivar second: time of the change, accurate to about `_BLOCK_SECONDS`
-    :ivar begin: start of the level before the change; `end` is the end of the level after it
-    :ivar before: level before the change, the median of means over `_BLOCK_SECONDS`
-    :ivar after: level after the change, computed in the same way
-    """
-
-    begin: int
-    second: int
+    begin: int  # start of the level before the change; `end` is the end of the level after it
+    second: int  # time of the change, accurate to about `_BLOCK_SECONDS`
     end: int
-    before: float
-    after: float
+    before: float  # level before the change, the median of means over `_BLOCK_SECONDS`
+    after: float  # level after the change, computed in the same way
 
 
 def changes(series: Sequence[float]) -> list[LevelChange]:

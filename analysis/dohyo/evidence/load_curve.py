@@ -22,18 +22,14 @@ _BINS_PER_SECOND = 10
 
 @dataclass(frozen=True)
 class LoadCurve:
-    """The progress of a load, over all clients.
+    """The progress of a load, over all clients."""
 
-    :ivar rows: number of inserted rows
-    :ivar tenths: seconds after the start at which 10 %, 20 %, … 100 % of the rows were inserted
-    :ivar slowdown: duration of the last tenth divided by that of the first, 1.0 at a constant rate; None for a load
-        shorter than `SHORTEST_SECONDS`
-    :ivar points: seconds after the start, and the number of rows inserted until then; for load.csv
-    """
-
-    rows: int
-    tenths: list[float]
+    rows: int  # number of inserted rows
+    tenths: list[float]  # seconds after the start at which 10 %, 20 %, … 100 % of the rows were inserted
+    # Duration of the last tenth divided by that of the first, 1.0 at a constant rate; None for a load shorter than
+    # `SHORTEST_SECONDS`.
     slowdown: float | None
+    # Seconds after the start, and the number of rows inserted until then; for load.csv.
     points: list[tuple[float, int]] = field(default_factory=list, repr=False)
 
 

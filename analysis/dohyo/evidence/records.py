@@ -143,10 +143,7 @@ class ClientReport(Struct, frozen=True):
 
 
 class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.of", "loop": "client.loop"}):
-    """The properties that the summary uses or compares with the clients' reports, with their defaults.
-
-    :ivar threads_of: "each" if threadcount is the number of threads of each client; "all" if it is their sum
-    """
+    """The properties that the summary uses or compares with the clients' reports, with their defaults."""
 
     recordcount: Whole | None = None
     insertstart: Whole = 0
@@ -160,7 +157,7 @@ class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.o
     retries: Whole = 0
     arrival: str = "uniform"
     loop: str | None = None
-    threads_of: str = "each"
+    threads_of: str = "each"  # "each" if threadcount is the number of threads of each client; "all" if it is their sum
     target: Number | None = None
     operationtimeout: Number | None = None
 
@@ -269,42 +266,34 @@ class TrialState(Struct, frozen=True):
 
 
 class FaultOnHost(Struct, frozen=True):
-    """A fault on one host.
+    """A fault on one host."""
 
-    :ivar at: start in seconds of the window, on the controller's clock
-    """
-
-    at: Number | None = None
+    at: Number | None = None  # start in seconds of the window, on the controller's clock
     error: str | None = None
 
 
 class FaultEvent(Struct, frozen=True):
-    """A fault, or an event that ended a fault; see docs/faults.md.
-
-    :ivar target: requested target; for an event that undid a fault at the end of the run, the host
-    :ivar planned: requested start in seconds of the window; None if the event undid a fault at the end of the run
-    :ivar began: start in seconds of the window, on the controller's clock; None if the event was not carried out
-    """
+    """A fault, or an event that ended a fault; see docs/faults.md."""
 
     kind: str = ""
-    target: str = ""
+    target: str = ""  # requested target; for an event that undid a fault at the end of the run, the host
+    # Requested start in seconds of the window; None if the event undid a fault at the end of the run.
     planned: Number | None = None
+    # Start in seconds of the window, on the controller's clock; None if the event was not carried out.
     began: Number | None = None
     hosts: dict[str, FaultOnHost] = {}
 
 
 class Faults(Struct, frozen=True):
-    """faults.json, which the conductor writes: the faults of a run.
-
-    :ivar window_began: start of the window in seconds since 1970, on the controller's clock; `window_ended` is its end
-    :ivar whole: time at which all servers were ready again, in seconds of the window; None if not known
-    """
+    """faults.json, which the conductor writes: the faults of a run."""
 
     asked: str = faults.NONE
+    # Start of the window in seconds since 1970, on the controller's clock; `window_ended` is its end.
     window_began: Number | None = None
     window_ended: Number | None = None
     events: list[FaultEvent] = []
     undone: list[FaultEvent] = []
+    # Time at which all servers were ready again, in seconds of the window; None if not known.
     whole: Number | None = None
 
 

@@ -138,10 +138,7 @@ def read_results(path: Path, warn: Warn) -> ResultLog | None:
 
 
 class ResultReader(Generic[Log]):
-    """Splits the lines of one file into logs, one for each run.
-
-    :ivar is_damaged: whether the file cannot be read to its end
-    """
+    """Splits the lines of one file into logs, one for each run."""
 
     def __init__(self, path: Path, warn: Warn, new: Callable[[Path, int], Log]) -> None:
         """:param new: creates a log from the path of the file and the number of the log's first line"""
@@ -151,7 +148,7 @@ class ResultReader(Generic[Log]):
         self._logs = [new(path, 1)]
         self._number = 0
         self._line = ""
-        self.is_damaged = False
+        self.is_damaged = False  # whether the file cannot be read to its end
 
     @property
     def _log(self) -> Log:

@@ -20,10 +20,7 @@ from dohyo.statistics import total
 
 @dataclass
 class Run:
-    """Totals of one client, or of all clients together, in one run.
-
-    :ivar percentiles_ms: the known percentiles of this run, by name (p50_ms, p99_ms) and operation type
-    """
+    """Totals of one client, or of all clients together, in one run."""
 
     seconds: float | None = None  # measured window of the slowest client
     operations: int | None = None  # of all types, without failed operations
@@ -31,6 +28,7 @@ class Run:
     server_cpu_seconds: float | None = None  # user and system time in the measured window
     client_cpu_seconds: float | None = None
     by_operation: dict[str, Operation] = field(default_factory=dict)
+    # The known percentiles of this run, by name (p50_ms, p99_ms) and operation type.
     percentiles_ms: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property

@@ -59,49 +59,35 @@ Begun = dict[_Key, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One compaction, one flush, or other work that a log reports.
-
-    :ivar begin: start in seconds since 1970, on the clock of the host
-    :ivar end: end in seconds since 1970, on the clock of the host
-    :ivar bytes: bytes written; None if the log does not report them
-    :ivar amount: amount in another unit; None if the log does not report it
-    """
+    """One compaction, one flush, or other work that a log reports."""
 
     kind: str
-    begin: float
-    end: float
-    bytes: float | None
-    amount: float | None = None
+    begin: float  # start in seconds since 1970, on the clock of the host
+    end: float  # end in seconds since 1970, on the clock of the host
+    bytes: float | None  # bytes written; None if the log does not report them
+    amount: float | None = None  # amount in another unit; None if the log does not report it
 
 
 @dataclass(frozen=True)
 class ServerLog:
-    """The content of the log of one process.
+    """The content of the log of one process."""
 
-    :ivar begin: time of the first line in seconds since 1970; `end` is the time of the last line
-    :ivar work: finished work, in the order in which it ended
-    :ivar begun: kind and start of unfinished work
-    """
-
-    begin: float
+    begin: float  # time of the first line in seconds since 1970; `end` is the time of the last line
     end: float
-    work: list[Work] = field(default_factory=list)
-    begun: list[tuple[str, float]] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)  # finished work, in the order in which it ended
+    begun: list[tuple[str, float]] = field(default_factory=list)  # kind and start of unfinished work
 
 
 class Lines(Struct, frozen=True, forbid_unknown_fields=True):
-    """Patterns of the lines about one kind of work: an entry of log.yml, or of healing.yml (`dohyo.evidence.healing`).
-
-    :ivar begins: which start counts if several match before an end; "first" for work that continues after a restart
-    :ivar unit: unit of the group `amount`
-    :ivar where: pattern of a line without which the logs do not report this work; None if they always report it
-    """
+    """Patterns of the lines about one kind of work: an entry of log.yml, or of healing.yml (see `healing`)."""
 
     files: str | list[str]
     end: str
     begin: str | None = None
+    # Start that counts if several match before an end; "first" for work that continues after a restart.
     begins: Literal["first", "last", "each"] = "last"
-    unit: str | None = None
+    unit: str | None = None  # unit of the group `amount`
+    # Pattern of a line without which the logs do not report this work; None if they always report it.
     where: str | None = None
 
     @property

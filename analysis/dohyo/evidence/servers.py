@@ -39,21 +39,16 @@ DOING = {GC_PAUSE: "GC pauses", **PLURALS}
 
 @dataclass(frozen=True)
 class Window:
-    """The measured window of a run, in seconds since 1970 on the controller's clock.
+    """The measured window of a run, in seconds since 1970 on the controller's clock."""
 
-    :ivar phase: name of the run's phase
-    :ivar run: number of the run; None for a load that is measured
-    :ivar agreed: agreed instant at which the clients begin, before the warm-up
-    :ivar offsets_ms: offset of each host's clock from the controller's clock; hosts that are missing have 0
-    :ivar ill: hosts with a fault in the run; gaps in their logs are expected and cause no warning
-    """
-
-    phase: str
-    run: int | None
-    agreed: float
+    phase: str  # name of the run's phase
+    run: int | None  # number of the run; None for a load that is measured
+    agreed: float  # agreed instant at which the clients begin, before the warm-up
     begin: float
     end: float
+    # Offset of each host's clock from the controller's clock; hosts that are missing have 0.
     offsets_ms: Mapping[str, float]
+    # Hosts with a fault in the run; gaps in their logs are expected and cause no warning.
     ill: frozenset[str] = frozenset()
 
     @property
@@ -72,43 +67,32 @@ class Window:
 
 @dataclass(frozen=True)
 class Pauses:
-    """Pauses of one JVM, or of all JVMs of the same kind, that overlap the measured window of a run.
+    """Pauses of one JVM, or of all JVMs of the same kind, that overlap the measured window of a run."""
 
-    :ivar process: name of the JVM if a host has several, such as "datanode"; None for the server itself
-    :ivar longest_at: start of the longest pause, in seconds after the agreed instant
-    :ivar share: share of the window that the pauses took, on average over the JVMs
-    """
-
-    process: str | None
+    process: str | None  # name of the JVM if a host has several, such as "datanode"; None for the server itself
     phase: str
     run: int | None
     count: int
     total_ms: float
     longest_ms: float | None
-    longest_at: float | None
+    longest_at: float | None  # start of the longest pause, in seconds after the agreed instant
     p99_ms: float | None
-    share: float
+    share: float  # share of the window that the pauses took, on average over the JVMs
 
 
 @dataclass(frozen=True)
 class Background:
-    """The compactions or the flushes, on one host or on all hosts, that overlap the measured window of a run.
-
-    :ivar total_seconds: sum of their durations within the window
-    :ivar longest_at: start of the longest one, in seconds after the agreed instant
-    :ivar bytes: number of bytes written; None unless the logs report it for each compaction or flush
-    :ivar share: share of the window in which at least one was in progress, on average over the hosts
-    """
+    """The compactions or the flushes, on one host or on all hosts, that overlap the measured window of a run."""
 
     kind: str
     phase: str
     run: int | None
     count: int
-    total_seconds: float
+    total_seconds: float  # sum of their durations within the window
     longest_seconds: float | None
-    longest_at: float | None
-    bytes: float | None
-    share: float
+    longest_at: float | None  # start of the longest one, in seconds after the agreed instant
+    bytes: float | None  # number of bytes written; None unless the logs report it for each compaction or flush
+    share: float  # share of the window in which at least one was in progress, on average over the hosts
 
 
 class Span(NamedTuple):
@@ -126,43 +110,34 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """The load, a run or a probe, after which statistics are stored.
+    """The load, a run or a probe, after which statistics are stored."""
 
-    :ivar name: name of the folder with the statistics
-    :ivar counts: whether the step contributes to the figures of its phase
-    :ivar restarted: hosts whose servers were restarted in the step, so that their counters began at 0 again
-    """
-
-    name: str
+    name: str  # name of the folder with the statistics
     phase: str
-    counts: bool
+    counts: bool  # whether the step contributes to the figures of its phase
+    # Hosts whose servers were restarted in the step, so that their counters began at 0 again.
     restarted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class PhaseFigures:
-    """The figures of a phase: means over the runs that count. For a counter, the growth in a run is used.
-
-    :ivar runs: number of runs in the mean
-    """
+    """The figures of a phase: means over the runs that count. For a counter, the growth in a run is used."""
 
     phase: str
-    runs: int
+    runs: int  # number of runs in the mean
     figures: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Server:
-    """The servers on one host, or on all hosts together (`host` is None). A figure that is not known is None.
-
-    :ivar figures: values at the end of the trial; counters count from the start of the servers
-    :ivar background: compactions and flushes; kinds and runs that are missing are unknown
-    """
+    """The servers on one host, or on all hosts together (`host` is None). A figure that is not known is None."""
 
     host: str | None
+    # Values at the end of the trial; counters count from the start of the servers.
     figures: dict[str, float | None] = field(default_factory=dict)
     phases: list[PhaseFigures] = field(default_factory=list)
     pauses: list[Pauses] = field(default_factory=list)
+    # Compactions and flushes; kinds and runs that are missing are unknown.
     background: list[Background] = field(default_factory=list)
 
 

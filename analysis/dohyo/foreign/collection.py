@@ -66,28 +66,21 @@ _Group = defaultdict[str, list[ClientLog]]
 
 @dataclass(frozen=True)
 class ForeignRun(MeasuredRun):
-    """One run or one load of other clients. Slots from status lines are as long as the lines' intervals.
+    """One run or one load of other clients. Slots from status lines are as long as the lines' intervals."""
 
-    :ivar latencies: latencies of each operation type for which histogram logs contain every operation
-    :ivar logs: logs of the clients; empty if there are only histogram logs
-    """
-
+    # Latencies of each operation type for which histogram logs contain every operation.
     latencies: dict[str, Latencies] = field(default_factory=dict)
-    logs: list[ClientLog] = field(default_factory=list)
+    logs: list[ClientLog] = field(default_factory=list)  # logs of the clients; empty if there are only histogram logs
 
 
 @dataclass(frozen=True)
 class Collected:
-    """The results of all logs in the given folders.
-
-    :ivar folders: for each trial's name, the folder of its logs
-    :ivar passed_over: files that contain no output of YCSB
-    """
+    """The results of all logs in the given folders."""
 
     summary: Summary
     runs: list[ForeignRun]
-    folders: dict[str, Path]
-    passed_over: list[Path]
+    folders: dict[str, Path]  # for each trial's name, the folder of its logs
+    passed_over: list[Path]  # files that contain no output of YCSB
 
 
 def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None, *, repeats: bool = False) -> Collected:

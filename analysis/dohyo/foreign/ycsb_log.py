@@ -64,11 +64,9 @@ _MOST_POINTS = 3600  # one per second in an hour
 
 @dataclass
 class StatusLines:
-    """A client's operations over time, from its status lines. The number of points is bounded.
+    """A client's operations over time, from its status lines. The number of points is bounded."""
 
-    :ivar points: seconds since the client began, as the client counts them, and the number of operations until then
-    """
-
+    # Seconds since the client began, as the client counts them, and the number of operations until then.
     points: list[tuple[int, int]] = field(default_factory=list)
     _apart: int = 1  # minimum number of seconds between two points
     _next: int = 0
@@ -88,12 +86,9 @@ class StatusLines:
 
 @dataclass
 class ClientLog(ResultLog):
-    """The log of one run of one client. A file contains several logs if runs were appended to it.
+    """The log of one run of one client. A file contains several logs if runs were appended to it."""
 
-    :ivar source: text that identifies the client in the file
-    """
-
-    source: str = ""
+    source: str = ""  # text that identifies the client in the file
     last_status: str | None = None  # the last status line, without the counts of each operation type
     elapsed_seconds: int | None = None  # from the last status line
     status_operations: int | None = None  # from the last status line
