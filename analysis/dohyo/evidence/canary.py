@@ -15,8 +15,7 @@ DRIFT = 0.05
 LEAST_SLICES = 5
 # Largest plausible value, in any unit; its inverse is the smallest one. Values outside are damaged and left out.
 _MOST = 1e15
-# Maximum number of drifts in the report; summary.json contains all of them.
-_MOST_TOLD = 8
+_MOST_TOLD = 8  # maximum number of drifts in the report; summary.json contains all of them
 
 # For each figure: its group, and the beginning of a sentence about a drift.
 _WORDS = {

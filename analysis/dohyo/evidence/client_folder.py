@@ -17,12 +17,9 @@ from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_failure
 
-# Relative rounding error of a number with three significant digits.
-_EXACT = 0.001
-# Length of the intervals in a client's logs. The last interval ends with the last operation.
-_INTERVAL_SECONDS = 1.0
-# With this number of operations, two logs never agree by chance: latencies are in ns, intervals in ms.
-_TELLING = 100
+_EXACT = 0.001  # relative rounding error of a number with three significant digits
+_INTERVAL_SECONDS = 1.0  # length of the intervals in a client's logs; the last interval ends with the last operation
+_TELLING = 100  # with this number of operations, two logs never agree by chance: latencies are in ns, intervals in ms
 
 
 @dataclass

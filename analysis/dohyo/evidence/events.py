@@ -23,8 +23,7 @@ from dohyo.operations import calls, is_call, is_failure, is_not_found, is_succes
 # A dip is a series of at least DIP_SECONDS seconds, each with less than DIP_SHARE of the run's mean throughput.
 DIP_SECONDS = 3
 DIP_SHARE = 0.5
-# Minimum length of a dip that is called a collapse.
-COLLAPSE_SECONDS = 10
+COLLAPSE_SECONDS = 10  # minimum length of a dip that is called a collapse
 # Minimum mean, in operations per second. If it is lower, some seconds have less than half of it by chance.
 _DIP_LEAST_MEAN = 10
 # Errors less than _ERRORS_APART seconds apart are one event. More than _MOST_ERROR_EVENTS events become one.

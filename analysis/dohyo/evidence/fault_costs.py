@@ -23,8 +23,7 @@ FULL_SHARE, LOW_SHARE = 0.9, 0.5
 # the fault, and one good second between two bad ones is not a recovery.
 STEADY_SECONDS = 5
 _EXACT = 1e-9
-# Longest plausible window in seconds. A file with a longer one is damaged.
-_LONGEST = 366 * 86_400
+_LONGEST = 366 * 86_400  # longest plausible window in seconds; a file with a longer one is damaged
 _P99 = 99
 
 

@@ -38,8 +38,7 @@ from dohyo.operations import OVERALL, operation, plain_name
 # Upper bound of all histograms in µs: one day. Because they share it, histograms can be added as arrays.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
-# Minimum number of operations beyond a percentile, see docs/method.md#percentiles-and-rates-in-the-table.
-BEYOND = 10
+BEYOND = 10  # minimum number of operations beyond a percentile, see docs/method.md#percentiles-and-rates-in-the-table
 
 _V1_COMPRESSED = 0x1C849302
 _V2_COMPRESSED = 0x1C849304

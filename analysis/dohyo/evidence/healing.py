@@ -26,8 +26,7 @@ from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Lines, ServerLog, Work, covered
 from dohyo.evidence.text_file import Warn
 
-# Lines that match `where` are recorded as work of this kind.
-_WHERE = "where"
+_WHERE = "where"  # lines that match `where` are recorded as work of this kind
 
 
 @dataclass(frozen=True)

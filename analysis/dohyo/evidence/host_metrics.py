@@ -42,23 +42,17 @@ CLOCKS = ("processor_frequency", "processor_celsius")
 _PARTS = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS, "clocks": CLOCKS}
 FIGURES = tuple(name for names in _PARTS.values() for name in names)
 _UNKNOWN = {part: [math.nan] * len(names) for part, names in _PARTS.items()}
-# The loopback interface. It is sampled, but left out of the host's network use.
-_LOOPBACK = "lo"
-# Busy share above which the processors may be the bottleneck.
-SATURATED = 0.9
+_LOOPBACK = "lo"  # the loopback interface; it is sampled, but left out of the host's network use
+SATURATED = 0.9  # busy share above which the processors may be the bottleneck
 # If other processes or the hypervisor used at least this share of the processors' time, that is named as a reason.
 NOTED = 0.05
 
-# Columns of `HostMetrics.series`.
-SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
+SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)  # columns of `HostMetrics.series`
 
-# Maximum number of rows that `HostMetrics.series` yields at a time.
-_MOST_LINES = 10_000
+_MOST_LINES = 10_000  # maximum number of rows that `HostMetrics.series` yields at a time
 
-# Values of a sample. Unknown values are NaN.
-_Values = list[float]
-# Values by name in `FIGURES`. Unknown values are left out.
-Figures = dict[str, float]
+_Values = list[float]  # values of a sample; unknown values are NaN
+Figures = dict[str, float]  # values by name in `FIGURES`; unknown values are left out
 
 
 @dataclass(frozen=True)

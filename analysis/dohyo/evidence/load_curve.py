@@ -16,8 +16,7 @@ from dohyo.operations import is_call, is_failure
 # Minimum duration of a load for `slowdown`. With one value per second, the logs are too coarse for a shorter load.
 SHORTEST_SECONDS = 10.0
 TENTHS = 10
-# Inserts are counted in tenths of a second, because the clients' intervals begin a few ms apart.
-_BINS_PER_SECOND = 10
+_BINS_PER_SECOND = 10  # inserts are counted in tenths of a second, because the clients' intervals begin a few ms apart
 
 
 @dataclass(frozen=True)

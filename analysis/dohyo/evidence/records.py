@@ -27,10 +27,8 @@ from dohyo.scenario.phases import LOAD, PROBE, RUN
 # Length of a window in seconds; at most a year, as in maxexecutiontime. Evaluating a longer one would take hours.
 Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
-# Type of a value that is shown exactly as it was written.
-Said = str | int | float | bool
-# Version of the evidence's format: `format` in experiment.json. Version 1 did not write it.
-FORMAT = 2
+Said = str | int | float | bool  # type of a value that is shown exactly as it was written
+FORMAT = 2  # version of the evidence's format: `format` in experiment.json; version 1 did not write it
 
 R = TypeVar("R", bound=Struct)
 

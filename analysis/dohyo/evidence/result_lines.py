@@ -24,8 +24,7 @@ from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, calls, is_cal
 OK = frozenset({"OK", "BATCHED_OK", "0"})
 NOT_FOUND = "NOT_FOUND"
 
-# Operation type, measurement and value.
-RESULT = r"\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$"
+RESULT = r"\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$"  # operation type, measurement and value
 # A result line, possibly after another program's prefix such as `client-1 | `.
 _RESULT = re.compile(rf"(?:^|[\s|]){RESULT}")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")

@@ -53,8 +53,7 @@ _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T",
 
 # Kind of work, and the group `key` that distinguishes work of this kind (None without such a group).
 _Key = tuple[str, str | None]
-# Start times of work that has not ended, as written in the log.
-Begun = dict[_Key, list[str]]
+Begun = dict[_Key, list[str]]  # start times of work that has not ended, as written in the log
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,8 @@ from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
-# Phase and number of a run. The number of the load is None.
-_Key = tuple[str, int | None]
-# With fewer pauses, the p99 would be the longest pause.
-_ENOUGH_FOR_P99 = 100
+_Key = tuple[str, int | None]  # phase and number of a run; the number of the load is None
+_ENOUGH_FOR_P99 = 100  # with fewer pauses, the p99 would be the longest pause
 # Maximum number of pauses, and of hosts, that a text names.
 _MOST_PAUSES_TOLD = 5
 _MOST_HOSTS_TOLD = 5

@@ -27,8 +27,7 @@ from dohyo.summary.phase import Phase
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 
-# IDs of a trial's runs in the database, by phase and number of the run.
-_Runs = Mapping[tuple[Any, Any], int]
+_Runs = Mapping[tuple[Any, Any], int]  # IDs of a trial's runs in the database, by phase and number of the run
 _MOST = 2**63 - 1
 _MAXIMUM = 100  # the percentile that is the maximum
 

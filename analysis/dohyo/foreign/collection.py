@@ -56,12 +56,10 @@ _WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Tolerance for the times of clients: status lines contain whole seconds, and the clocks of hosts differ.
 _APART_SECONDS = 2.0
 _GO_THREADS = 200  # the largest default of any version of go-ycsb
-# Maximum ratio between the run times of two clients in one run.
-_MOST_LONGER = 2.0
+_MOST_LONGER = 2.0  # maximum ratio between the run times of two clients in one run
 # Maximum difference, beyond what chance explains, between an operation type's shares in the logs of two clients.
 _SAME_SHARE = 0.02
-# The clients' logs of a run and its load, by phase.
-_Group = defaultdict[str, list[ClientLog]]
+_Group = defaultdict[str, list[ClientLog]]  # the clients' logs of a run and its load, by phase
 
 
 @dataclass(frozen=True)
