@@ -29,6 +29,11 @@ def load(path: Path) -> Any:
         raise BadInputError(f"cannot be read: {error}") from error
 
 
+def as_list(value: Any) -> list[Any]:
+    """Returns a value that may be given alone or in a list, such as the pattern of a file name, as a list."""
+    return value if isinstance(value, list) else [value]
+
+
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
     """Parses YAML. Cached, because a system's trials contain the same files, and parsing takes 1 ms per line."""

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from dohyo.evidence import canary
 from dohyo.evidence.canary import Canary, CanaryFigure, Comparison, Drift, compare
-from dohyo.evidence.records import CanaryFile, Complain, decoded
+from dohyo.evidence.records import CanaryFile, decoded
+from dohyo.evidence.text_file import Warn
 from dohyo.planning import plan, sizing
 from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario.hosts import Hosts
@@ -43,7 +44,7 @@ def content(host: str = "host1", network: tuple[dict[str, Any], ...] = (), **fig
     }
 
 
-def read(content: dict[str, Any], complain: Complain = pytest.fail) -> Canary | None:
+def read(content: dict[str, Any], complain: Warn = pytest.fail) -> Canary | None:
     return canary.read(decoded(content, CanaryFile, complain))
 
 

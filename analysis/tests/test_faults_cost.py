@@ -191,7 +191,7 @@ def test_what_was_not_done_or_not_undone_is_said(faults_text: str, faults: Fault
 
 def test_faults_that_were_done_and_undone_are_fine() -> None:
     assert list(problems(ASKED, killed(10.0, 20.0), 30.0)) == []
-    assert list(problems(None, None, 30.0)) == []
+    assert list(problems("none", None, 30.0)) == []
     undone = Faults(asked="kill(node1)@10s", events=[event("kill", 10.0)], undone=[event("start", 30.4, planned=None)])
     assert list(problems("kill(node1)@10s", undone, 30.0)) == []
 

@@ -10,13 +10,9 @@ from dohyo.evidence.json_values import Number, Whole
 
 
 class Accounting(Struct, frozen=True):
-    """The number of records or operations for each outcome. docs/faults.md defines the outcomes.
+    """The number of records or operations for each outcome. docs/faults.md defines the outcomes."""
 
-    :ivar sample: N if the clients account for one of every N records
-    :ivar read_back: whether every client has read its records back
-    """
-
-    sample: Whole = 1
+    sample: Whole = 1  # N if the clients account for one of every N records
     acknowledged: Whole = 0
     maybe: Whole = 0
     reads: Whole = 0
@@ -30,7 +26,7 @@ class Accounting(Struct, frozen=True):
     unwritten: Whole = 0
     corrupt: Whole = 0
     unreadable: Whole = 0
-    read_back: bool = False
+    read_back: bool = False  # whether every client has read its records back
 
     @property
     def is_wrong(self) -> bool:
@@ -61,14 +57,12 @@ class Accounting(Struct, frozen=True):
 
 
 class AccountingReport(Accounting, frozen=True):
-    """The account of one client, from its client.json.
-
-    :ivar by_second: a list for each second: its number in the window (below 0 in the warm-up); the numbers of stale,
-        unwritten and corrupt reads; the number of failed writes that may have been applied
-    """
+    """The account of one client, from its client.json."""
 
     read_back_seconds: Number | None = None
     read_back_error: str | None = None
+    # A list for each second: its number in the window (below 0 in the warm-up); the numbers of stale, unwritten and
+    # corrupt reads; the number of failed writes that may have been applied.
     by_second: list[list[int]] = []
     examples: list[str] = []
 
@@ -80,9 +74,7 @@ def together(accounts: Iterable[Accounting | None]) -> Accounting | None:
         return None
     counts = [name for name in Accounting.__struct_fields__ if name not in ("sample", "read_back")]
     sums = {name: sum(getattr(part, name) for part in parts) for name in counts}
-    return Accounting(
-        sample=max(part.sample for part in parts), read_back=all(part.read_back for part in parts), **sums
-    )
+    return Accounting(max(part.sample for part in parts), read_back=all(part.read_back for part in parts), **sums)
 
 
 def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:

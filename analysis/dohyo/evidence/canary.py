@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dohyo.evidence.records import CanaryFile, CanaryReading
@@ -15,8 +15,7 @@ DRIFT = 0.05
 LEAST_SLICES = 5
 # Largest plausible value, in any unit; its inverse is the smallest one. Values outside are damaged and left out.
 _MOST = 1e15
-# Maximum number of drifts in the report; summary.json contains all of them.
-_MOST_TOLD = 8
+_MOST_TOLD = 8  # maximum number of drifts in the report; summary.json contains all of them
 
 # For each figure: its group, and the beginning of a sentence about a drift.
 _WORDS = {
@@ -33,23 +32,16 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class CanaryFigure:
-    """A figure that was measured on a host before a trial.
-
-    :ivar name: key of `_WORDS`
-    :ivar of: the measured folder, or the server at the other end of the connection; None if there is only one
-    :ivar unit: 1/s, B/s or ms
-    :ivar median: median of the values in the time slices; `low` and `high` are the minimum and the maximum
-    :ivar slices: number of time slices
-    """
+    """A figure that was measured on a host before a trial."""
 
     host: str
-    name: str
-    of: str | None
-    unit: str
-    median: float
+    name: str  # key of `_WORDS`
+    of: str | None  # the measured folder, or the server at the other end of the connection; None if there is only one
+    unit: str  # 1/s, B/s or ms
+    median: float  # median of the values in the time slices; `low` and `high` are the minimum and the maximum
     low: float
     high: float
-    slices: int
+    slices: int  # number of time slices
 
     @property
     def group(self) -> str:
@@ -66,56 +58,38 @@ class CanaryFigure:
 
 @dataclass(frozen=True)
 class Canary:
-    """The measurements of all hosts before one trial.
+    """The measurements of all hosts before one trial."""
 
-    :ivar at: time at which the measurements ended, in UTC and ISO 8601
-    :ivar problems: measurements that failed, each with its reason
-    """
-
-    at: str | None
+    at: str | None  # time at which the measurements ended, in UTC and ISO 8601
     figures: list[CanaryFigure] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # measurements that failed, each with its reason
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A figure of a host before one trial, compared with its usual value.
-
-    :ivar value: median before the trial
-    :ivar usual: median over the trials
-    :ivar change: relative change, `value / usual - 1`
-    :ivar certain: whether the ranges of the time slices are disjoint; if not, the figure varies too much to be sure
-    :ivar what: a sentence that describes the drift
-    """
+    """A figure of a host before one trial, compared with its usual value."""
 
     trial: str
     host: str
     figure: str
     of: str | None
     unit: str
-    value: float
-    usual: float
-    change: float
-    certain: bool
-    what: str
+    value: float  # median before the trial
+    usual: float  # median over the trials
+    change: float  # relative change, `value / usual - 1`
+    certain: bool  # whether the ranges of the time slices are disjoint; if not, the figure varies too much to be sure
+    what: str  # a sentence that describes the drift
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of comparing the canaries of an experiment's trials.
+    """The result of comparing the canaries of an experiment's trials."""
 
-    :ivar trials: number of trials with a canary
-    :ivar same: groups of figures (CPU, memory, disk, network) that changed by at most `DRIFT` on all hosts
-    :ivar unsteady: groups that changed by more than `DRIFT`, but whose time slices vary too much to be certain
-    :ivar largest: largest difference of any figure
-    :ivar drifts: certain differences above `DRIFT`, the largest first
-    """
-
-    trials: int
-    same: list[str]
-    unsteady: list[str]
-    largest: Drift
-    drifts: list[Drift]
+    trials: int  # number of trials with a canary
+    same: list[str]  # groups of figures (CPU, memory, disk, network) that changed by at most `DRIFT` on all hosts
+    unsteady: list[str]  # groups that changed by more than `DRIFT`, but whose time slices vary too much to be certain
+    largest: Drift  # largest difference of any figure
+    drifts: list[Drift]  # certain differences above `DRIFT`, the largest first
 
     def headline(self) -> str:
         """Returns a summary of all groups in one line. If there are drifts, `sentences` describes them."""
@@ -141,21 +115,19 @@ def read(content: CanaryFile) -> Canary | None:
     if content == CanaryFile():
         return None
     parts = [*content.hosts.items(), *content.network.items()]
-    figures = [_figure(host, reading) for host, part in parts for reading in part.figures]
     return Canary(
         at=content.at or None,
-        figures=[figure for figure in figures if figure is not None],
+        figures=[figure for host, part in parts for figure in _figures(host, part.figures)],
         problems=[f"{host}: {problem}" for host, part in parts for problem in part.problems],
     )
 
 
-def _figure(host: str, reading: CanaryReading) -> CanaryFigure | None:
-    slices = [value for value in reading.slices if 1 / _MOST < value < _MOST]
-    if reading.name not in _WORDS or not slices:
-        return None
-    middle = statistics.median(slices)
-    target = reading.of or None
-    return CanaryFigure(host, reading.name, target, reading.unit, middle, min(slices), max(slices), len(slices))
+def _figures(host: str, readings: Sequence[CanaryReading]) -> Iterator[CanaryFigure]:
+    for reading in readings:
+        slices = [value for value in reading.slices if 1 / _MOST < value < _MOST]
+        if reading.name in _WORDS and slices:
+            extent = (statistics.median(slices), min(slices), max(slices), len(slices))
+            yield CanaryFigure(host, reading.name, reading.of or None, reading.unit, *extent)
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
@@ -191,13 +163,8 @@ def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
     # Use the median, so that one unusual trial neither hides nor causes a drift. If the number of trials is even, use
     # the better of the two middle values: a mean would halve the difference between alternating trials (A B A B).
     middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
-    usual = replace(
-        figures[0],
-        median=middle(figure.median for figure in figures),
-        low=middle(figure.low for figure in figures),
-        high=middle(figure.high for figure in figures),
-        slices=statistics.median_low(figure.slices for figure in figures),
-    )
+    extent = {name: middle(getattr(figure, name) for figure in figures) for name in ("median", "low", "high")}
+    usual = replace(figures[0], **extent, slices=statistics.median_low(figure.slices for figure in figures))
     return [_drift(trial, figure, usual, list(of_trials)) for trial, figure in of_trials.items()]
 
 

@@ -17,39 +17,30 @@ from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_failure
 
-# Relative rounding error of a number with three significant digits.
-_EXACT = 0.001
-# Length of the intervals in a client's logs. The last interval ends with the last operation.
-_INTERVAL_SECONDS = 1.0
-# With this number of operations, two logs never agree by chance: latencies are in ns, intervals in ms.
-_TELLING = 100
+_EXACT = 0.001  # relative rounding error of a number with three significant digits
+_INTERVAL_SECONDS = 1.0  # length of the intervals in a client's logs; the last interval ends with the last operation
+_TELLING = 100  # with this number of operations, two logs never agree by chance: latencies are in ns, intervals in ms
 
 
+@dataclass
 class HistogramLogs:
-    """Facts from one client's histogram logs, to check its other results. Times are in seconds of the window.
+    """Facts from one client's histogram logs, to check its other results. Times are in seconds of the window."""
 
-    :ivar counted: number of operations of each type
-    :ivar highest: longest latency of each type, in µs
-    :ivar first: earliest end of an interval; None without intervals
-    :ivar end: latest end of an interval
-    :ivar begun: for each type, a time after which an operation certainly began: the maximum, over all intervals, of
-        the start minus the shortest latency
-    """
-
-    def __init__(self) -> None:
-        self.counted: dict[str, int] = {}
-        self.highest: dict[str, float] = {}
-        self.first: float | None = None
-        self.end = 0.0
-        self.begun: dict[str, float] = {}
-        self._hash = blake2b(digest_size=16)
+    counted: dict[str, int] = field(default_factory=dict)  # number of operations of each type
+    highest: dict[str, float] = field(default_factory=dict)  # longest latency of each type, in µs
+    first: float | None = None  # earliest end of an interval; None without intervals
+    end: float = 0.0  # latest end of an interval
+    # For each type, a time after which an operation certainly began: the maximum, over all intervals, of the start
+    # minus the shortest latency.
+    begun: dict[str, float] = field(default_factory=dict)
+    digest: blake2b = field(default_factory=lambda: blake2b(digest_size=16))
 
     def add(self, operation: str, interval: Interval) -> None:
         """Adds an interval."""
         histogram = interval.histogram
         # The digest leaves out the log's header, which contains the date of the run but no measured values.
-        self._hash.update(f"{operation} {interval.since_start:.6f} {interval.seconds:.6f}".encode())
-        self._hash.update(histogram.indexes.tobytes() + histogram.counts.tobytes())
+        self.digest.update(f"{operation} {interval.since_start:.6f} {interval.seconds:.6f}".encode())
+        self.digest.update(histogram.indexes.tobytes() + histogram.counts.tobytes())
         self.counted[operation] = self.counted.get(operation, 0) + histogram.total
         self.highest[operation] = max(self.highest.get(operation, 0), histogram.highest_us)
         if operation.startswith(INTENDED) or not interval.covered():
@@ -64,19 +55,22 @@ class HistogramLogs:
     @property
     def fingerprint(self) -> str | None:
         """Returns a digest of the intervals, or None if they contain too few operations to identify the run."""
-        return self._hash.hexdigest() if sum(self.counted.values()) >= _TELLING else None
+        return self.digest.hexdigest() if sum(self.counted.values()) >= _TELLING else None
 
     def problems(self, run: Run) -> Iterator[str]:
-        """Yields each contradiction between the logs and the result lines of an operation type."""
+        """Yields each contradiction between the logs and the result lines of an operation type.
+
+        Two maxima may differ, because they are rounded to whole µs and to histogram buckets.
+        """
         for name, stated in run.by_operation.items():
-            count, highest = self.counted.get(name), self.highest.get(name, 0.0)
+            count, highest, most = self.counted.get(name), self.highest.get(name, 0.0), stated.max_us
             if count is not None and count != stated.operations:
                 yield f"{name}.hdr contains {count} operations, but the result lines state {stated.operations}"
             elif count is None and self.counted and stated.operations:
                 yield f"{name}.hdr is missing"
-            elif count is not None and stated.max_us is not None and _apart(highest, stated.max_us):
+            elif count is not None and most is not None and abs(highest - most) > 1 + _EXACT * most:
                 logged = f"{name}.hdr contains latencies up to {highest:,.0f} µs"
-                yield f"{logged}, but the result lines state at most {stated.max_us:,.0f} µs"
+                yield f"{logged}, but the result lines state at most {most:,.0f} µs"
 
     def other_window(self, seconds: float) -> str | None:
         """Returns why the logs contradict a window of `seconds`, or None if they do not.
@@ -126,10 +120,9 @@ def read(
 
     # A damaged report makes the client unusable, because the parts that could not be read cannot be checked.
     report = records.read(folder / "client.json", ClientReport, not_whole)
-    client = ClientFolder(folder.name, report, _number(folder))
-    client.run.operations, client.run.records = report.operations, report.records
-    client.run.seconds = report.measured_seconds
-    client.run.client_cpu_seconds = report.cpu_seconds or None
+    cpu_seconds = report.cpu_seconds or None
+    run = Run(report.measured_seconds, report.operations, report.records, client_cpu_seconds=cpu_seconds)
+    client = ClientFolder(folder.name, report, _number(folder), run=run)
     logs = HistogramLogs()
 
     def record(operation: str, interval: Interval) -> None:
@@ -143,7 +136,7 @@ def read(
         client.problems.append(f"its folder cannot be read: {error.strerror or error}")
         return client
     for path in logs_of_time:
-        operation, _ = merge_log(path, latencies, not_whole, record)
+        operation = merge_log(path, latencies, not_whole, record)
         logs.counted.setdefault(operation, 0)
     client.fingerprint = logs.fingerprint
     if (failure := _failure(folder, report)) is not None:
@@ -155,25 +148,19 @@ def read(
     if log is None or log.cut:
         client.problems.append(log.cut if log and log.cut else "no result lines in result.txt")
         return client
-    if client.run.seconds is None and log.runtime_ms is not None:
-        client.run.seconds = log.runtime_ms / 1000
-    if client.run.seconds and log.runtime_ms and abs(client.run.seconds * 1000 - log.runtime_ms) > 1:
+    if run.seconds is None and log.runtime_ms is not None:
+        run.seconds = log.runtime_ms / 1000
+    if run.seconds and log.runtime_ms and abs(run.seconds * 1000 - log.runtime_ms) > 1:
         of_log = f"the result lines state {log.runtime_ms / 1000:g} s"
-        client.problems.append(f"client.json states {client.run.seconds:g} s, but {of_log}")
-    elif client.run.seconds and (why := logs.other_window(client.run.seconds)):
+        client.problems.append(f"client.json states {run.seconds:g} s, but {of_log}")
+    elif run.seconds and (why := logs.other_window(run.seconds)):
         client.problems.append(why)
-    client.run.by_operation = _agreed(log.operations, report, client.problems.append)
+    run.by_operation = _agreed(log.operations, report, client.problems.append)
     # The counts do not add up after a failed read-modify-write, because its update may be missing.
-    if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
-        contradictions = (_attempted(client.run.by_operation, report), _carried(client.run))
-        client.problems += [contradiction for contradiction in contradictions if contradiction is not None]
-    client.problems += logs.problems(client.run)
+    if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in run.by_operation):
+        client.problems += [*_attempted(run.by_operation, report), *_carried(run)]
+    client.problems += logs.problems(run)
     return client
-
-
-def _apart(logged_us: float, stated_us: float) -> bool:
-    """Returns whether two maxima differ by more than rounding to whole µs and to histogram buckets can explain."""
-    return abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 
 def _number(folder: Path) -> str:
@@ -198,37 +185,30 @@ def _failure(folder: Path, report: ClientReport) -> str | None:
     return None
 
 
-def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> str | None:
-    """Checks that attempted = succeeded + failed over all operation types. Returns the contradiction, or None."""
+def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> Iterator[str]:
+    """Checks that attempted = succeeded + failed over all operation types. Yields the contradiction if there is one."""
     succeeded, failed = report.operations, report.failed_operations
-    counts = {
-        name: operation.operations for name, operation in by_operation.items() if operation.operations is not None
-    }
+    counts = {name: stated.operations for name, stated in by_operation.items() if stated.operations is not None}
     if succeeded is None or failed is None or len(counts) < len(by_operation):
-        return None
-    attempted = calls(counts)
-    if attempted == succeeded + failed:
-        return None
-    return (
-        f"{attempted:,} operations were attempted, but {succeeded:,} succeeded and {failed:,} failed:"
-        f" {abs(attempted - succeeded - failed):,} are {'missing' if attempted > succeeded + failed else 'too many'}"
-    )
+        return
+    if too_few := calls(counts) - succeeded - failed:
+        yield (
+            f"{calls(counts):,} operations were attempted, but {succeeded:,} succeeded and {failed:,} failed:"
+            f" {abs(too_few):,} are {'missing' if too_few > 0 else 'too many'}"
+        )
 
 
-def _carried(run: Run) -> str | None:
-    """Checks that the records of all types add up to the total. Returns the contradiction, or None."""
-    types = {
-        name: operation for name, operation in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE
-    }
-    counts = {name: records_of(name, operation) for name, operation in types.items()}
+def _carried(run: Run) -> Iterator[str]:
+    """Checks that the records of all types add up to the total. Yields the contradiction if there is one."""
+    names = [name for name in run.by_operation if name in run.own or name == READ_MODIFY_WRITE]
+    counts = {name: records_of(name, run.by_operation[name]) for name in names}
     reported = {name: count for name, count in counts.items() if count is not None}
     if run.records is None or not reported or len(reported) < len(counts):
-        return None
+        return
     # A read-modify-write is also counted as a read and as an update.
     total = sum(reported[name] for name in run.own if name in reported) - reported.get(READ_MODIFY_WRITE, 0)
-    if total == run.records:
-        return None
-    return f"client.json counts {run.records:,} records, but its operation types add up to {total:,}"
+    if total != run.records:
+        yield f"client.json counts {run.records:,} records, but its operation types add up to {total:,}"
 
 
 def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
@@ -239,10 +219,8 @@ def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn
         if operation is None:
             problem(f"client.json counts {name}, but the result lines do not")
             continue
-        for quantity, stated, value in (
-            ("operations", facts.operations, operation.operations),
-            ("records", facts.records, operation.records),
-        ):
+        for quantity in ("operations", "records"):
+            stated, value = getattr(facts, quantity), getattr(operation, quantity)
             if None not in (stated, value) and stated != value:
                 problem(f"client.json counts {stated} {quantity} of {name}, but the result lines state {value}")
         if operation.records is None:

@@ -40,23 +40,19 @@ class Node(Struct, frozen=True):
 
 
 class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why_not": "failure"}):
-    """The content of `clients.json` of one run; defaults if the file is missing.
-
-    :ivar agreed: agreed instant at which all clients begin, in seconds since 1970 on the controller's clock
-    :ivar warmup_steady: whether all clients had a steady rate and idle JIT compilers when the window began; None if
-        this was not requested or is not known
-    :ivar warmup_seconds: seconds from the agreed instant to the window
-    :ivar limit_ms: largest difference allowed between the clients' starts
-    """
+    """The content of `clients.json` of one run; defaults if the file is missing."""
 
     clients: dict[str, Client] = {}
     nodes: dict[str, Node] = {}
+    # Agreed instant at which all clients begin, in seconds since 1970 on the controller's clock.
     agreed: Number | None = None
     start_skew_ms: Number | None = None
     end_skew_ms: Number | None = None
+    # Whether all clients had a steady rate and idle JIT compilers when the window began; None if this was not requested
+    # or is not known.
     warmup_steady: bool | None = None
-    warmup_seconds: Number | None = None
-    limit_ms: Number | None = None
+    warmup_seconds: Number | None = None  # seconds from the agreed instant to the window
+    limit_ms: Number | None = None  # largest difference allowed between the clients' starts
     valid: bool = True
     why_not: str = ""
     seen: list[Event] = field(default_factory=list, name="events")
@@ -100,10 +96,8 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
     """Summarises one client over the given runs."""
     facts = [phase.clients[host] for phase in phases if host in phase.clients]
     state, reason = _state(facts, "ended")
-    times = {
-        name: furthest(getattr(record, name) for record in facts)
-        for name in ("start_ms", "end_ms", "offset_ms", "offset_error_ms")
-    }
+    names = ("start_ms", "end_ms", "offset_ms", "offset_error_ms")
+    times = {name: furthest(getattr(record, name) for record in facts) for name in names}
     return Client(host, state, reason, **times, rows=rows)
 
 
@@ -114,19 +108,11 @@ def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
     for host in sorted({host for phase in phases for host in phase.nodes}):
         facts = [phase.nodes.get(host, Node()) for phase in phases]
         state, reason = _state(facts, "ran")
-        cpu_seconds = [node.cpu_seconds for node in facts if node.cpu_seconds is not None]
-        cpu = sum(cpu_seconds) if len(cpu_seconds) == len(phases) else None
-        result.append(
-            Node(
-                host=host,
-                state=state,
-                reason=reason,
-                cpu_seconds=cpu,
-                cpu_cores=cpu / seconds if cpu is not None and seconds else None,
-                cpu_us_per_record=cpu / records * 1e6 if cpu is not None and records else None,
-                memory_mb=furthest(node.memory_mb for node in facts),
-            )
-        )
+        cpu = total([node.cpu_seconds for node in facts])
+        cores = cpu / seconds if cpu is not None and seconds else None
+        us_per_record = cpu / records * 1e6 if cpu is not None and records else None
+        memory_mb = furthest(node.memory_mb for node in facts)
+        result.append(Node(host, state, reason, cpu, cores, us_per_record, memory_mb))
     return result
 
 

@@ -1,4 +1,6 @@
-"""Finds the events of a run: dips of the throughput, errors, and lost hosts and servers.
+"""Evaluates the histogram logs of a run's clients over time, and finds events: dips of the throughput, and errors.
+
+A single pass over the logs gives all results.
 
 Times are in seconds after the agreed instant, at which all clients begin their warm-up. docs/method.md defines a dip.
 """
@@ -14,13 +16,14 @@ from msgspec import Struct
 
 from dohyo.evidence.hdr_log import Interval, divided
 from dohyo.evidence.json_values import Number, Whole
+from dohyo.evidence.latency_slots import MOST_SLOTS, OverTime
+from dohyo.evidence.load_curve import Inserted
 from dohyo.operations import calls, is_call, is_failure, is_not_found, is_success
 
 # A dip is a series of at least DIP_SECONDS seconds, each with less than DIP_SHARE of the run's mean throughput.
 DIP_SECONDS = 3
 DIP_SHARE = 0.5
-# Minimum length of a dip that is called a collapse.
-COLLAPSE_SECONDS = 10
+COLLAPSE_SECONDS = 10  # minimum length of a dip that is called a collapse
 # Minimum mean, in operations per second. If it is lower, some seconds have less than half of it by chance.
 _DIP_LEAST_MEAN = 10
 # Errors less than _ERRORS_APART seconds apart are one event. More than _MOST_ERROR_EVENTS events become one.
@@ -29,21 +32,14 @@ _MOST_ERROR_EVENTS = 5
 
 
 class Event(Struct, frozen=True):
-    """An event in a run that may explain its figures.
+    """An event in a run that may explain its figures."""
 
-    :ivar run: number of the run; None in the load
-    :ivar at: start, in seconds after the agreed instant; None if it was before that
-    :ivar until: end, in the same unit; None if the event has no duration
-    :ivar host: host on which it happened; None if it concerns all clients together
-    :ivar phase: name of the run's phase
-    """
-
-    run: Whole | None = None
-    at: Number | None = None
-    until: Number | None = None
+    run: Whole | None = None  # number of the run; None in the load
+    at: Number | None = None  # start, in seconds after the agreed instant; None if it was before that
+    until: Number | None = None  # end, in the same unit; None if the event has no duration
     what: str = ""
-    host: str | None = None
-    phase: str = "run"
+    host: str | None = None  # host on which it happened; None if it concerns all clients together
+    phase: str = "run"  # name of the run's phase
 
     def __str__(self) -> str:
         which = "load" if self.run is None else f"{self.phase} {self.run}"
@@ -59,18 +55,12 @@ class Event(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Dip:
-    """Consecutive seconds in which the throughput was low.
+    """Consecutive seconds in which the throughput was low."""
 
-    :ivar first: the first of these seconds, counted from the start of the measured window
-    :ivar seconds: number of these seconds
-    :ivar lowest: number of operations in the worst second
-    :ivar mean: operations per second of the whole run
-    """
-
-    first: int
-    seconds: int
-    lowest: int
-    mean: float
+    first: int  # the first of these seconds, counted from the start of the measured window
+    seconds: int  # number of these seconds
+    lowest: int  # number of operations in the worst second
+    mean: float  # operations per second of the whole run
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
@@ -82,7 +72,7 @@ class Seconds:
     """Counts the operations of all clients in each second of a run's measured window, from their histogram logs."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation type -> second -> count
+        self.by_operation: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation type -> second -> count
         self._ends: dict[str, float] = {}  # client -> end of the last interval in its logs
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
@@ -93,18 +83,13 @@ class Seconds:
         self._ends[client] = max(interval.since_start + interval.seconds, self._ends.get(client, 0))
         parts = divided(interval.histogram.total, len(covered))
         for second, count in zip(covered, parts, strict=True):
-            self._counts[operation][second] += count
+            self.by_operation[operation][second] += count
 
     def merge(self, other: Seconds) -> None:
         """Adds the counts of other clients."""
         self._ends |= other._ends
-        for operation, seconds in other._counts.items():
-            self._counts[operation].update(seconds)
-
-    @property
-    def by_operation(self) -> Mapping[str, Mapping[int, int]]:
-        """Returns the number of operations for each operation type (its name in the logs) and each second."""
-        return self._counts
+        for operation, seconds in other.by_operation.items():
+            self.by_operation[operation].update(seconds)
 
     def throughput(self, measured: float | None = None) -> list[int]:
         """Returns all clients' number of operations without error, for each full second in which every client measured.
@@ -112,11 +97,11 @@ class Seconds:
         :param measured: length of the shortest measured window of a client. If None, the time that all logs cover is
             used. A log ends with the last operation, which may be long before the end of the window
         """
-        return self._by_second([name for name in self._counts if not is_failure(name)], measured)
+        return self._by_second([name for name in self.by_operation if not is_failure(name)], measured)
 
     def successes(self, measured: float | None = None) -> list[int]:
         """Returns the same as `throughput`, but without operations that found nothing."""
-        return self._by_second([name for name in self._counts if is_success(name)], measured)
+        return self._by_second([name for name in self.by_operation if is_success(name)], measured)
 
     def errors(self) -> dict[int, int]:
         """Returns the number of failed operations for each second that has any."""
@@ -129,24 +114,20 @@ class Seconds:
     def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
         whole = round(end - 0.4) if self._ends else 0  # an incomplete last second counts if it has at least 0.9 s
-        return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
+        return [max(0, calls({name: self.by_operation[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
-        names = [name for name in self._counts if kind(name)]
-        calls_by_second = {
-            second: calls({name: self._counts[name][second] for name in names})
-            for second in sorted({second for name in names for second in self._counts[name]})
-        }
-        return {second: count for second, count in calls_by_second.items() if count > 0}
+        of_kind = {name: counts for name, counts in self.by_operation.items() if kind(name)}
+        seconds = sorted({second for counts in of_kind.values() for second in counts})
+        by_second = {second: calls({name: counts[second] for name, counts in of_kind.items()}) for second in seconds}
+        return {second: count for second, count in by_second.items() if count > 0}
 
     def events(
         self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
     ) -> list[Event]:
         """Returns the errors and the dips of at least `shortest` seconds as events; `run` is None for the load."""
         result = []
-        for dip in dips(self.throughput(measured)):
-            if dip.seconds < shortest:
-                continue
+        for dip in dips(self.throughput(measured), shortest):
             description = f"throughput below half of the mean (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
             begin = warmup + dip.first
             result.append(Event(run, begin, begin + dip.seconds, description, phase=phase))
@@ -162,17 +143,48 @@ class Seconds:
         return result
 
 
-def dips(throughput: Sequence[int]) -> list[Dip]:
-    """Finds the dips in a series that contains the number of operations for each second."""
+class Timeline:
+    """Sums the intervals of all clients in a run or a load."""
+
+    def __init__(self, *, load: bool = False, faults: bool = False, most_slots: int = MOST_SLOTS) -> None:
+        """:param most_slots: maximum number of time slots in `latencies` and `waited`"""
+        self._load = load
+        self._faults = faults
+        self.operations: set[str] = set()  # operation types that have a log
+        self.seconds = Seconds()  # numbers of operations, of errors and of operations that found nothing
+        self.latencies = OverTime(most_slots)
+        self.waited = OverTime(most_slots, intended=True)  # from the intended start; empty for a run without faults
+        self.inserted = Inserted()  # inserts of a load over time; empty for a run
+
+    def add(self, client: str, operation: str, interval: Interval) -> None:
+        """Adds one interval of a client's log."""
+        self.operations.add(operation)
+        self.seconds.add(client, operation, interval)
+        self.latencies.add(operation, interval)
+        if self._faults:
+            self.waited.add(operation, interval)
+        if self._load:
+            self.inserted.add(operation, interval)
+
+    def merge(self, other: Timeline) -> None:
+        """Adds the results of other clients."""
+        self.operations |= other.operations
+        self.seconds.merge(other.seconds)
+        self.latencies.merge(other.latencies)
+        self.waited.merge(other.waited)
+        self.inserted.merge(other.inserted)
+
+
+def dips(throughput: Sequence[int], shortest: int = DIP_SECONDS) -> list[Dip]:
+    """Finds the dips of at least `shortest` seconds in a series with the number of operations for each second."""
     mean = sum(throughput) / len(throughput) if throughput else 0.0
     if mean < _DIP_LEAST_MEAN:
         return []
     result = []
     for low, seconds in groupby(range(len(throughput)), key=lambda second: throughput[second] < DIP_SHARE * mean):
         stretch = list(seconds)
-        if low and len(stretch) >= DIP_SECONDS:
-            lowest = min(throughput[second] for second in stretch)
-            result.append(Dip(stretch[0], len(stretch), lowest, mean))
+        if low and len(stretch) >= shortest:
+            result.append(Dip(stretch[0], len(stretch), min(throughput[second] for second in stretch), mean))
     return result
 
 
@@ -181,8 +193,7 @@ def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
     return [
         f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
         f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
-        for dip in dips(throughput)
-        if dip.seconds >= COLLAPSE_SECONDS
+        for dip in dips(throughput, COLLAPSE_SECONDS)
     ]
 
 
@@ -192,3 +203,18 @@ def _stretches(seconds: Sequence[int], apart: int) -> list[tuple[int, int]]:
     begins = [*seconds[:1], *(after for _, after in gaps)]
     ends = [*(before + 1 for before, _ in gaps), *(last + 1 for last in seconds[-1:])]
     return list(zip(begins, ends, strict=True))
+
+
+def when(by_second: Mapping[int, int], warmup: float) -> str:
+    """Describes when events happened, and which second had the most. Returns "" if there were none.
+
+    :param by_second: number of events in each second of the measured window in which any happened
+    """
+    if not by_second:
+        return ""
+    worst = max(by_second, key=lambda second: by_second[second])
+    first, last = min(by_second), max(by_second)
+    most = f"second {warmup + worst:.0f}"
+    if first == last:
+        return f"in {most}"
+    return f"in seconds {warmup + first:.0f}\N{EN DASH}{warmup + last + 1:.0f}, most in {most} ({by_second[worst]:,})"

@@ -33,10 +33,8 @@ def read(experiment: Path) -> ExperimentFacts:
         strictly(state, TrialState)
     facts = strictly(experiment / FACTS, ExperimentFacts)
     if facts.format > FORMAT:
-        raise BadInputError(
-            f"{experiment / FACTS}: format {facts.format} needs a later version of dohyo;"
-            f" this one reads formats up to {FORMAT}"
-        )
+        needed = f"format {facts.format} needs a later version of dohyo"
+        raise BadInputError(f"{experiment / FACTS}: {needed}; this one reads formats up to {FORMAT}")
     return facts
 
 

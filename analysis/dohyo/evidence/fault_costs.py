@@ -23,44 +23,33 @@ FULL_SHARE, LOW_SHARE = 0.9, 0.5
 # the fault, and one good second between two bad ones is not a recovery.
 STEADY_SECONDS = 5
 _EXACT = 1e-9
-# Longest plausible window in seconds. A file with a longer one is damaged.
-_LONGEST = 366 * 86_400
+_LONGEST = 366 * 86_400  # longest plausible window in seconds; a file with a longer one is damaged
 _P99 = 99
 
 
 @dataclass(frozen=True)
 class FaultCost:
-    """A fault that was carried out, and its effect until the next fault or the end of the window.
-
-    :ivar hosts: hosts on which the fault was carried out
-    :ivar at: start in seconds of the measured window, on the controller's clock
-    :ivar until: start of the event that ends the fault on the last of its hosts; None if the fault was not ended
-    :ivar seconds: length of the period that is evaluated
-    :ivar zero_seconds: number of seconds without any successful operation
-    :ivar low_seconds: number of seconds with less than half of the rate before the first fault; None if that is unknown
-    :ivar recovered: whether the rate became full again; None if the rate before the first fault is unknown
-    :ivar recovery_seconds: time from the fault until the rate was full; 0 if the rate stayed full until the fault ended
-    :ivar restored: like `recovered`, but after the end of the fault; None also if the fault did not end in the window
-    :ivar restore_seconds: time from the end of the fault until the rate was full
-    :ivar worst_p99_ms: p99 of the worst second, measured from the intended start; None without a target rate
-    :ivar worst_p99_at: worst second of the window
-    :ivar healing: work that the servers did to heal, for each kind that the system's logs report
-    """
+    """A fault that was carried out, and its effect until the next fault or the end of the window."""
 
     kind: str
     target: str
-    hosts: list[str]
-    at: float
+    hosts: list[str]  # hosts on which the fault was carried out
+    at: float  # start in seconds of the measured window, on the controller's clock
+    # Start of the event that ends the fault on the last of its hosts; None if the fault was not ended.
     until: float | None
-    seconds: float
-    zero_seconds: int
+    seconds: float  # length of the period that is evaluated
+    zero_seconds: int  # number of seconds without any successful operation
+    # Number of seconds with less than half of the rate before the first fault; None if that is unknown.
     low_seconds: int | None
-    recovered: bool | None
+    recovered: bool | None  # whether the rate became full again; None if the rate before the first fault is unknown
+    # Time from the fault until the rate was full; 0 if the rate stayed full until the fault ended.
     recovery_seconds: float | None
+    # Like `recovered`, but after the end of the fault; None also if the fault did not end in the window.
     restored: bool | None
-    restore_seconds: float | None
-    worst_p99_ms: float | None
-    worst_p99_at: float | None
+    restore_seconds: float | None  # time from the end of the fault until the rate was full
+    worst_p99_ms: float | None  # p99 of the worst second, measured from the intended start; None without a target rate
+    worst_p99_at: float | None  # worst second of the window
+    # Work that the servers did to heal, for each kind that the system's logs report.
     healing: list[Healing] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -69,23 +58,16 @@ class FaultCost:
 
 @dataclass(frozen=True)
 class FaultedRun:
-    """A run with faults.
-
-    :ivar asked: the faults that the scenario requests
-    :ivar before_ops_per_second: successful operations per second in the whole seconds before the first fault
-    :ivar errors: number of records for each status that is not a success, in the whole window
-    :ivar accounting: the account of the acknowledged writes in this run
-    :ivar ready_seconds: time at which all servers were ready again after the run, in seconds of the window
-    """
+    """A run with faults."""
 
     phase: str
     run: int | None
-    asked: str
-    before_ops_per_second: float | None
+    asked: str  # the faults that the scenario requests
+    before_ops_per_second: float | None  # successful operations per second in the whole seconds before the first fault
     faults: list[FaultCost]
-    errors: dict[str, int]
-    accounting: Accounting | None
-    ready_seconds: float | None
+    errors: dict[str, int]  # number of records for each status that is not a success, in the whole window
+    accounting: Accounting | None  # the account of the acknowledged writes in this run
+    ready_seconds: float | None  # time at which all servers were ready again after the run, in seconds of the window
 
 
 def hurts(event: FaultEvent) -> bool:
@@ -177,18 +159,21 @@ def healed(
     return healed_faults
 
 
-def problems(trial_faults: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:
+def problems(requested: str, faults: Faults | None, seconds: float | None) -> Iterator[str]:
     """Yields why a run does not show the effect of the requested faults: some were not carried out, or not undone.
 
-    :param trial_faults: the faults that the trial requests; None without faults
+    :param requested: the faults that the trial requests
     :param seconds: length of the measured window; None if not known
     """
     if faults is None:
-        if trial_faults is not None:
-            yield f"faults were requested ({trial_faults}), but faults.json is missing"
+        if requested != scenario_faults.NONE:
+            yield f"faults were requested ({requested}), but faults.json is missing"
         return
-    requested = faults.asked if trial_faults is None else trial_faults
-    planned = _planned(requested)
+    requested = faults.asked if requested == scenario_faults.NONE else requested
+    try:
+        planned = [(fault.kind, fault.target) for fault in scenario_faults.parse(requested)]
+    except BadInputError:
+        planned = []
     if not planned:
         yield f"faults.json exists, but the requested faults cannot be read ({requested})"
         return
@@ -250,26 +235,12 @@ def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
     """Returns the start of the first event that ends the fault on a host, or None if there is no such event."""
     kind = scenario_faults.ENDS.get(event.kind)
     since = _at(event, host)
-    later = [
-        time
-        for end_event in (*faults.events, *faults.undone)
-        if end_event.kind == kind
-        and host in end_event.hosts
-        and (time := _at(end_event, host)) is not None
-        and time >= (-math.inf if since is None else since)
-    ]
-    return min(later, default=None)
+    ends = [later for later in (*faults.events, *faults.undone) if later.kind == kind and host in later.hosts]
+    times = [time for end in ends if (time := _at(end, host)) is not None]
+    return min((time for time in times if since is None or time >= since), default=None)
 
 
 def _at(event: FaultEvent, host: str) -> float | None:
     """Returns when an event began on a host. Older evidence contains only the start on the first host."""
     on_host = event.hosts[host].at
     return event.began if on_host is None else on_host
-
-
-def _planned(requested: str) -> list[tuple[str, str]] | None:
-    """Returns the requested kinds and targets, or None if they cannot be parsed."""
-    try:
-        return [(fault.kind, fault.target) for fault in scenario_faults.parse(requested)]
-    except BadInputError:
-        return None

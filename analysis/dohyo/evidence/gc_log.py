@@ -26,14 +26,10 @@ _JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A pause in which the collector stopped all threads of the application.
+    """A pause in which the collector stopped all threads of the application."""
 
-    :ivar begin: start in seconds since 1970, on the clock of the host
-    :ivar ms: length in ms
-    """
-
-    begin: float
-    ms: float
+    begin: float  # start in seconds since 1970, on the clock of the host
+    ms: float  # length in ms
 
     @property
     def end(self) -> float:
@@ -69,17 +65,15 @@ class _Collections:
 
     def pauses(self, text: Iterable[str]) -> Iterator[Pause]:
         for line in text:
-            if stamp := _UNIFIED.match(line):
-                self._begin(stamp)
-                if pause := _UNIFIED_PAUSE.search(line, stamp.end()):
-                    yield from self._unified(stamp, pause)
-            elif (stamp := _JDK8.match(line)) or self._since is not None:
-                self._begin(stamp)
+            unified = _UNIFIED.match(line)
+            stamp = unified or _JDK8.match(line)
+            if self.begin is None and stamp:
+                self.begin = _seconds(stamp)
+            if unified:
+                if pause := _UNIFIED_PAUSE.search(line, unified.end()):
+                    yield from self._unified(unified, pause)
+            elif stamp or self._since is not None:
                 yield from self._jdk8(stamp, line)
-
-    def _begin(self, stamp: re.Match[str] | None) -> None:
-        if self.begin is None and stamp:
-            self.begin = _seconds(stamp)
 
     def _unified(self, stamp: re.Match[str], pause: re.Match[str]) -> Iterator[Pause]:
         number = int(pause["id"])

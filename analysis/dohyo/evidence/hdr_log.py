@@ -20,6 +20,7 @@ import threading
 import zlib
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
@@ -37,8 +38,7 @@ from dohyo.operations import OVERALL, operation, plain_name
 # Upper bound of all histograms in µs: one day. Because they share it, histograms can be added as arrays.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
-# Minimum number of operations beyond a percentile, see docs/method.md#percentiles-and-rates-in-the-table.
-BEYOND = 10
+BEYOND = 10  # minimum number of operations beyond a percentile, see docs/method.md#percentiles-and-rates-in-the-table
 
 _V1_COMPRESSED = 0x1C849302
 _V2_COMPRESSED = 0x1C849304
@@ -65,45 +65,34 @@ _LONGEST_INTERVAL = 3600.0
 _LATEST_SECOND = 10_000_000.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
 
-
 Integers = NDArray[np.int64]
 Count = TypeVar("Count", int, Integers)
 
 
 class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
-    """Converts between counter indexes and values like the package's histogram, but with the common upper bound.
-
-    :ivar per_ms: number of the values' units in a millisecond
-    """
+    """Converts between counter indexes and values like the package's histogram, but with the common upper bound."""
 
     def __init__(self, lowest: int, digits: int, per_ms: int) -> None:
         super().__init__(lowest, MAX_LATENCY_US * per_ms // MICROSECONDS, digits)
-        self.per_ms = per_ms
+        self.per_ms = per_ms  # number of the values' units in a millisecond
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Unpickle to the interned layout, so that equal layouts are identical objects in each process.
         return _layout, (self.lowest_trackable_value, self.significant_figures, self.per_ms)
 
 
+@dataclass(slots=True, eq=False)
 class Histogram:
     """The histogram of one interval, with only the counters that are not 0.
 
     Logs contain millions of histograms. The package's class would allocate an array of 300 kB for each, and would be
     many times slower to create and to add.
-
-    :ivar layout: layout of the counters; histograms with equal layouts share the object
-    :ivar indexes: indexes of the counters that are not 0, ascending
-    :ivar counts: values of these counters
-    :ivar total: number of operations
     """
 
-    __slots__ = ("counts", "indexes", "layout", "total")
-
-    def __init__(self, layout: Layout, indexes: Integers, counts: Integers, total: int) -> None:
-        self.layout = layout
-        self.indexes = indexes
-        self.counts = counts
-        self.total = total
+    layout: Layout  # histograms with equal layouts share the object
+    indexes: Integers  # indexes of the counters that are not 0, ascending
+    counts: Integers  # values of these counters
+    total: int  # number of operations
 
     @property
     def highest_us(self) -> float:
@@ -137,20 +126,13 @@ def _of_counters(layout: Layout, counters: Integers) -> Histogram:
     return Histogram(layout, indexes, counts, sum(counts.tolist()))
 
 
+@dataclass(slots=True, eq=False)
 class Counters:
-    """Sum of histograms of one layout, as an array from the first counter in use to the last one.
+    """Sum of histograms of one layout, as an array from the first counter in use to the last one."""
 
-    :ivar first: index of the first counter in the array
-    :ivar counts: the array
-    :ivar total: number of operations
-    """
-
-    __slots__ = ("counts", "first", "total")
-
-    def __init__(self) -> None:
-        self.first = 0
-        self.counts = np.zeros(0, np.int64)
-        self.total = 0
+    first: int = 0  # index of the first counter in the array
+    counts: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    total: int = 0  # number of operations
 
     def add(self, indexes: Integers, counts: Integers, total: int) -> None:
         """Adds each count to the counter at its index. The indexes are ascending and may repeat; `total` is the sum."""
@@ -327,11 +309,13 @@ class _Scratch(threading.local):
     def address(self, length: int) -> int:
         """Returns the address of an array of at least `length` counters."""
         if length > len(self._counts):
-            self._set(length)
+            self.clear(length)
         return self._address
 
-    def clear(self) -> None:
-        self._set(0)
+    def clear(self, length: int = 0) -> None:
+        """Replaces the array by one of `length` counters."""
+        self._counts = np.zeros(length, np.int64)
+        self._address = self._counts.ctypes.data
 
     def take(self, first: int, last: int) -> tuple[Integers, Integers]:
         """Returns the indexes and counts of the counters that are not 0, and resets them to 0."""
@@ -341,10 +325,6 @@ class _Scratch(threading.local):
         used[indexes] = 0
         indexes += first
         return indexes, counts
-
-    def _set(self, length: int) -> None:
-        self._counts = np.zeros(length, np.int64)
-        self._address = self._counts.ctypes.data
 
 
 _scratch = _Scratch()
@@ -503,19 +483,17 @@ def beginning(path: Path) -> tuple[str | None, float | None]:
 
 def merge_log(
     path: Path, merged: dict[str, Latencies], warn: Warn, seen: Callable[[str, Interval], None] | None = None
-) -> tuple[str, int]:
-    """Adds one interval log (plain or gzip) to `merged`.
+) -> str:
+    """Adds one interval log (plain or gzip) to `merged`, and returns its operation type.
 
     Leaves out logs that are not about operations (CLEANUP). Lines that cannot be read cause a warning.
 
     :param merged: latencies by operation type
     :param seen: called with the operation type and each interval
-    :returns: the log's operation type, and the number of operations added
     """
     warn = limited(path, warn)
     parser = LogParser(path.name)
     name = parser.operation
-    added = 0
     jumped = 0.0
     for number, line in lines(path, warn):
         try:
@@ -534,7 +512,6 @@ def merge_log(
             if name not in merged:
                 merged[name] = Latencies()
             merged[name].add(interval.histogram)
-            added += interval.histogram.total
             if seen is not None:
                 seen(name, interval)
-    return name, added
+    return name

@@ -26,33 +26,22 @@ from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Lines, ServerLog, Work, covered
 from dohyo.evidence.text_file import Warn
 
-# Lines that match `where` are recorded as work of this kind.
-_WHERE = "where"
+_WHERE = "where"  # lines that match `where` are recorded as work of this kind
 
 
 @dataclass(frozen=True)
 class Healing:
-    """One kind of work that the servers did to heal after a fault and that began before the next fault.
+    """One kind of work that the servers did to heal after a fault and that began before the next fault."""
 
-    :ivar what: name in healing.yml
-    :ivar hosts: hosts that did the work
-    :ivar count: number of times that the work ended; None if all figures are unknown
-    :ivar unfinished: number of times that the work began without an end in the logs
-    :ivar amount: total amount, in `unit`; None if the logs do not state it
-    :ivar begin: first start, in seconds of the measured window; None if no work began
-    :ivar end: last end, in the same unit
-    :ivar seconds: time in which work was in progress on any host; None if only ends are known
-    """
-
-    what: str
-    hosts: list[str]
-    count: int | None
-    unfinished: int | None
-    amount: float | None
+    what: str  # name in healing.yml
+    hosts: list[str]  # hosts that did the work
+    count: int | None  # number of times that the work ended; None if all figures are unknown
+    unfinished: int | None  # number of times that the work began without an end in the logs
+    amount: float | None  # total amount, in `unit`; None if the logs do not state it
     unit: str | None
-    begin: float | None
-    end: float | None
-    seconds: float | None
+    begin: float | None  # first start, in seconds of the measured window; None if no work began
+    end: float | None  # last end, in the same unit
+    seconds: float | None  # time in which work was in progress on any host; None if only ends are known
 
 
 class HealingLogs:
@@ -62,12 +51,24 @@ class HealingLogs:
         """:param folder: folder `server` of the trial; missing or broken files cause at most a warning"""
         self._folder = folder
         self._warn = warn
-        # For each kind of work, the host and the logs of each process, the oldest first. Empty logs are left out.
-        self._read: dict[str, list[tuple[str, list[ServerLog]]]] = {}
 
     @cached_property
     def _kinds(self) -> dict[str, Lines]:
         return server_log.lines_of(self._folder / server_log.HEALING, self._warn)
+
+    @cached_property
+    def _processes(self) -> dict[str, list[tuple[str, list[ServerLog]]]]:
+        """Reads each process's host and logs, the oldest first, for each kind of work. Leaves out empty logs."""
+        hosts = [host for host in sorted(self._folder.iterdir()) if host.is_dir()] if self._folder.is_dir() else []
+        return {
+            kind: [
+                (host.name, logs)
+                for host in hosts
+                for paths in server_log.processes(host, [lines])
+                if (logs := self._logs(paths, kind))
+            ]
+            for kind, lines in self._kinds.items()
+        }
 
     def after(
         self, since: float, until: float, began: float, offsets_ms: Mapping[str, float], hosts: Collection[str] = ()
@@ -79,7 +80,7 @@ class HealingLogs:
         :param hosts: hosts with the fault; if one of them has no logs, all figures are unknown
         """
         zero = {host: began + offset / 1000 for host, offset in offsets_ms.items()}
-        logged = {host for kind in self._kinds for host, _ in self._processes(kind)}
+        logged = {host for processes in self._processes.values() for host, _ in processes}
         if not logged.issuperset(hosts):
             return [self._unknown(kind) for kind in self._kinds]
         return [self._of(kind, since, until, began, zero) for kind in self._kinds]
@@ -88,7 +89,7 @@ class HealingLogs:
         return Healing(kind, [], None, None, None, self._kinds[kind].unit, None, None, None)
 
     def _of(self, kind: str, since: float, until: float, began: float, zero: Mapping[str, float]) -> Healing:
-        lines, processes = self._kinds[kind], self._processes(kind)
+        lines, processes = self._kinds[kind], self._processes[kind]
         works = [work for _, logs in processes for log in logs for work in log.work]
         is_reported = lines.where is None or any(work.kind == _WHERE for work in works)
         is_whole = all(logs[0].begin <= zero.get(host, began) + since for host, logs in processes)
@@ -123,18 +124,6 @@ class HealingLogs:
             end=max((work.end for work in works), default=None),
             seconds=covered((work.begin, work.end) for work in works) if works and lasts else None,
         )
-
-    def _processes(self, kind: str) -> list[tuple[str, list[ServerLog]]]:
-        if kind not in self._read:
-            hosts = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
-            self._read[kind] = [
-                (host.name, logs)
-                for host in hosts
-                if host.is_dir()
-                for paths in server_log.processes(host, [self._kinds[kind]])
-                if (logs := self._logs(paths, kind))
-            ]
-        return self._read[kind]
 
     def _logs(self, paths: Sequence[Path], kind: str) -> list[ServerLog]:
         lines = self._kinds[kind]

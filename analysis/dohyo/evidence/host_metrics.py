@@ -42,23 +42,17 @@ CLOCKS = ("processor_frequency", "processor_celsius")
 _PARTS = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS, "clocks": CLOCKS}
 FIGURES = tuple(name for names in _PARTS.values() for name in names)
 _UNKNOWN = {part: [math.nan] * len(names) for part, names in _PARTS.items()}
-# The loopback interface. It is sampled, but left out of the host's network use.
-_LOOPBACK = "lo"
-# Busy share above which the processors may be the bottleneck.
-SATURATED = 0.9
+_LOOPBACK = "lo"  # the loopback interface; it is sampled, but left out of the host's network use
+SATURATED = 0.9  # busy share above which the processors may be the bottleneck
 # If other processes or the hypervisor used at least this share of the processors' time, that is named as a reason.
 NOTED = 0.05
 
-# Columns of `HostMetrics.series`.
-SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
+SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)  # columns of `HostMetrics.series`
 
-# Maximum number of rows that `HostMetrics.series` yields at a time.
-_MOST_LINES = 10_000
+_MOST_LINES = 10_000  # maximum number of rows that `HostMetrics.series` yields at a time
 
-# Values of a sample. Unknown values are NaN.
-_Values = list[float]
-# Values by name in `FIGURES`. Unknown values are left out.
-Figures = dict[str, float]
+_Values = list[float]  # values of a sample; unknown values are NaN
+Figures = dict[str, float]  # values by name in `FIGURES`; unknown values are left out
 
 
 @dataclass(frozen=True)
@@ -71,23 +65,17 @@ class Use:
 
 @dataclass(frozen=True)
 class HostUse:
-    """The resources that one host used in the measured windows of a phase.
-
-    :ivar cpus: number of processors; None if unknown
-    :ivar covered_seconds: seconds of the windows that have samples
-    :ivar figures: known figures of the host, by name in `FIGURES`. Figures of disks and networks are sums, but the
-        utilisation is that of the busiest disk
-    :ivar devices: known figures of each disk and each network
-    :ivar memory_bytes: total memory; None if unknown
-    """
+    """The resources that one host used in the measured windows of a phase."""
 
     host: str
     phase: str
-    cpus: int | None
-    covered_seconds: float
+    cpus: int | None  # number of processors; None if unknown
+    covered_seconds: float  # seconds of the windows that have samples
+    # Known figures of the host, by name in `FIGURES`. Figures of disks and networks are sums, but the utilisation is
+    # that of the busiest disk.
     figures: dict[str, Use] = field(default_factory=dict)
-    devices: dict[str, dict[str, Use]] = field(default_factory=dict)
-    memory_bytes: int | None = None
+    devices: dict[str, dict[str, Use]] = field(default_factory=dict)  # known figures of each disk and each network
+    memory_bytes: int | None = None  # total memory; None if unknown
 
     @property
     def busy(self) -> float | None:
@@ -98,44 +86,36 @@ class HostUse:
 
 @dataclass(frozen=True)
 class Taken:
-    """The shares of a host's processors that the run could not use in its measured window.
-
-    :ivar run: number of the run; None for a measured load
-    :ivar other: share that other processes used; None if unknown
-    :ivar stolen: share that the hypervisor took; None if unknown
-    :ivar alone: true if no other host shares the kernel, and nothing limits the processors
-    """
+    """The shares of a host's processors that the run could not use in its measured window."""
 
     host: str
     phase: str
-    run: int | None
-    other: float | None
-    stolen: float | None
-    alone: bool
+    run: int | None  # number of the run; None for a measured load
+    other: float | None  # share that other processes used; None if unknown
+    stolen: float | None  # share that the hypervisor took; None if unknown
+    alone: bool  # true if no other host shares the kernel, and nothing limits the processors
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples of one host in chronological order, with a row for each second and device.
+    """The samples of one host in chronological order, with a row for each second and device."""
 
-    :ivar cpus: number of processors; None if unknown
-    :ivar boot: the kernel's boot ID; None in old samples, which do not distinguish Dohyo's processes from others
-    :ivar sees_all: true if the agent saw all processes of the kernel, no cgroup limited it, and no server was attached
-    :ivar device: disk or network of each row; None for the whole host
-    :ivar time: end of the row's second, in seconds since 1970 on the host's clock
-    :ivar seconds: actual length of the row's second
-    :ivar figures: a column for each of `FIGURES`: shares, bytes, or rates per second; NaN if unknown or not applicable
-    :ivar memory: total memory in bytes, from the last sample; None without samples
-    """
-
-    cpus: int | None
+    cpus: int | None  # number of processors; None if unknown
+    # The kernel's boot ID; None in old samples, which do not distinguish Dohyo's processes from others.
     boot: str | None
+    # True if the agent saw all processes of the kernel, no cgroup limited it, and no server was attached.
     sees_all: bool
-    device: NDArray[np.object_]
-    time: NDArray[np.float64]
-    seconds: NDArray[np.float64]
+    device: NDArray[np.object_]  # disk or network of each row; None for the whole host
+    time: NDArray[np.float64]  # end of the row's second, in seconds since 1970 on the host's clock
+    seconds: NDArray[np.float64]  # actual length of the row's second
+    # A column for each of `FIGURES`: shares, bytes, or rates per second; NaN if unknown or not applicable.
     figures: NDArray[np.float64]
-    memory: int | None
+    memory: int | None  # total memory in bytes, from the last sample; None without samples
+
+    def part(self, rows: Any) -> Samples:
+        """Returns the samples in the rows that a slice, a mask or an array of positions selects."""
+        names = ("device", "time", "seconds", "figures")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
 def read(path: Path, warn: Warn) -> Samples:
@@ -162,14 +142,9 @@ def read(path: Path, warn: Warn) -> Samples:
             before = None if "boot" in content else before  # only the first line of a file names the boot
     table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
     facts = records.decoded(host, _HostFacts, lambda problem: warn(f"{path}: {problem}"))
-    return Samples(
-        facts.cpus,
-        facts.boot,
-        facts.sees_all,
-        np.array(devices, dtype=object),
-        *(table[:, 0], table[:, 1], table[:, 2:]),
-        int(before.memory[0]) if before else None,
-    )
+    columns = (np.array(devices, dtype=object), table[:, 0], table[:, 1], table[:, 2:])
+    memory = int(before.memory[0]) if before else None
+    return Samples(facts.cpus, facts.boot, facts.sees_all, *columns, memory)
 
 
 class _HostFacts(Struct, frozen=True):
@@ -220,16 +195,11 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
             values += parts.get(part) or unknown
         return device, values
 
-    disks = {
-        name: _disk(_growth(before.disks[name], counters, seconds))
-        for name, counters in after.disks.items()
-        if name in before.disks
-    }
-    networks = {
-        name: _growth(before.networks[name], counters, seconds)
-        for name, counters in after.networks.items()
-        if name in before.networks
-    }
+    def growths(first: Mapping[str, _Values], last: Mapping[str, _Values]) -> dict[str, _Values]:
+        return {name: _growth(first[name], counters, seconds) for name, counters in last.items() if name in first}
+
+    disks = {name: _disk(values) for name, values in growths(before.disks, after.disks).items()}
+    networks = growths(before.networks, after.networks)
     outside = [values for name, values in networks.items() if name != _LOOPBACK]
     utilisations = [values[-1] for values in disks.values()]
     busiest = math.nan if any(map(math.isnan, utilisations)) else max(utilisations, default=math.nan)
@@ -356,12 +326,10 @@ class HostMetrics:
             if host in self.untold:
                 samples.figures[:, FIGURES.index(*_OTHERS)] = math.nan
             for window in self._windows:
-                all_lines, time, _ = _inside(samples, host, window, window.agreed)
-                for first in range(0, len(all_lines), _MOST_LINES):
-                    some = slice(first, first + _MOST_LINES)
-                    lines = all_lines[some]
-                    figures = _figures(samples, lines, time[some], window)
-                    columns = (time[some], samples.seconds[lines], samples.device[lines], figures)
+                inside, _ = _inside(samples, host, window, window.agreed)
+                for first in range(0, len(inside.time), _MOST_LINES):
+                    some = inside.part(slice(first, first + _MOST_LINES))
+                    columns = (some.time, some.seconds, some.device, some.figures)
                     yield [
                         [window.phase, window.run, host, round(end, 3), round(seconds, 3), device, *map(_rounded, row)]
                         for end, seconds, device, row in zip(*(column.tolist() for column in columns), strict=True)
@@ -374,74 +342,49 @@ class HostMetrics:
         """
         for host, path in self._files.items():
             samples = read(path, lambda _: None)  # no warnings, because the first reading gave them
-            lines, time, overlap = _inside(samples, host, window, window.agreed)
-            of_host = samples.device[lines] == None  # noqa: E711 - compares each line
-            lines, time, overlap = lines[of_host], time[of_host], overlap[of_host]
-            figures = _figures(samples, lines, time, window)
-            yield (
-                host,
-                [
-                    {
-                        name: use.mean
-                        for name, use in _uses(figures[within], overlap[within], overlap[within] > 0).items()
-                        if name not in _OTHERS or host not in self.untold
-                    }
-                    for within in ((time > begin) & (time <= end) for begin, end in stretches)
-                ],
-            )
+            inside, overlap = _inside(samples, host, window, window.agreed)
+            of_host = inside.device == None  # noqa: E711 - compares each row
+            means = []
+            for begin, end in stretches:
+                within = of_host & (inside.time > begin) & (inside.time <= end)
+                uses = _uses(inside.figures[within], overlap[within], overlap[within] > 0)
+                names = [name for name in uses if name not in _OTHERS or host not in self.untold]
+                means.append({name: uses[name].mean for name in names})
+            yield host, means
 
     def _use(self, host: str, samples: Samples, phase: str) -> HostUse:
         windows = [window for window in self._windows if window.phase == phase]
         parts = [_inside(samples, host, window, window.begin) for window in windows]
-        lines = np.concatenate([inside for inside, _, _ in parts])
-        weight = np.concatenate([overlap for _, _, overlap in parts])
-        device = samples.device[lines]
-        figures = np.concatenate(
-            [_figures(samples, *part[:2], window) for part, window in zip(parts, windows, strict=True)]
-        )
+        device = np.concatenate([part.device for part, _ in parts])
+        figures = np.concatenate([part.figures for part, _ in parts])
+        weight = np.concatenate([overlap for _, overlap in parts])
         # Seconds that are mostly outside the windows do not count for the maximum.
-        mostly = weight >= samples.seconds[lines] / 2
+        mostly = weight >= np.concatenate([part.seconds for part, _ in parts]) / 2
         covered = 0.0
         uses: dict[str | None, dict[str, Use]] = {}
         for name in dict.fromkeys(device):
             of_device = device == name
             uses[name] = _uses(figures[of_device], weight[of_device], mostly[of_device])
             covered = float(weight[of_device].sum()) if name is None else covered
-        return HostUse(
-            host,
-            phase,
-            samples.cpus,
-            round(covered, 3),
-            uses.pop(None, {}),
-            {device: figures for device, figures in uses.items() if device is not None},
-            samples.memory,
-        )
+        of_host = uses.pop(None, {})
+        devices = {name: of_device for name, of_device in uses.items() if name is not None}
+        return HostUse(host, phase, samples.cpus, round(covered, 3), of_host, devices, samples.memory)
 
 
-def _inside(
-    samples: Samples, host: str, window: Window, begin: float
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Finds the lines whose seconds overlap the time from `begin` to the end of the window.
+def _inside(samples: Samples, host: str, window: Window, begin: float) -> tuple[Samples, NDArray[np.float64]]:
+    """Finds the samples whose seconds overlap the time from `begin` to the end of the window.
 
-    :returns: their positions, their `time` in seconds after the agreed start, and their overlaps in seconds
+    The share of other processes is unknown in a second that ends after the window: clients and Ansible work then.
+
+    :returns: these samples with `time` in seconds after the agreed start, and their overlaps in seconds
     """
     time = samples.time - window.offsets_ms.get(host, 0.0) / 1000 - window.agreed
     since, until = begin - window.agreed, window.end - window.agreed
     overlap = np.minimum(time, until) - np.maximum(time - samples.seconds, since)
-    lines = np.flatnonzero(overlap > 0)
-    return lines, time[lines], overlap[lines]
-
-
-def _figures(
-    samples: Samples, lines: NDArray[np.intp], time: NDArray[np.float64], window: Window
-) -> NDArray[np.float64]:
-    """Returns the figures of the lines that :func:`_inside` found.
-
-    The share of other processes is unknown in a second that ends after the window: clients and Ansible work then.
-    """
-    figures = samples.figures[lines]
-    figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan
-    return figures
+    rows = np.flatnonzero(overlap > 0)
+    inside = replace(samples.part(rows), time=time[rows])
+    inside.figures[inside.time > until, FIGURES.index(*_OTHERS)] = math.nan
+    return inside, overlap[rows]
 
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
@@ -457,10 +400,10 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
 
 def taken(samples: Samples, host: str, window: Window) -> Taken:
     """Returns the shares of a host's processors that other processes and the hypervisor took in a window."""
-    lines, time, weight = _inside(samples, host, window, window.begin)
-    of_host = samples.device[lines] == None  # noqa: E711 - compares each line
-    lines, time, weight = lines[of_host], time[of_host], weight[of_host]
-    uses = _uses(_figures(samples, lines, time, window), weight, weight >= samples.seconds[lines] / 2)
+    inside, weight = _inside(samples, host, window, window.begin)
+    of_host = inside.device == None  # noqa: E711 - compares each row
+    mostly = weight >= inside.seconds / 2
+    uses = _uses(inside.figures[of_host], weight[of_host], mostly[of_host])
     other, stolen = (use.mean if (use := uses.get(name)) else None for name in (*_OTHERS, "cpu_steal"))
     return Taken(host, window.phase, window.run, other, stolen, samples.sees_all)
 

@@ -30,20 +30,13 @@ _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times faster than 
 
 @dataclass(frozen=True)
 class Slot:
-    """Totals of all clients in one time slot.
+    """Totals of all clients in one time slot."""
 
-    :ivar start: seconds after the start of the logs
-    :ivar seconds: length of the slot
-    :ivar operations: number of operations that ended in the slot; intervals of several seconds are spread evenly
-    :ivar percentiles_ms: latencies by percentile (0..100)
-    :ivar heat: number of operations for each row of the heat map; see `heat_row_ms`
-    """
-
-    start: float
-    seconds: float
-    operations: int
-    percentiles_ms: dict[float, float]
-    heat: dict[int, int]
+    start: float  # seconds after the start of the logs
+    seconds: float  # length of the slot
+    operations: int  # number of operations that ended in the slot; intervals of several seconds are spread evenly
+    percentiles_ms: dict[float, float]  # latencies by percentile (0..100)
+    heat: dict[int, int]  # number of operations for each row of the heat map; see `heat_row_ms`
 
 
 class OverTime:
@@ -89,13 +82,8 @@ class OverTime:
         for position, counts in sorted(self._slots.items()):
             ranks = [rank(percentile, counts.total) for percentile in percentiles]
             latencies_ms = [_highest_us(index) / 1000 for index in counts.at_ranks(ranks)]
-            yield Slot(
-                start=position * self._seconds,
-                seconds=self._seconds,
-                operations=counts.total,
-                percentiles_ms=dict(zip(percentiles, latencies_ms, strict=True)),
-                heat=_heat(counts),
-            )
+            percentiles_ms = dict(zip(percentiles, latencies_ms, strict=True))
+            yield Slot(position * self._seconds, self._seconds, counts.total, percentiles_ms, _heat(counts))
 
     def _keep_bound(self) -> None:
         while len(self._slots) > self._most:

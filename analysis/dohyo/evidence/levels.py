@@ -19,35 +19,23 @@ import numpy as np
 from changeforest import Control, changeforest
 from numpy.typing import NDArray
 
-# Minimum length of a run. A shorter run contains too few levels to estimate the scatter.
-LEAST_SECONDS = 3600
-# Minimum length of a level.
-LEVEL_SECONDS = 300
-# Minimum factor of a change. Smaller changes are not reported, even if they are certain.
-LEAST_FACTOR = 1.1
-# Length of the blocks. The method is applied to the mean of each block.
-_BLOCK_SECONDS = 30
-# Minimum gain of a change: in units of the scatter, divided by the logarithm of the number of blocks.
-_PENALTY = 4.0
-# Factor from the median absolute deviation to the standard deviation of a normal distribution.
-_NORMAL = 1.4826
+LEAST_SECONDS = 3600  # minimum length of a run; a shorter run contains too few levels to estimate the scatter
+LEVEL_SECONDS = 300  # minimum length of a level
+LEAST_FACTOR = 1.1  # minimum factor of a change; smaller changes are not reported, even if they are certain
+_BLOCK_SECONDS = 30  # length of the blocks; the method is applied to the mean of each block
+_PENALTY = 4.0  # minimum gain of a change: in units of the scatter, divided by the logarithm of the number of blocks
+_NORMAL = 1.4826  # factor from the median absolute deviation to the standard deviation of a normal distribution
 
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A change of level. Times are in seconds from the start of the series.
+    """A change of level. Times are in seconds from the start of the series."""
 
-    :ivar second: time of the change, accurate to about `_BLOCK_SECONDS`
-    :ivar begin: start of the level before the change; `end` is the end of the level after it
-    :ivar before: level before the change, the median of means over `_BLOCK_SECONDS`
-    :ivar after: level after the change, computed in the same way
-    """
-
-    begin: int
-    second: int
+    begin: int  # start of the level before the change; `end` is the end of the level after it
+    second: int  # time of the change, accurate to about `_BLOCK_SECONDS`
     end: int
-    before: float
-    after: float
+    before: float  # level before the change, the median of means over `_BLOCK_SECONDS`
+    after: float  # level after the change, computed in the same way
 
 
 def changes(series: Sequence[float]) -> list[LevelChange]:

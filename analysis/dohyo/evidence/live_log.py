@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from dohyo.evidence.hdr_log import Interval, Latencies, LogParser
@@ -23,15 +23,6 @@ class Second:
     p99_ms: float | None  # over all successful operations; None if there are none
 
 
-@dataclass
-class _Bin:
-    """Sum of the intervals that begin in the same second."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    seconds: defaultdict[Path, float] = field(default_factory=lambda: defaultdict(float))  # time that each log covers
-    latencies: Latencies = field(default_factory=Latencies)
-
-
 class IntervalTail:
     """Reads the new intervals of running clients' logs. Call `poll` about once per second.
 
@@ -48,7 +39,8 @@ class IntervalTail:
         self._folders = list(folders)
         self._batchsize = batchsize
         self._logs: dict[Path, _FollowedLog] = {}
-        self._bins: defaultdict[int, _Bin] = defaultdict(_Bin)
+        # Second -> intervals that begin in it, each with its log and operation type.
+        self._intervals: defaultdict[int, list[tuple[Path, str, Interval]]] = defaultdict(list)
         self._emitted = -1
 
     def poll(self) -> list[Second]:
@@ -56,7 +48,9 @@ class IntervalTail:
         self._discover()
         for log in self._logs.values():
             for interval in log.new_intervals():
-                self._put(log, interval)
+                second = round(interval.start)
+                if second > self._emitted:  # otherwise it is too late: the display has already shown this second
+                    self._intervals[second].append((log.path, log.parser.operation, interval))
         newest = [log.newest for log in self._logs.values() if log.newest is not None]
         if not newest:
             return []
@@ -64,10 +58,10 @@ class IntervalTail:
         # Once all clients have written, the seconds that the slowest client has written are complete.
         if {log.path.parent for log in self._logs.values() if log.newest is not None} == set(self._folders):
             complete = max(complete, min(newest))
-        ready = sorted(second for second in self._bins if second <= complete)
+        ready = sorted(second for second in self._intervals if second <= complete)
         if ready:
             self._emitted = ready[-1]
-        return [self._second(start, self._bins.pop(start)) for start in ready]
+        return [self._second(start, self._intervals.pop(start)) for start in ready]
 
     def _discover(self) -> None:
         for folder in self._folders:
@@ -75,27 +69,24 @@ class IntervalTail:
                 if path not in self._logs and is_call(path.name.removesuffix(".hdr")):
                     self._logs[path] = _FollowedLog(path)
 
-    def _put(self, log: _FollowedLog, interval: Interval) -> None:
-        operation = log.operation
-        second = round(interval.start)
-        if second <= self._emitted:
-            return  # too late: the display has already shown this second
-        into = self._bins[second]
-        into.counts[operation] += interval.histogram.total
-        into.seconds[log.path] += interval.seconds
-        if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
-            into.latencies.add(interval.histogram)
-
-    def _second(self, start: int, sums: _Bin) -> Second:
-        operations = max(0, calls({name: count for name, count in sums.counts.items() if not is_failure(name)}))
-        seconds = max(sums.seconds.values())
+    def _second(self, start: int, intervals: Sequence[tuple[Path, str, Interval]]) -> Second:
+        counts: Counter[str] = Counter()
+        covered: defaultdict[Path, float] = defaultdict(float)  # seconds that each log covers
+        latencies = Latencies()
+        for path, operation, interval in intervals:
+            counts[operation] += interval.histogram.total
+            covered[path] += interval.seconds
+            if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
+                latencies.add(interval.histogram)
+        operations = max(0, calls({name: count for name, count in counts.items() if not is_failure(name)}))
+        seconds = max(covered.values())
         return Second(
             start=float(start),
             operations=operations,
-            failed=sum(count for name, count in sums.counts.items() if is_failure(name)),
+            failed=sum(count for name, count in counts.items() if is_failure(name)),
             records=operations * self._batchsize,
             records_per_second=operations * self._batchsize / seconds if seconds else 0.0,
-            p99_ms=sums.latencies.percentiles_ms([99]).get(99),
+            p99_ms=latencies.percentiles_ms([99]).get(99),
         )
 
 
@@ -104,13 +95,9 @@ class _FollowedLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._parser = LogParser(path.name)
+        self.parser = LogParser(path.name)
         self._offset = 0
         self.newest: int | None = None
-
-    @property
-    def operation(self) -> str:
-        return self._parser.operation
 
     def new_intervals(self) -> Iterator[Interval]:
         try:
@@ -123,7 +110,7 @@ class _FollowedLog:
         self._offset += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
             try:
-                interval = self._parser.parse(line)
+                interval = self.parser.parse(line)
             except ValueError:
                 continue  # the summary will warn about the line
             if interval is not None:

@@ -16,24 +16,19 @@ from dohyo.operations import is_call, is_failure
 # Minimum duration of a load for `slowdown`. With one value per second, the logs are too coarse for a shorter load.
 SHORTEST_SECONDS = 10.0
 TENTHS = 10
-# Inserts are counted in tenths of a second, because the clients' intervals begin a few ms apart.
-_BINS_PER_SECOND = 10
+_BINS_PER_SECOND = 10  # inserts are counted in tenths of a second, because the clients' intervals begin a few ms apart
 
 
 @dataclass(frozen=True)
 class LoadCurve:
-    """The progress of a load, over all clients.
+    """The progress of a load, over all clients."""
 
-    :ivar rows: number of inserted rows
-    :ivar tenths: seconds after the start at which 10 %, 20 %, … 100 % of the rows were inserted
-    :ivar slowdown: duration of the last tenth divided by that of the first, 1.0 at a constant rate; None for a load
-        shorter than `SHORTEST_SECONDS`
-    :ivar points: seconds after the start, and the number of rows inserted until then; for load.csv
-    """
-
-    rows: int
-    tenths: list[float]
+    rows: int  # number of inserted rows
+    tenths: list[float]  # seconds after the start at which 10 %, 20 %, … 100 % of the rows were inserted
+    # Duration of the last tenth divided by that of the first, 1.0 at a constant rate; None for a load shorter than
+    # `SHORTEST_SECONDS`.
     slowdown: float | None
+    # Seconds after the start, and the number of rows inserted until then; for load.csv.
     points: list[tuple[float, int]] = field(default_factory=list, repr=False)
 
 
@@ -80,11 +75,10 @@ class Inserted:
             return min((upper - 1 + inside) / _BINS_PER_SECOND, measured)
 
         tenths = [*(at(tenth / TENTHS) for tenth in range(1, TENTHS)), measured]
-        whole_seconds = range(0, last + 1, _BINS_PER_SECOND)
         points = [
-            (float(position // _BINS_PER_SECOND), round(rows * inserted[position] / inserted[-1]))
-            for position in whole_seconds
-            if position / _BINS_PER_SECOND < measured
+            (float(second), round(rows * count / inserted[-1]))
+            for second, count in enumerate(inserted[: last + 1 : _BINS_PER_SECOND])
+            if second < measured
         ]
         steps = [later - earlier for earlier, later in pairwise([0.0, *tenths])]
         return LoadCurve(

@@ -7,7 +7,6 @@ value of another type is ignored with a warning that names the file, the field a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -28,14 +27,10 @@ from dohyo.scenario.phases import LOAD, PROBE, RUN
 # Length of a window in seconds; at most a year, as in maxexecutiontime. Evaluating a longer one would take hours.
 Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
-# Type of a value that is shown exactly as it was written.
-Said = str | int | float | bool
-# Version of the evidence's format: `format` in experiment.json. Version 1 did not write it.
-FORMAT = 2
+Said = str | int | float | bool  # type of a value that is shown exactly as it was written
+FORMAT = 2  # version of the evidence's format: `format` in experiment.json; version 1 did not write it
 
 R = TypeVar("R", bound=Struct)
-# Function that receives a complaint of the form `field is value: why`.
-Complain = Callable[[str], object]
 
 
 def read(path: Path, record: type[R], warn: Warn) -> R:
@@ -47,13 +42,16 @@ def read(path: Path, record: type[R], warn: Warn) -> R:
     return decoded(json_values.read_object(path, warn), record, lambda problem: warn(f"{path}: {problem}"))
 
 
-def decoded(content: Any, record: type[R], complain: Complain) -> R:
-    """Converts the content of a file to a record. Missing fields have their default values."""
+def decoded(content: Any, record: type[R], complain: Warn) -> R:
+    """Converts the content of a file to a record. Missing fields have their default values.
+
+    :param complain: receives `field is value: why` for each value that is ignored
+    """
     value = _part(content, record, complain, "")
     return record() if value is UNSET else value
 
 
-def _part(content: Any, kind: Any, complain: Complain, path: str) -> Any:
+def _part(content: Any, kind: Any, complain: Warn, path: str) -> Any:
     """Converts a value to a type. Leaves out parts of a wrong type, and returns UNSET if nothing remains."""
     try:
         return msgspec.convert(content, kind, strict=False)
@@ -97,11 +95,8 @@ def _shown(value: Any) -> str:
     return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"{value!a:.60}"
 
 
-# ---- client.json, which each client writes -----------------------------------------------------------------------
-
-
 class ClientReport(Struct, frozen=True):
-    """A client's report on its part of a run. The class Results in ycsb-bindings/client writes it."""
+    """client.json: a client's report on its part of a run. The class Results in ycsb-bindings/client writes it."""
 
     phase: str | None = None
     binding: str | None = None
@@ -145,14 +140,8 @@ class ClientReport(Struct, frozen=True):
         return self != ClientReport()
 
 
-# ---- The settings of a trial, and its state -------------------------------------------------------------------------
-
-
 class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.of", "loop": "client.loop"}):
-    """The properties that the summary uses or compares with the clients' reports, with their defaults.
-
-    :ivar threads_of: "each" if threadcount is the number of threads of each client; "all" if it is their sum
-    """
+    """The properties that the summary uses or compares with the clients' reports, with their defaults."""
 
     recordcount: Whole | None = None
     insertstart: Whole = 0
@@ -166,7 +155,7 @@ class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.o
     retries: Whole = 0
     arrival: str = "uniform"
     loop: str | None = None
-    threads_of: str = "each"
+    threads_of: str = "each"  # "each" if threadcount is the number of threads of each client; "all" if it is their sum
     target: Number | None = None
     operationtimeout: Number | None = None
 
@@ -195,15 +184,10 @@ class PhaseSettings(Struct, frozen=True):
         return self.properties or WorkloadSettings()
 
     @property
-    def asked_faults(self) -> str | None:
-        """Returns the faults that are planned for the phase's runs, or None if there are none."""
-        return None if self.faults == faults.NONE else self.faults
-
-    @property
     def not_found_limit(self) -> float:
         """Returns the share of the records that may be missing: `maxnotfoundrate`, or its default if it is not set."""
-        declared = properties.find("maxnotfoundrate")
-        return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((declared and declared.default) or 0)
+        default = float(properties.known()["maxnotfoundrate"].default or 0)
+        return default if self.maxnotfoundrate is None else self.maxnotfoundrate
 
 
 class TurnSettings(Struct, frozen=True):
@@ -260,18 +244,13 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
         if name == PROBE:
             last = self.phases[-1] if self.phases else PhaseSettings()
             return PhaseSettings(name, warmup=self.warmup, maxnotfoundrate=last.maxnotfoundrate)
-        settings = (
-            self.load if name == LOAD else next((phase for phase in self.phases if phase.name == name), PhaseSettings())
-        )
-        return structs.replace(
-            settings,
-            name=name,
-            properties=self.properties if settings.properties is None else settings.properties,
-            threads=self.threads if settings.threads is None else settings.threads,
-            # A load has no warm-up: all its records count.
-            warmup=0.0 if name == LOAD else self.warmup if settings.warmup is None else settings.warmup,
-            duration=self.duration if settings.duration is None else settings.duration,
-        )
+        phases = [phase for phase in self.phases if phase.name == name] or [PhaseSettings()]
+        settings = self.load if name == LOAD else phases[0]
+        names = ("properties", "threads", "warmup", "duration")
+        inherited = {key: getattr(self, key) for key in names if getattr(settings, key) is None}
+        if name == LOAD:
+            inherited["warmup"] = 0.0  # all its records count
+        return structs.replace(settings, name=name, **inherited)
 
 
 class TrialState(Struct, frozen=True):
@@ -284,46 +263,35 @@ class TrialState(Struct, frozen=True):
     manifest: str | None = None
 
 
-# ---- faults.json, which the conductor of a run writes ----------------------------------------------------------------
-
-
 class FaultOnHost(Struct, frozen=True):
-    """A fault on one host.
+    """A fault on one host."""
 
-    :ivar at: start in seconds of the window, on the controller's clock
-    """
-
-    at: Number | None = None
+    at: Number | None = None  # start in seconds of the window, on the controller's clock
     error: str | None = None
 
 
 class FaultEvent(Struct, frozen=True):
-    """A fault, or an event that ended a fault; see docs/faults.md.
-
-    :ivar target: requested target; for an event that undid a fault at the end of the run, the host
-    :ivar planned: requested start in seconds of the window; None if the event undid a fault at the end of the run
-    :ivar began: start in seconds of the window, on the controller's clock; None if the event was not carried out
-    """
+    """A fault, or an event that ended a fault; see docs/faults.md."""
 
     kind: str = ""
-    target: str = ""
+    target: str = ""  # requested target; for an event that undid a fault at the end of the run, the host
+    # Requested start in seconds of the window; None if the event undid a fault at the end of the run.
     planned: Number | None = None
+    # Start in seconds of the window, on the controller's clock; None if the event was not carried out.
     began: Number | None = None
     hosts: dict[str, FaultOnHost] = {}
 
 
 class Faults(Struct, frozen=True):
-    """The faults of a run.
-
-    :ivar window_began: start of the window in seconds since 1970, on the controller's clock; `window_ended` is its end
-    :ivar whole: time at which all servers were ready again, in seconds of the window; None if not known
-    """
+    """faults.json, which the conductor writes: the faults of a run."""
 
     asked: str = faults.NONE
+    # Start of the window in seconds since 1970, on the controller's clock; `window_ended` is its end.
     window_began: Number | None = None
     window_ended: Number | None = None
     events: list[FaultEvent] = []
     undone: list[FaultEvent] = []
+    # Time at which all servers were ready again, in seconds of the window; None if not known.
     whole: Number | None = None
 
 
@@ -382,9 +350,6 @@ class CanaryFile(Struct, frozen=True):
     at: str | None = None
     hosts: dict[str, CanaryPart] = {}
     network: dict[str, CanaryPart] = {}
-
-
-# ---- experiment.json ------------------------------------------------------------------------------------------------
 
 
 class PlannedFacts(Struct, frozen=True):

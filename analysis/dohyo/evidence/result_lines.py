@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
@@ -24,8 +24,7 @@ from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, calls, is_cal
 OK = frozenset({"OK", "BATCHED_OK", "0"})
 NOT_FOUND = "NOT_FOUND"
 
-# Operation type, measurement and value.
-RESULT = r"\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$"
+RESULT = r"\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$"  # operation type, measurement and value
 # A result line, possibly after another program's prefix such as `client-1 | `.
 _RESULT = re.compile(rf"(?:^|[\s|]){RESULT}")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
@@ -35,18 +34,10 @@ _BUCKET = re.compile(r">?\d+")  # used by measurementtype=histogram and timeseri
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
 _MOST = 10**18
 # YCSB's own statuses; bindings may have others.
-_STATUSES = frozenset(
-    [
-        "FAILED",
-        "ERROR",
-        "NOT_FOUND",
-        "NOT_IMPLEMENTED",
-        "UNEXPECTED_STATE",
-        "BAD_REQUEST",
-        "FORBIDDEN",
-        "SERVICE_UNAVAILABLE",
-    ]
-)
+_STATUSES = frozenset({
+    "FAILED", "ERROR", "NOT_FOUND", "NOT_IMPLEMENTED",
+    "UNEXPECTED_STATE", "BAD_REQUEST", "FORBIDDEN", "SERVICE_UNAVAILABLE",
+})  # fmt: skip
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
 
 # Reason for a wrong count: stock YCSB counts a client's operations in 32 bits.
@@ -138,7 +129,7 @@ def read_results(path: Path, warn: Warn) -> ResultLog | None:
 
     def damaged(message: str) -> None:
         warn(message)
-        reader.damaged()
+        reader.is_damaged = True
 
     for number, line in lines(path, damaged):
         reader.read(number, line)
@@ -156,15 +147,11 @@ class ResultReader(Generic[Log]):
         self._logs = [new(path, 1)]
         self._number = 0
         self._line = ""
-        self._is_damaged = False
+        self.is_damaged = False  # whether the file cannot be read to its end
 
     @property
     def _log(self) -> Log:
         return self._logs[-1]
-
-    def damaged(self) -> None:
-        """Notes that the file cannot be read to its end."""
-        self._is_damaged = True
 
     def read(self, number: int, line: str) -> None:
         """Reads the next line."""
@@ -175,7 +162,7 @@ class ResultReader(Generic[Log]):
     def finish(self) -> list[Log]:
         """Handles the end of the file. Returns the logs of all runs in the file, in order."""
         self._end(self._line if not self._line.endswith("\n") else "")
-        if self._is_damaged and not self._log.is_empty:
+        if self.is_damaged and not self._log.is_empty:
             self._log.cut = self._log.cut or "the file is damaged"
         logs = [log for log in self._logs if not log.is_empty]
         for log in logs:
@@ -194,9 +181,11 @@ class ResultReader(Generic[Log]):
     def _complain(self, problem: str) -> None:
         self._warn(f"{self._path}:{self._number}: {problem}")
 
-    def _doubt(self, problem: str) -> None:
-        self._log.doubts.append(f"{self._path.name}:{self._number}: {problem}")
-        self._complain(problem)
+    def _doubt(self, problem: str, log: Log | None = None) -> None:
+        """Reports an impossible number in the current line, or numbers of a whole log that contradict each other."""
+        line = self._number if log is None else log.line
+        (log or self._log).doubts.append(f"{self._path.name}:{line}: {problem}")
+        self._warn(f"{self._path}:{line}: {problem}")
 
     def _next_log(self) -> None:
         if not self._log.is_empty:
@@ -217,9 +206,8 @@ class ResultReader(Generic[Log]):
             self._doubt(f"[{metric}], {measurement} is {value}: {OVERFLOW}")
             return
         if _PERCENTILE.fullmatch(measurement) and _FRACTION.fullmatch(value) and measurement.endswith("(us)"):
-            self._doubt(
-                f"[{metric}], {measurement} is {value}, so it was computed, not measured (measured ones are whole µs)"
-            )
+            why = "so it was computed, not measured (measured ones are whole µs)"
+            self._doubt(f"[{metric}], {measurement} is {value}, {why}")
             return
         try:
             if metric == OVERALL:
@@ -296,29 +284,23 @@ class ResultReader(Generic[Log]):
             self._warn(f"{log.path}:{log.line}: {why}: incomplete")
 
     def _check_values(self, log: Log) -> None:
-        """Reports numbers that contradict each other."""
-        problems = []
-        if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
-            stated = f"[OVERALL] states {log.overall_operations:,} operations"
-            problems.append(f"{stated}, but its types add up to {log.counted:,}: {OVERFLOW}")
-        for name, counts in log.operations.items():
-            if counts.mean_us is not None and counts.max_us is not None and counts.mean_us > counts.max_us + _BUCKET_US:
-                problems.append(
-                    f"{name}: the mean, {counts.mean_us:,.0f} µs, is above the maximum, {counts.max_us:,.0f} µs"
-                )
-            percentiles = sorted(counts.percentiles_us.items())
-            if any(low[1] > high[1] for low, high in pairwise(percentiles)):
-                problems.append(f"{name}: a higher percentile is below a lower one")
-            if percentiles and counts.max_us is not None and percentiles[-1][1] > counts.max_us + _BUCKET_US:
-                problems.append(
-                    f"{name}: percentile {percentiles[-1][0]:g}, {percentiles[-1][1]:,.0f} µs, is above the maximum"
-                )
-        for problem in problems:
-            self._contradict(log, problem)
+        for problem in _contradictions(log):
+            self._doubt(problem, log)
 
-    def _contradict(self, log: Log, problem: str) -> None:
-        log.doubts.append(f"{log.path.name}:{log.line}: {problem}")
-        self._warn(f"{log.path}:{log.line}: {problem}")
+
+def _contradictions(log: ResultLog) -> Iterator[str]:
+    """Yields numbers of a log that contradict each other."""
+    if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
+        stated = f"[OVERALL] states {log.overall_operations:,} operations"
+        yield f"{stated}, but its types add up to {log.counted:,}: {OVERFLOW}"
+    for name, counts in log.operations.items():
+        mean, most, percentiles = counts.mean_us, counts.max_us, sorted(counts.percentiles_us.items())
+        if mean is not None and most is not None and mean > most + _BUCKET_US:
+            yield f"{name}: the mean, {mean:,.0f} µs, is above the maximum, {most:,.0f} µs"
+        if any(low[1] > high[1] for low, high in pairwise(percentiles)):
+            yield f"{name}: a higher percentile is below a lower one"
+        if percentiles and most is not None and percentiles[-1][1] > most + _BUCKET_US:
+            yield f"{name}: percentile {percentiles[-1][0]:g}, {percentiles[-1][1]:,.0f} µs, is above the maximum"
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:
@@ -374,14 +356,10 @@ def _breaks_off(operations: dict[str, Operation]) -> str | None:
 
 def _contradicts(old: Operation, new: Operation) -> bool:
     """Returns whether the only measurement in `new` differs from that in `old`."""
-    pairs: list[tuple[object, object]] = [
-        (old.operations, new.operations),
-        (old.records, new.records),
-        (old.mean_us, new.mean_us),
-        (old.max_us, new.max_us),
-        *((old.percentiles_us.get(key), value) for key, value in new.percentiles_us.items()),
-        *((old.returns.get(key), value) for key, value in new.returns.items()),
-    ]
+    names = ("operations", "records", "mean_us", "max_us")
+    pairs: list[tuple[object, object]] = [(getattr(old, name), getattr(new, name)) for name in names]
+    pairs += [(old.percentiles_us.get(key), value) for key, value in new.percentiles_us.items()]
+    pairs += [(old.returns.get(key), value) for key, value in new.returns.items()]
     return any(None not in pair and pair[0] != pair[1] for pair in pairs)
 
 

@@ -20,10 +20,7 @@ from dohyo.statistics import total
 
 @dataclass
 class Run:
-    """Totals of one client, or of all clients together, in one run.
-
-    :ivar percentiles_ms: the known percentiles of this run, by name (p50_ms, p99_ms) and operation type
-    """
+    """Totals of one client, or of all clients together, in one run."""
 
     seconds: float | None = None  # measured window of the slowest client
     operations: int | None = None  # of all types, without failed operations
@@ -31,6 +28,7 @@ class Run:
     server_cpu_seconds: float | None = None  # user and system time in the measured window
     client_cpu_seconds: float | None = None
     by_operation: dict[str, Operation] = field(default_factory=dict)
+    # The known percentiles of this run, by name (p50_ms, p99_ms) and operation type.
     percentiles_ms: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
@@ -69,8 +67,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
     if len(parts) == 1:
         return structs.replace(parts[0])
     operations = total([part.operations for part in parts])
-    weights = [(part.operations, part.mean_us) for part in parts]
-    weighted = [(count, mean) for count, mean in weights if count and mean is not None]
+    weighted = [(part.operations, part.mean_us) for part in parts if part.operations and part.mean_us is not None]
     maxima = [part.max_us for part in parts if part.max_us is not None]
     return Operation(
         operations=operations,
@@ -109,13 +106,9 @@ def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *,
         # If a repeat has no result lines for an operation type, it had no such operations.
         ops = _rates([0 if operation is None else operation.operations for operation in per_run], runs)
         records = _rates([0 if operation is None else records_of(name, operation) for operation in per_run], runs)
-        row = replace(
-            _with_latency(Row(phase, name, len(runs)), merged, latencies.get(name)),
-            operations=merged.operations,
-            records=records_of(name, merged),
-            errors=errors,
-            not_found=not_found,
-        )
+        counts = (merged.operations, records_of(name, merged))
+        row = Row(phase, name, len(runs), *counts, errors=errors, not_found=not_found)
+        row = _with_latency(row, merged, latencies.get(name))
         result.append(_of_runs(row, runs, ops, records) if operations else row)
     return [replace(row, discarded=discarded) for row in result]
 
@@ -155,28 +148,19 @@ def sampled(
     """
     several = len(ops) > 1
     p50_ms, p99_ms = (samples if several and len(samples) == len(ops) else [] for samples in (p50_ms, p99_ms))
-    (ops_low, ops_high), (records_low, records_high) = (
-        interval(rates, row.confidence, 1 + row.resolution) for rates in (ops, records)
-    )
+    figures: dict[str, Any] = {}
+    for name, rates in (("ops_per_second", ops), ("records_per_second", records)):
+        low, high = interval(rates, row.confidence, 1 + row.resolution)
+        figures |= {
+            name: statistics.geometric(rates) if rates else None,
+            f"{name}_stddev": stdev(rates) if len(rates) > 1 else None,
+            f"{name}_low": low,
+            f"{name}_high": high,
+            f"{name}_samples": list(rates) if len(rates) > 1 else [],
+        }
     low, high = interval(p99_ms, row.confidence, 1 + row.blur("p99_ms"), row.p99_ms)
-    return replace(
-        row,
-        ops_per_second=statistics.geometric(ops) if ops else None,
-        ops_per_second_stddev=stdev(ops) if several else None,
-        ops_per_second_low=ops_low,
-        ops_per_second_high=ops_high,
-        records_per_second=statistics.geometric(records) if records else None,
-        records_per_second_stddev=stdev(records) if len(records) > 1 else None,
-        records_per_second_low=records_low,
-        records_per_second_high=records_high,
-        sampled=sample_kind if several else None,
-        ops_per_second_samples=list(ops) if several else [],
-        records_per_second_samples=list(records) if len(records) > 1 else [],
-        p50_ms_samples=list(p50_ms),
-        p99_ms_samples=list(p99_ms),
-        p99_ms_low=low,
-        p99_ms_high=high,
-    )
+    figures |= {"p99_ms_low": low, "p99_ms_high": high, "p99_ms_samples": list(p99_ms), "p50_ms_samples": list(p50_ms)}
+    return replace(row, **figures, sampled=sample_kind if several else None)
 
 
 def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
@@ -233,9 +217,8 @@ def counted(row: Row, operations: Sequence[int | None]) -> Row:
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
-    percentiles = {
-        name: percentile for name, percentile in PERCENTILES.items() if is_known(percentile, stated.operations or 0)
-    }
+    count = stated.operations or 0
+    percentiles = {name: percentile for name, percentile in PERCENTILES.items() if is_known(percentile, count)}
     values_ms: Mapping[float, float | None]
     if merged is not None and merged.count and merged.count == stated.operations:
         row = replace(row, mean_ms=merged.mean_ms, max_ms=merged.max_ms, latency_source="histograms")

@@ -22,9 +22,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -40,13 +39,12 @@ FILES = re.compile(r"(?!.*\.\.)[\w.*-]+(/[\w.*-]+)*")
 _NAMED = re.compile(r"[\w.\[\]-]+=")
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(NamedTuple):
     """The values of one or more hosts, from which a figure is computed."""
 
-    keys: list[float] = field(default_factory=list)
-    less: list[float] = field(default_factory=list)
-    per: list[float] = field(default_factory=list)
+    keys: Sequence[float] = ()
+    less: Sequence[float] = ()
+    per: Sequence[float] = ()
 
 
 class Keys:
@@ -57,7 +55,7 @@ class Keys:
 
     def __init__(self, patterns: Any) -> None:
         """:param patterns: a string or a list of strings; ValueError is raised for anything else"""
-        listed = patterns if isinstance(patterns, list) else [patterns]
+        listed = plain_yaml.as_list(patterns)
         if not listed or not all(isinstance(pattern, str) for pattern in listed):
             raise ValueError("must be a pattern of keys, or a list of patterns")
         self._whole = frozenset(pattern for pattern in listed if "*" not in pattern)
@@ -101,9 +99,7 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
     def find(self, pairs: Sequence[tuple[str, float]]) -> Values:
         """Selects the figure's values from the keys and values of its file."""
         values = Values(*(keys.values(pairs) if keys else [] for keys in (self.keys, self.less, self.per)))
-        if self.absent is not None and not values.keys:
-            values.keys.append(self.absent)
-        return values
+        return values if values.keys or self.absent is None else values._replace(keys=[self.absent])
 
     def of_run(self, before: Values | None, after: Values) -> Values:
         """Returns the values of a run: the growth of a counter in the run, otherwise the values after the run.
@@ -115,10 +111,8 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
             return after
         if before is None:
             return Values()
-        grown = [
-            [sum(later) - sum(earlier)] if later else []
-            for earlier, later in ((before.keys, after.keys), (before.less, after.less), (before.per, after.per))
-        ]
+        parts = zip(before, after, strict=True)
+        grown = [[sum(later) - sum(earlier)] if later else [] for earlier, later in parts]
         return Values() if any(value < 0 for values in grown for value in values) else Values(*grown)
 
     def mean(self, runs: Sequence[Sequence[Values]]) -> float | None:

@@ -51,75 +51,48 @@ _STAMP = re.compile(
 _SIZE = re.compile(r"([\d.,]+) ?([kKMGTP]?)(i?)(B|bytes)?")
 _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T", "P"))}
 
-
 # Kind of work, and the group `key` that distinguishes work of this kind (None without such a group).
 _Key = tuple[str, str | None]
-# Start times of work that has not ended, as written in the log.
-Begun = dict[_Key, list[str]]
+Begun = dict[_Key, list[str]]  # start times of work that has not ended, as written in the log
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One compaction, one flush, or other work that a log reports.
-
-    :ivar begin: start in seconds since 1970, on the clock of the host
-    :ivar end: end in seconds since 1970, on the clock of the host
-    :ivar bytes: bytes written; None if the log does not report them
-    :ivar amount: amount in another unit; None if the log does not report it
-    """
+    """One compaction, one flush, or other work that a log reports."""
 
     kind: str
-    begin: float
-    end: float
-    bytes: float | None
-    amount: float | None = None
+    begin: float  # start in seconds since 1970, on the clock of the host
+    end: float  # end in seconds since 1970, on the clock of the host
+    bytes: float | None  # bytes written; None if the log does not report them
+    amount: float | None = None  # amount in another unit; None if the log does not report it
 
 
 @dataclass(frozen=True)
 class ServerLog:
-    """The content of the log of one process.
+    """The content of the log of one process."""
 
-    :ivar begin: time of the first line in seconds since 1970; `end` is the time of the last line
-    :ivar work: finished work, in the order in which it ended
-    :ivar begun: kind and start of unfinished work
-    """
-
-    begin: float
+    begin: float  # time of the first line in seconds since 1970; `end` is the time of the last line
     end: float
-    work: list[Work] = field(default_factory=list)
-    begun: list[tuple[str, float]] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)  # finished work, in the order in which it ended
+    begun: list[tuple[str, float]] = field(default_factory=list)  # kind and start of unfinished work
 
 
 class Lines(Struct, frozen=True, forbid_unknown_fields=True):
-    """Patterns of the lines about one kind of work: an entry of log.yml, or of healing.yml (`dohyo.evidence.healing`).
-
-    :ivar begins: which start counts if several match before an end; "first" for work that continues after a restart
-    :ivar unit: unit of the group `amount`
-    :ivar where: pattern of a line without which the logs do not report this work; None if they always report it
-    """
+    """Patterns of the lines about one kind of work: an entry of log.yml, or of healing.yml (see `healing`)."""
 
     files: str | list[str]
     end: str
     begin: str | None = None
+    # Start that counts if several match before an end; "first" for work that continues after a restart.
     begins: Literal["first", "last", "each"] = "last"
-    unit: str | None = None
+    unit: str | None = None  # unit of the group `amount`
+    # Pattern of a line without which the logs do not report this work; None if they always report it.
     where: str | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """Returns `files` as a list."""
-        return [self.files] if isinstance(self.files, str) else self.files
 
     @property
     def states_duration(self) -> bool:
         """Returns whether the line at the end of the work states the duration, in a group `ms`."""
         return "ms" in _regex(self.end).groupindex
-
-    @property
-    def is_timed(self) -> bool:
-        """Returns whether the patterns reveal when each piece of work began."""
-        keyed = self.begin is not None and all("key" in _regex(text).groupindex for text in (self.begin, self.end))
-        return keyed or self.states_duration
 
 
 def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
@@ -129,7 +102,8 @@ def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
         lines_by_kind: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
         for kind, lines in lines_by_kind.items():
             _check(kind, lines)
-            if path.name == LOG and not lines.is_timed:
+            is_keyed = all("key" in _regex(text or "").groupindex for text in (lines.begin, lines.end))
+            if path.name == LOG and not (is_keyed or lines.states_duration):
                 raise BadInputError(f"{kind}: 'end' needs a group 'ms', or 'begin' and 'end' need a group 'key'")
     except (msgspec.ValidationError, BadInputError) as error:
         warn(f"{path}: {error}")
@@ -138,8 +112,9 @@ def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
 
 
 def _check(kind: str, lines: Lines) -> None:
-    if not all(FILES.fullmatch(name) for name in lines.names):
-        raise BadInputError(f"{kind}: files: {lines.names}: must be names of files in a host's folder")
+    names = plain_yaml.as_list(lines.files)
+    if not all(FILES.fullmatch(name) for name in names):
+        raise BadInputError(f"{kind}: files: {names}: must be names of files in a host's folder")
     for name in ("end", "begin", "where"):
         pattern = getattr(lines, name)
         try:
@@ -162,7 +137,7 @@ def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
     earlier logs are LOG.1, LOG.2, …
     """
     logs: dict[str, dict[float, Path]] = {}
-    names = {name for lines in kinds for name in lines.names}
+    names = {name for lines in kinds for name in plain_yaml.as_list(lines.files)}
     for path in {path for name in names for end in ("", ".[0-9]*") for path in host.glob(name + end)}:
         if path.is_file():
             number = path.suffix[1:]
@@ -244,13 +219,10 @@ def _bytes(size: str | None) -> float | None:
     match = _SIZE.fullmatch(size or "")
     if not match:
         return None
-    number, prefix, binary, unit = match.groups()
-    try:
-        value = float(number.replace(",", "."))
-    except ValueError:
-        return None
+    digits, prefix, binary, unit = match.groups()
+    value = number(digits.replace(",", "."))
     base = 1000.0 if unit == "B" and not binary else 1024.0
-    return value * float(base ** _POWERS[prefix.upper()])
+    return None if value is None else value * float(base ** _POWERS[prefix.upper()])
 
 
 def _seconds(stamp: str | None) -> float | None:

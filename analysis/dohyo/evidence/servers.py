@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -19,15 +19,13 @@ from typing import NamedTuple
 from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
-from dohyo.evidence.server_figures import ServerFigure, Values, figures_of, pairs
-from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog, Work
+from dohyo.evidence.server_figures import Values, figures_of, pairs
+from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
-# Phase and number of a run. The number of the load is None.
-_Key = tuple[str, int | None]
-# With fewer pauses, the p99 would be the longest pause.
-_ENOUGH_FOR_P99 = 100
+_Key = tuple[str, int | None]  # phase and number of a run; the number of the load is None
+_ENOUGH_FOR_P99 = 100  # with fewer pauses, the p99 would be the longest pause
 # Maximum number of pauses, and of hosts, that a text names.
 _MOST_PAUSES_TOLD = 5
 _MOST_HOSTS_TOLD = 5
@@ -36,27 +34,19 @@ GC_PAUSE = "GC pause"
 # Plurals of the kinds of background work, in the order in which they are shown.
 DOING = {GC_PAUSE: "GC pauses", **PLURALS}
 
-# Name of the figure in figures.yml that counts a server's pending compactions.
-PENDING_COMPACTIONS = "pending_compactions"
-
 
 @dataclass(frozen=True)
 class Window:
-    """The measured window of a run, in seconds since 1970 on the controller's clock.
+    """The measured window of a run, in seconds since 1970 on the controller's clock."""
 
-    :ivar phase: name of the run's phase
-    :ivar run: number of the run; None for a load that is measured
-    :ivar agreed: agreed instant at which the clients begin, before the warm-up
-    :ivar offsets_ms: offset of each host's clock from the controller's clock; hosts that are missing have 0
-    :ivar ill: hosts with a fault in the run; gaps in their logs are expected and cause no warning
-    """
-
-    phase: str
-    run: int | None
-    agreed: float
+    phase: str  # name of the run's phase
+    run: int | None  # number of the run; None for a load that is measured
+    agreed: float  # agreed instant at which the clients begin, before the warm-up
     begin: float
     end: float
+    # Offset of each host's clock from the controller's clock; hosts that are missing have 0.
     offsets_ms: Mapping[str, float]
+    # Hosts with a fault in the run; gaps in their logs are expected and cause no warning.
     ill: frozenset[str] = frozenset()
 
     @property
@@ -75,43 +65,32 @@ class Window:
 
 @dataclass(frozen=True)
 class Pauses:
-    """Pauses of one JVM, or of all JVMs of the same kind, that overlap the measured window of a run.
+    """Pauses of one JVM, or of all JVMs of the same kind, that overlap the measured window of a run."""
 
-    :ivar process: name of the JVM if a host has several, such as "datanode"; None for the server itself
-    :ivar longest_at: start of the longest pause, in seconds after the agreed instant
-    :ivar share: share of the window that the pauses took, on average over the JVMs
-    """
-
-    process: str | None
+    process: str | None  # name of the JVM if a host has several, such as "datanode"; None for the server itself
     phase: str
     run: int | None
     count: int
     total_ms: float
     longest_ms: float | None
-    longest_at: float | None
+    longest_at: float | None  # start of the longest pause, in seconds after the agreed instant
     p99_ms: float | None
-    share: float
+    share: float  # share of the window that the pauses took, on average over the JVMs
 
 
 @dataclass(frozen=True)
 class Background:
-    """The compactions or the flushes, on one host or on all hosts, that overlap the measured window of a run.
-
-    :ivar total_seconds: sum of their durations within the window
-    :ivar longest_at: start of the longest one, in seconds after the agreed instant
-    :ivar bytes: number of bytes written; None unless the logs report it for each compaction or flush
-    :ivar share: share of the window in which at least one was in progress, on average over the hosts
-    """
+    """The compactions or the flushes, on one host or on all hosts, that overlap the measured window of a run."""
 
     kind: str
     phase: str
     run: int | None
     count: int
-    total_seconds: float
+    total_seconds: float  # sum of their durations within the window
     longest_seconds: float | None
-    longest_at: float | None
-    bytes: float | None
-    share: float
+    longest_at: float | None  # start of the longest one, in seconds after the agreed instant
+    bytes: float | None  # number of bytes written; None unless the logs report it for each compaction or flush
+    share: float  # share of the window in which at least one was in progress, on average over the hosts
 
 
 class Span(NamedTuple):
@@ -129,43 +108,34 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """The load, a run or a probe, after which statistics are stored.
+    """The load, a run or a probe, after which statistics are stored."""
 
-    :ivar name: name of the folder with the statistics
-    :ivar counts: whether the step contributes to the figures of its phase
-    :ivar restarted: hosts whose servers were restarted in the step, so that their counters began at 0 again
-    """
-
-    name: str
+    name: str  # name of the folder with the statistics
     phase: str
-    counts: bool
+    counts: bool  # whether the step contributes to the figures of its phase
+    # Hosts whose servers were restarted in the step, so that their counters began at 0 again.
     restarted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class PhaseFigures:
-    """The figures of a phase: means over the runs that count. For a counter, the growth in a run is used.
-
-    :ivar runs: number of runs in the mean
-    """
+    """The figures of a phase: means over the runs that count. For a counter, the growth in a run is used."""
 
     phase: str
-    runs: int
+    runs: int  # number of runs in the mean
     figures: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Server:
-    """The servers on one host, or on all hosts together (`host` is None). A figure that is not known is None.
-
-    :ivar figures: values at the end of the trial; counters count from the start of the servers
-    :ivar background: compactions and flushes; kinds and runs that are missing are unknown
-    """
+    """The servers on one host, or on all hosts together (`host` is None). A figure that is not known is None."""
 
     host: str | None
+    # Values at the end of the trial; counters count from the start of the servers.
     figures: dict[str, float | None] = field(default_factory=dict)
     phases: list[PhaseFigures] = field(default_factory=list)
     pauses: list[Pauses] = field(default_factory=list)
+    # Compactions and flushes; kinds and runs that are missing are unknown.
     background: list[Background] = field(default_factory=list)
 
 
@@ -186,8 +156,7 @@ class Servers:
         self._of_steps: dict[str, dict[str, dict[str, Values]]] = {}  # host -> step -> figure -> values
         # host -> process and window -> pauses, with times in seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
-        # host with logs -> window that the logs cover -> work, with times in seconds after the agreed instant
-        self._work: dict[str, dict[_Key, list[Work]]] = {}
+        self._work: dict[str, dict[_Key, list[Span]]] = {}  # host with logs -> window that the logs cover -> work
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
                 self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
@@ -204,17 +173,14 @@ class Servers:
             for host in self._values
             if self._pauses[host] or self._work.get(host) or any(values.keys for values in self._values[host].values())
         ]
-        groups = [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else [])
-        return [
-            Server(
-                group[0] if len(group) == 1 else None,
-                self._of(group),
-                self._phases(group),
-                self._paused(group),
-                list(self._background(group)),
-            )
-            for group in groups
-        ]
+        servers = []
+        for group in [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else []):
+            name = group[0] if len(group) == 1 else None
+            values = [self._values[host] for host in group]
+            figures = {key: figure.value([of_host[key] for of_host in values]) for key, figure in self._figures.items()}
+            background = list(self._background(group))
+            servers.append(Server(name, figures, self._phases(group), self._paused(group), background))
+        return servers
 
     def spans(self) -> Iterator[Span]:
         """Yields the background work of each host in all runs; hosts without logs are left out."""
@@ -222,13 +188,12 @@ class Servers:
             for (process, (phase, run)), pauses in of_host.items():
                 for pause in pauses:
                     yield Span(phase, run, host, process, GC_PAUSE, pause.begin, pause.end, None)
-            for (phase, run), works in self._work.get(host, {}).items():
-                for work in works:
-                    yield Span(phase, run, host, None, work.kind, work.begin, work.end, work.bytes)
+            for works in self._work.get(host, {}).values():
+                yield from works
 
     def pending_compactions(self, step: str) -> dict[str, float]:
         """Returns each host's number of pending compactions after a step, or {} for systems without this figure."""
-        figure = self._figures.get(PENDING_COMPACTIONS)
+        figure = self._figures.get("pending_compactions")
         if figure is None:
             return {}
         of_hosts = {host: of_steps[step] for host, of_steps in self._of_steps.items() if step in of_steps}
@@ -239,9 +204,12 @@ class Servers:
         """Returns a sentence for each figure with a `note`. It names the hosts on which the figure is not 0."""
         sentences: list[str] = []
         for name, figure in self._figures.items():
-            if figure.note:
-                values = {host: figure.value([of_host[name]]) for host, of_host in self._values.items()}
-                sentences += _told(figure, {host: value for host, value in values.items() if value})
+            values = {host: figure.value([of_host[name]]) or 0.0 for host, of_host in self._values.items()}
+            hosts = sorted((host for host in values if values[host]), key=lambda host: (-values[host], host))
+            texts = [f"{host} {named(name, values[host])}" for host in hosts[:_MOST_HOSTS_TOLD]]
+            more = [f"{len(hosts) - _MOST_HOSTS_TOLD} more"] if len(hosts) > _MOST_HOSTS_TOLD else []
+            if figure.note and texts:
+                sentences.append(f"{figure.note}: {', '.join(texts + more)}")
         return sentences
 
     def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
@@ -277,34 +245,30 @@ class Servers:
     def _read(self, host: Path, warn: Warn) -> tuple[dict[str, Values], dict[str, dict[str, Values]]]:
         """Reads the last values of each figure on a host, and its values after each step."""
         last = self._kept(host, warn)
-        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # before the load, servers are fresh
+        before = dict.fromkeys(self._figures, Values())  # before the load, servers are fresh
         of_steps = {}
         for step in self._steps:
             stats = host / "stats"
             if (stats / f"{step.name}-before").is_dir():
                 before = self._kept(stats / f"{step.name}-before", warn)
             if host.name in step.restarted:
-                before = dict.fromkeys(self._figures)
+                before = {}
             after = self._kept(stats / step.name, warn)
-            available = {name: values for name, values in after.items() if values is not None}
             of_steps[step.name] = {
-                name: figure.of_run(before[name], available[name]) if name in available else Values()
+                name: figure.of_run(before.get(name), after[name]) if name in after else Values()
                 for name, figure in self._figures.items()
             }
             before = after
-            last |= available
-        return {name: values or Values() for name, values in last.items()}, of_steps
+            last |= after
+        return dict.fromkeys(self._figures, Values()) | last, of_steps
 
-    def _kept(self, folder: Path, warn: Warn) -> dict[str, Values | None]:
-        """Reads each figure's values from a folder of statistics. They are None if the file is missing or broken."""
+    def _kept(self, folder: Path, warn: Warn) -> dict[str, Values]:
+        """Reads each figure's values from a folder of statistics. Leaves out figures of a missing or broken file."""
         files = {
             name: [pair for path in sorted(folder.glob(name)) for pair in pairs(path, warn)]
             for name in sorted({figure.file for figure in self._figures.values()})
         }
-        return {
-            name: figure.find(files[figure.file]) if files[figure.file] else None
-            for name, figure in self._figures.items()
-        }
+        return {name: figure.find(files[figure.file]) for name, figure in self._figures.items() if files[figure.file]}
 
     def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:
         """Returns the figures of each phase whose statistics were stored."""
@@ -318,11 +282,6 @@ class Servers:
             if any(value is not None for value in figures.values()):
                 phases.append(PhaseFigures(phase, len(steps), figures))
         return phases
-
-    def _of(self, hosts: Sequence[str]) -> dict[str, float | None]:
-        return {
-            name: figure.value([self._values[host][name] for host in hosts]) for name, figure in self._figures.items()
-        }
 
     def _paused(self, hosts: Sequence[str]) -> list[Pauses]:
         result = []
@@ -368,14 +327,14 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
 
 def _work_in_windows(
     host: str, processes: Sequence[Sequence[Path]], kinds: Mapping[str, Lines], windows: Sequence[Window], warn: Warn
-) -> dict[_Key, list[Work]]:
+) -> dict[_Key, list[Span]]:
     """Reads the background work in each run that the logs of all processes on a host cover.
 
     :param processes: the logs of each process; a process that was restarted has several
     """
     logs = [[log for path in paths if (log := server_log.read(path, kinds, warn))] for paths in processes]
     warned: set[Path] = set()
-    result: dict[_Key, list[Work]] = {}
+    result: dict[_Key, list[Span]] = {}
     for window in windows:
         begin, end, agreed = window.on_host(host)
         covering = [_covering(process_logs, begin, end, dies=host in window.ill) for process_logs in logs]
@@ -387,7 +346,7 @@ def _work_in_windows(
                 warn(f"{path}: the log does not cover {window}, so its {names} are not known")
         if not short:
             result[window.key] = [
-                Work(work.kind, work.begin - agreed, work.end - agreed, work.bytes)
+                Span(*window.key, host, None, work.kind, work.begin - agreed, work.end - agreed, work.bytes)
                 for log in filter(None, covering)
                 for work in log.work
                 if work.end > begin and work.begin < end
@@ -402,23 +361,19 @@ def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool
 
     :param dies: whether faults ended processes in this time, so that a log ends with its last line
     """
-    ends = [
-        *(log.end if dies else following.begin for log, following in pairwise(logs)),
-        *(log.end for log in logs[-1:]),
-    ]
+    ends = [log.end if dies else following.begin for log, following in pairwise(logs)] + [log.end for log in logs[-1:]]
     return next((log for log, until in zip(logs, ends, strict=True) if log.begin <= begin and until >= end), None)
 
 
-def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Work]]) -> Background:
+def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Span]]) -> Background:
     since, until = window.begin - window.agreed, window.end - window.agreed
     inside = [[(max(work.begin, since), min(work.end, until)) for work in of_host] for of_host in of_hosts]
     works = [work for of_host in of_hosts for work in of_host]
     longest = max(works, key=lambda work: work.end - work.begin, default=None)
     written = [work.bytes for work in works if work.bytes is not None]
     return Background(
-        kind=kind,
-        phase=window.phase,
-        run=window.run,
+        kind,
+        *window.key,
         count=len(works),
         total_seconds=sum(end - begin for spans in inside for begin, end in spans),
         longest_seconds=longest.end - longest.begin if longest else None,
@@ -435,9 +390,8 @@ def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: 
     # The p99 is the smallest length that 99 % of the pauses do not exceed (nearest rank).
     p99 = pauses[math.ceil(0.99 * len(pauses)) - 1].ms if len(pauses) >= _ENOUGH_FOR_P99 else None
     return Pauses(
-        process=process,
-        phase=window.phase,
-        run=window.run,
+        process,
+        *window.key,
         count=len(pauses),
         total_ms=total,
         longest_ms=longest.ms if longest else None,
@@ -449,10 +403,3 @@ def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: 
 
 def _which(process: str | None) -> str:
     return f"GC pause of the {process}" if process else "GC pause"
-
-
-def _told(figure: ServerFigure, values: Mapping[str, float]) -> Iterable[str]:
-    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    named_hosts = [f"{host} {named(figure.name, value)}" for host, value in ordered[:_MOST_HOSTS_TOLD]]
-    more = [f"{len(ordered) - _MOST_HOSTS_TOLD} more"] if len(ordered) > _MOST_HOSTS_TOLD else []
-    return [f"{figure.note}: {', '.join(named_hosts + more)}"] if named_hosts else []

@@ -13,8 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-# Function that receives a warning for the user, in the form `file:line: what`.
-Warn = Callable[[str], None]
+Warn = Callable[[str], None]  # function that receives a warning for the user, in the form `file:line: what`
 
 _PACKED = (
     (b"\x1f\x8b", "gzip", lambda raw: gzip.GzipFile(fileobj=raw)),

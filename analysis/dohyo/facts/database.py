@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -90,44 +90,31 @@ def connect(path: Path) -> sqlite3.Connection:
     :raises sqlite3.OperationalError: if the file does not exist
     """
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    functions: tuple[tuple[str, int, Any], ...] = (
-        ("operations", 1, _Operations), ("mean_ms", 1, _Mean), ("percentile_ms", 2, _Percentile)
-    )  # fmt: skip
-    for name, arguments, function in functions:
-        connection.create_aggregate(name, arguments, function)
+    connection.create_aggregate("operations", 1, _aggregate(lambda latencies, _: latencies.count))
+    connection.create_aggregate("mean_ms", 1, _aggregate(lambda latencies, _: latencies.mean_ms))
+    connection.create_aggregate("percentile_ms", 2, _aggregate(_percentile_ms))
     return connection
 
 
-class _Sum:
-    """Base class of SQLite aggregate functions that add histograms."""
-
-    def __init__(self) -> None:
-        self.latencies, self.percentile = Latencies(), 100.0
-
-    def step(self, histogram: bytes | None, percentile: float = 100.0) -> None:
-        """Adds the histogram of a row.
-
-        :param percentile: percentile (0 to 100) that `finalize` returns
-        """
-        self.percentile = percentile
-        if histogram is not None:
-            self.latencies.add_encoded(histogram)
+def _percentile_ms(latencies: Latencies, percentile: float) -> float | None:
+    """Returns the percentile in ms, or None if fewer than 10 operations exceed it (unless it is the maximum)."""
+    has_value = percentile == 100 or is_known(percentile, latencies.count)
+    return latencies.percentiles_ms([percentile]).get(percentile) if has_value else None
 
 
-class _Operations(_Sum):
-    def finalize(self) -> int:
-        """Returns the number of operations."""
-        return self.latencies.count
+def _aggregate(figure: Callable[[Latencies, float], float | None]) -> Any:
+    """Returns the class of an SQLite aggregate function, which adds histograms and computes a figure of their sum."""
 
+    class Aggregate:
+        def __init__(self) -> None:
+            self.latencies, self.percentile = Latencies(), 100.0
 
-class _Mean(_Sum):
-    def finalize(self) -> float | None:
-        """Returns the mean in ms, or None if there are no operations."""
-        return self.latencies.mean_ms
+        def step(self, histogram: bytes | None, percentile: float = 100.0) -> None:
+            self.percentile = percentile
+            if histogram is not None:
+                self.latencies.add_encoded(histogram)
 
+        def finalize(self) -> float | None:
+            return figure(self.latencies, self.percentile)
 
-class _Percentile(_Sum):
-    def finalize(self) -> float | None:
-        """Returns the percentile in ms, or None if fewer than 10 operations exceed it (unless it is the maximum)."""
-        has_value = self.percentile == 100 or is_known(self.percentile, self.latencies.count)
-        return self.latencies.percentiles_ms([self.percentile]).get(self.percentile) if has_value else None
+    return Aggregate

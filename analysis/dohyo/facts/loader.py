@@ -6,16 +6,17 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
+from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.hdr_log import Latencies, is_known
-from dohyo.evidence.host_metrics import SERIES
 from dohyo.evidence.records import ClientReport, ExperimentFacts
 from dohyo.evidence.result_lines import Operation
-from dohyo.evidence.rows import Run, records_of
+from dohyo.evidence.rows import records_of
 from dohyo.evidence.servers import GC_PAUSE
 from dohyo.metrics import PERCENTILES
 from dohyo.operations import OVERALL, calls, is_failure, is_not_found, outcome
@@ -26,8 +27,7 @@ from dohyo.summary.phase import Phase
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 
-# IDs of a trial's runs in the database, by phase and number of the run.
-_Runs = Mapping[tuple[Any, Any], int]
+_Runs = Mapping[tuple[Any, Any], int]  # IDs of a trial's runs in the database, by phase and number of the run
 _MOST = 2**63 - 1
 _MAXIMUM = 100  # the percentile that is the maximum
 
@@ -60,11 +60,11 @@ class Loader:
                 self._trials[trial.name] = self._trial(trial)
         merged = {trial.name: self._trial(trial, of_rounds=True) for trial in summary.merged}
         compared = merged or self._trials
-        self._checks(None, None, [("evidence", "warning", warning) for warning in summary.warnings])
-        self._checks(None, None, [("note", "note", note) for note in summary.notes])
+        self._checks(None, None, [("evidence", None, "warning", warning) for warning in summary.warnings])
+        self._checks(None, None, [("note", None, "note", note) for note in summary.notes])
         for condition, of_trials in summary.unequal.items():
             for name, value in of_trials.items():
-                self._checks(compared[name], None, [("equal conditions", "unequal", condition)], value)
+                self._checks(compared[name], None, [("equal conditions", value, "unequal", condition)])
         for publication in summary.published:
             self._published(publication)
         return facts, summary
@@ -75,39 +75,28 @@ class Loader:
         runs = {(phase.kind, phase.number): self._run(of_trial, phase) for phase in phases}
         self._hosts(of_trial, trial, runs)
         self._servers(of_trial, trial, runs)
-        self._spans(
-            of_trial,
-            [
-                *((runs.get(span[:2]), span.kind, span.host, span.process, None, *span[5:]) for span in trial.spans),
-                *(
-                    (runs.get((event.phase, event.run)), "event", event.host, None, event.what, event.at, end, None)
-                    for event in trial.events
-                    for end in (event.at if event.until is None else event.until,)
-                ),
-            ],
-        )
+        spans = [(runs.get(span[:2]), span.kind, span.host, span.process, None, *span[5:]) for span in trial.spans]
+        self._spans(of_trial, spans)
+        for event in trial.events:
+            run = runs.get((event.phase, event.run))
+            end = event.at if event.until is None else event.until
+            self._spans(of_trial, [(run, "event", event.host, None, event.what, event.at, end, None)])
         if load := trial.load:
             self._insert("load", load, trial=of_trial)
-            points = ((of_trial, *point) for point in dict(load.points).items())
-            self._many("load_second", ("trial", "second", "rows"), points)
+            self._many("load_second", ((of_trial, *point) for point in dict(load.points).items()))
 
     def _trial(self, trial: Trial, *, of_rounds: bool = False) -> int:
         of_trial = self._insert("trial", trial, experiment=self._experiment, of_rounds=of_rounds)
         for row in trial.rows:
             self._insert("row", row, trial=of_trial)
-        conditions: list[tuple[str | None, str, Any]] = [
-            (None, name, getattr(trial.conditions, name)) for name in CONDITIONS
-        ]
+        conditions: list[tuple[Any, ...]] = [(None, name, getattr(trial.conditions, name)) for name in CONDITIONS]
         conditions += [(phase, *item) for phase, of_phase in trial.by_phase.items() for item in of_phase.items()]
-        self._many(
-            "condition",
-            ("trial", "phase", "name", "value", "unit", "measured"),
-            (
-                (of_trial, phase, name, value, CONDITIONS[name].unit or None, CONDITIONS[name].over_rounds != "same")
-                for phase, name, value in conditions
-                if value is not None
-            ),
+        lines: Iterable[tuple[Any, ...]] = (
+            (of_trial, phase, name, value, CONDITIONS[name].unit or None, CONDITIONS[name].over_rounds != "same")
+            for phase, name, value in conditions
+            if value is not None
         )
+        self._many("condition", lines)
         if trial.accounting:
             self._insert("accounting", trial.accounting, trial=of_trial)
         if search := trial.search:
@@ -115,7 +104,7 @@ class Loader:
             for probe in search.probes:
                 self._insert("probe", probe, trial=of_trial)
         if not of_rounds:
-            self._checks(of_trial, None, [("status", trial.status, trial.reason)])
+            self._checks(of_trial, None, [("status", None, trial.status, trial.reason)])
             texts = {
                 "deviation": trial.deviations,
                 "note": trial.notes,
@@ -123,53 +112,41 @@ class Loader:
                 "level": trial.level_changes,
                 "warm-up": trial.cold,
             }
-            self._checks(of_trial, None, [(name, "note", text) for name, group in texts.items() for text in group])
+            lines = [(name, None, "note", text) for name, group in texts.items() for text in group]
+            self._checks(of_trial, None, lines)
         return of_trial
 
     def _run(self, trial: int, phase: Phase) -> int:
-        run = self._insert(
-            "run",
-            phase.run,
-            phase.conducted,
-            phase,
-            trial=trial,
-            phase=phase.kind,
-            discarded=phase.discarded and phase.kind != PROBE,
-            warmup_seconds=phase.warmup,
-            measured_seconds=phase.run.seconds,
-        )
+        discarded = phase.discarded and phase.kind != PROBE
+        values = {"phase": phase.kind, "warmup_seconds": phase.warmup, "measured_seconds": phase.run.seconds}
+        run = self._insert("run", phase.run, phase.conducted, phase, trial=trial, discarded=discarded, **values)
         histograms = {name: merged.encoded() for name, merged in phase.latencies.items()}
         self._operations(run, None, phase.run.by_operation, histograms)
         self._clients(run, phase)
         for host, node in phase.conducted.nodes.items():
             self._insert("node", node, run=run, host=host)
-        columns = ("run", "second", "at", "whole", "operation", "succeeded", "not_found", "failed")
-        lines = ((run, *line) for line in _seconds(phase))
-        self._many("second", (*columns, "p50_ms", "p99_ms", "max_ms", "latency_seconds"), lines)
-        self._checks(trial, run, [("run", "invalid", problem) for problem in phase.problems])
+        self._many("second", ((run, *line) for line in _seconds(phase)))
+        self._checks(trial, run, [("run", None, "invalid", problem) for problem in phase.problems])
         self._spans(trial, ((run, *span) for span in _phases_and_faults(phase)))
         if faulted := phase.under_fault:
             for cost in faulted.faults:
                 begin, end = (None if second is None else phase.warmup + second for second in (cost.at, cost.until))
-                values = {"begin": begin, "end": end, "worst_p99_second": cost.worst_p99_at}
-                self._insert("fault_cost", cost, faulted, run=run, **values)
+                times = {"begin": begin, "end": end, "worst_p99_second": cost.worst_p99_at}
+                self._insert("fault_cost", cost, faulted, run=run, **times)
         return run
 
     def _clients(self, run: int, phase: Phase) -> None:
         hosts = {client.host: client for client in phase.clients}
         for host in sorted({*hosts, *phase.conducted.clients, *phase.missing}):
-            client = hosts.get(host)
-            report, totals = (client.report, client.run) if client else (ClientReport(), Run())
-            values = {"measured_seconds": totals.seconds, "cpu_seconds": totals.client_cpu_seconds}
+            client = hosts.get(host, ClientFolder(host, ClientReport()))
+            values = {"measured_seconds": client.run.seconds, "cpu_seconds": client.run.client_cpu_seconds}
             conducted = phase.conducted.clients.get(host, Client())
-            of_client = self._insert("client", conducted, totals, report, run=run, host=host, **values)
-            if client:
-                self._operations(run, of_client, client.run.by_operation, client.histograms)
+            of_client = self._insert("client", conducted, client.run, client.report, run=run, host=host, **values)
+            self._operations(run, of_client, client.run.by_operation, client.histograms)
 
     def _operations(
         self, run: int, client: int | None, stated: Mapping[str, Operation], histograms: Mapping[str, bytes | None]
     ) -> None:
-        columns = ("run", "client", "operation", "operations", "records", "returns", "log_mean_us", "log_max_us")
         lines = []
         for name in dict.fromkeys([*stated, *histograms]):
             sums, latencies, histogram = stated.get(name, Operation()), Latencies(), histograms.get(name)
@@ -181,71 +158,53 @@ class Loader:
             line = (run, client, name, sums.operations, records_of(name, sums), sums.returns, sums.mean_us, sums.max_us)
             figures = (latencies.mean_ms, *map(percentiles.get, PERCENTILES.values()), latencies.max_ms)
             lines.append((*line, histogram, latencies.count if histogram else None, *figures))
-        self._many("operation", (*columns, "histogram", "count", "mean_ms", *PERCENTILES, "max_ms"), lines)
+        self._many("operation", lines)
 
     def _hosts(self, trial: int, source: Trial, runs: _Runs) -> None:
         for use in source.hosts:
             self._insert("host", use, trial=trial)
-        self._many(
-            "host_figure",
-            ("trial", "phase", "host", "device", "figure", "mean", "maximum"),
-            (
-                (trial, use.phase, use.host, device, name, figure.mean, figure.maximum)
-                for use in source.hosts
-                for device, figures in ({None: use.figures} | use.devices).items()
-                for name, figure in figures.items()
-            ),
+        figures_of_uses = (
+            (trial, use.phase, use.host, device, name, figure.mean, figure.maximum)
+            for use in source.hosts
+            for device, figures in ({None: use.figures} | use.devices).items()
+            for name, figure in figures.items()
         )
-        _, _, host, time, seconds, device, *figures = SERIES
-        for lines in source.host_metrics.series() if source.host_metrics else ():
-            self._many(
-                "host_second",
-                ("run", host, "at" if time == "time" else time, seconds, device, *figures),
-                ((runs[line[0], line[1]], *line[2:]) for line in lines),
+        self._many("host_figure", figures_of_uses)
+        for part in source.host_metrics.series() if source.host_metrics else ():
+            lines = (
+                (runs[phase, run], host, device, at, seconds, *figures)
+                for phase, run, host, at, seconds, device, *figures in part
             )
+            self._many("host_second", lines)
 
     def _servers(self, trial: int, source: Trial, runs: _Runs) -> None:
-        self._many(
-            "server_figure",
-            ("trial", "phase", "host", "figure", "value"),
-            (
-                (trial, phase, server.host, name, value)
-                for server in source.servers
-                for phase, figures in [(None, server.figures), *((part.phase, part.figures) for part in server.phases)]
-                for name, value in figures.items()
-                if value is not None
-            ),
+        lines = (
+            (trial, phase, server.host, name, value)
+            for server in source.servers
+            for phase, figures in [(None, server.figures), *((part.phase, part.figures) for part in server.phases)]
+            for name, value in figures.items()
+            if value is not None
         )
+        self._many("server_figure", lines)
         logged = set()
         for server in source.servers:
             if server.host is not None:
                 logged |= {(runs[pauses.phase, pauses.run], server.host, GC_PAUSE) for pauses in server.pauses}
                 logged |= {(runs[work.phase, work.run], server.host, work.kind) for work in server.background}
-        self._many("logged_work", ("run", "host", "kind"), sorted(logged))
+        self._many("logged_work", sorted(logged))
 
     def _spans(self, trial: int, spans: Iterable[Sequence[Any]]) -> None:
-        columns = ("trial", "run", "kind", "host", "process", "what", "begin", "end", "bytes")
-        self._many("span", columns, ((trial, *span) for span in spans))
+        self._many("span", ((trial, *span) for span in spans))
 
-    def _checks(
-        self, trial: int | None, run: int | None, checks: Iterable[tuple[str, str, str | None]], value: Any = None
-    ) -> None:
-        columns = ("experiment", "trial", "run", "value", "name", "verdict", "reason")
-        self._many("run_check", columns, ((self._experiment, trial, run, value, *check) for check in checks))
+    def _checks(self, trial: int | None, run: int | None, checks: Iterable[Sequence[Any]]) -> None:
+        self._many("run_check", ((self._experiment, trial, run, *check) for check in checks))
 
     def _published(self, publication: Published) -> None:
-        columns = ("experiment", "name", "title", "hardware", "versions", "measurement", "system", "point", "operation")
-        self._many(
-            "published",
-            (*columns, "per_client", "figure", "value"),
-            (
-                (self._experiment, publication.name, publication.title, publication.hardware, publication.versions,
-                 figure.of, figure.system, figure.at, figure.operation, figure.per_client, name, value)
-                for figure in publication.figures
-                for name in (*MEASURED, "seconds", "l1_cache_hit_ratio")
-                if (value := getattr(figure, name)) is not None
-            ),
-        )  # fmt: skip
+        about = (publication.name, publication.title, publication.hardware, publication.versions)
+        for figure in publication.figures:
+            line = (self._experiment, *about, figure.of, figure.system, figure.at, figure.operation, figure.per_client)
+            values = [(name, getattr(figure, name)) for name in (*MEASURED, "seconds", "l1_cache_hit_ratio")]
+            self._many("published", ((*line, name, value) for name, value in values if value is not None))
 
     def _insert(self, table: str, *records: object, **values: Any) -> int:
         """Adds a row, and returns its ID.
@@ -253,9 +212,9 @@ class Loader:
         :param records: objects with fields for the other columns; each value comes from the first object with the field
         :param values: value of each column that no record provides
         """
-        names = [name for name in self._columns(table) if name not in values]
-        cells = [next(getattr(record, name) for record in records if hasattr(record, name)) for name in names]
-        self._many(table, (*values, *names), [(*values.values(), *cells)])
+        sources = (SimpleNamespace(**values), *records)
+        names = self._columns(table)
+        self._many(table, [[next(getattr(row, name) for row in sources if hasattr(row, name)) for name in names]])
         ((number,),) = self._connection.execute("select last_insert_rowid()")
         return int(number)
 
@@ -263,8 +222,12 @@ class Loader:
         columns = self._connection.execute(f"pragma table_info({table})")
         return [name for _, name, *_ in columns if name != "id"]
 
-    def _many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Adds rows. Values from the evidence are SQL parameters; the SQL text contains only names from this module."""
+    def _many(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Adds rows, whose values are in the order of the table's columns without `id`.
+
+        Values from the evidence are SQL parameters; the SQL text contains only names from this package.
+        """
+        columns = self._columns(table)
         names = ", ".join(f'"{column}"' for column in columns)
         statement = f"insert into {table} ({names}) values ({', '.join('?' * len(columns))})"  # noqa: S608
         self._connection.executemany(statement, ([_stored(value) for value in row] for row in rows))
@@ -295,15 +258,14 @@ def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
     slots = {slot.start: slot for slot in phase.timeline.latencies.slots((50, 99, _MAXIMUM))}
     length = next((int(slot.seconds) for slot in slots.values()), 1)
     for second in sorted({*counts, *idle}):
-        when, by_name = (second, warmup + second, second < whole), counts.get(second, {})
         types: dict[str, list[int]] = {}
         by_outcome: list[dict[str, int]] = [{}, {}, {}]
-        for name, count in by_name.items():
+        for name, count in counts.get(second, {}).items():
             index = 2 if is_failure(name) else 1 if is_not_found(name) else 0
             by_outcome[index][name] = count
             types.setdefault(parts[0] if (parts := outcome(name)) else name, [0, 0, 0])[index] += count
         for name, outcomes in types.items():
-            yield (*when, name, *outcomes, None, None, None, None)
+            yield (second, warmup + second, name, second < whole, *outcomes, None, None, None, None)
         slot = slots.get(second // length * length)
         latencies: tuple[float | None, ...] = (None, None, None, None)
         if slot:
@@ -312,7 +274,8 @@ def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
                 for percentile, value in slot.percentiles_ms.items()
             )
             latencies = (p50, p99, highest, slot.seconds)
-        yield (*when, OVERALL, *(max(0, calls(numbers)) for numbers in by_outcome), *latencies)
+        totals = [max(0, calls(numbers)) for numbers in by_outcome]
+        yield (second, warmup + second, OVERALL, second < whole, *totals, *latencies)
 
 
 def _phases_and_faults(phase: Phase) -> Iterator[tuple[Any, ...]]:

@@ -15,28 +15,29 @@ from __future__ import annotations
 
 import math
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
 from dohyo import folders as contained
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.evidence.events import Timeline
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.latency_slots import MOST_SLOTS, Slot
 from dohyo.evidence.result_lines import Operation, failures
 from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
-from dohyo.evidence.timeline import Timeline
+from dohyo.figures import instant
 from dohyo.foreign import outcomes
 from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.report import page
+from dohyo.report.material import MeasuredRun
 from dohyo.scenario.phases import LOAD, RUN
 from dohyo.scenario.properties import of_the_workload
 from dohyo.statistics import ALIKE
@@ -55,48 +56,29 @@ _WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Tolerance for the times of clients: status lines contain whole seconds, and the clocks of hosts differ.
 _APART_SECONDS = 2.0
 _GO_THREADS = 200  # the largest default of any version of go-ycsb
-# Maximum ratio between the run times of two clients in one run.
-_MOST_LONGER = 2.0
+_MOST_LONGER = 2.0  # maximum ratio between the run times of two clients in one run
 # Maximum difference, beyond what chance explains, between an operation type's shares in the logs of two clients.
 _SAME_SHARE = 0.02
+_Group = defaultdict[str, list[ClientLog]]  # the clients' logs of a run and its load, by phase
 
 
 @dataclass(frozen=True)
-class ForeignRun:
-    """The data of all clients in one run or one load, in addition to the rows of its trial.
+class ForeignRun(MeasuredRun):
+    """One run or one load of other clients. Slots from status lines are as long as the lines' intervals."""
 
-    :ivar latencies: latencies of each operation type for which histogram logs contain every operation
-    :ivar throughput: number of operations in each second since the first client began; empty if not known
-    :ivar slots: operations over time, in slots as long as the logs' intervals; only histogram logs give latencies
-    :ivar logs: logs of the clients; empty if there are only histogram logs
-    """
-
-    trial: Trial
-    phase: str
-    run: Run
-    latencies: dict[str, Latencies]
-    throughput: list[int]
-    slots: list[Slot]
-    logs: list[ClientLog]
-
-    @property
-    def is_timed(self) -> bool:
-        """Returns whether the logs state when each client ran."""
-        return all(log.began is not None for log in self.logs)
+    # Latencies of each operation type for which histogram logs contain every operation.
+    latencies: dict[str, Latencies] = field(default_factory=dict)
+    logs: list[ClientLog] = field(default_factory=list)  # logs of the clients; empty if there are only histogram logs
 
 
 @dataclass(frozen=True)
 class Collected:
-    """The results of all logs in the given folders.
-
-    :ivar folders: for each trial's name, the folder of its logs
-    :ivar passed_over: files that contain no output of YCSB
-    """
+    """The results of all logs in the given folders."""
 
     summary: Summary
     runs: list[ForeignRun]
-    folders: dict[str, Path]
-    passed_over: list[Path]
+    folders: dict[str, Path]  # for each trial's name, the folder of its logs
+    passed_over: list[Path]  # files that contain no output of YCSB
 
 
 def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None, *, repeats: bool = False) -> Collected:
@@ -124,7 +106,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
             # If there is a single top folder, leave out its name, because all names would begin with it.
             system = name if of_top or len(names) > 1 else str(folder.relative_to(top))
             size = sizes.get(system, sizes.get(""))
-            read = _Folder(name, system, folder, files, warnings.append, size, repeats=repeats)
+            read = _Folder(name, system, folder, files, warnings.append, size, repeats)
             passed_over += read.passed_over
             for trial, of_trial in read.trials():
                 trials.append(trial)
@@ -158,7 +140,8 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
 
 def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
     """Returns a note on logs whose counts were summed as clients of one run, although their times are not known."""
-    counts = {run.trial.system: len(run.logs) for run in runs if len(run.logs) > 1 and not run.is_timed}
+    untimed = [run for run in runs if len(run.logs) > 1 and any(log.began is None for log in run.logs)]
+    counts = {run.trial.system: len(run.logs) for run in untimed}
     parts = ", ".join(f"{count} of {system}" for system, count in counts.items())
     if repeats or not parts:
         return []
@@ -168,12 +151,9 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
     """Returns a note on systems whose mix of operations, or a property that both logs state, differs from the first."""
     differences = []
+    valid = [run for run in runs if run.logs and run.trial.status == "ok"]
     for phase in (RUN, LOAD):
-        logs = [
-            (run.trial.system, run.logs[0])
-            for run in runs
-            if run.logs and run.phase == phase and run.trial.status == "ok"
-        ]
+        logs = [(run.trial.system, run.logs[0]) for run in valid if run.phase == phase]
         differences += _other_mix(logs)
         for name, log in logs[1:]:
             first, usual, values = logs[0][0], _scenario(logs[0][1]), _scenario(log)
@@ -244,72 +224,55 @@ def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
     folders = []
     for folder, below, files in os.walk(top, onerror=closed):
         below[:] = [name for name in below if not name.startswith(".")]
-        paths = [Path(folder, name) for name in files if not name.startswith(".") and name != page.FILE]
-        folders.append((Path(folder), sorted(path for path in paths if _is_file(path))))
+        names = [name for name in files if not name.startswith(".") and name != page.FILE]
+        folders.append((Path(folder), sorted(Path(folder, name) for name in names)))
     yield from sorted(folders)
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except OSError:
-        return True  # the code that reads the file reports the reason
-
-
-# The clients' logs of a run and its load, by phase.
-_Group = defaultdict[str, list[ClientLog]]
-
-
+@dataclass
 class _Folder:
     """The logs in one folder, and their totals."""
 
-    def __init__(
-        self,
-        name: str,
-        system: str,
-        folder: Path,
-        files: Sequence[Path],
-        warn: Warn,
-        records_each: int | None,
-        *,
-        repeats: bool,
-    ) -> None:
-        self._name = name
-        self._repeats = repeats
-        self._records_each = records_each
-        self._system = system
-        self._folder = folder
-        self._warn = warn
-        self._missing: list[str] = []  # reasons why results are missing, such as files that cannot be read
-        self._logs: list[ClientLog] = []
-        self.passed_over: list[Path] = []
-        self._latencies: dict[str, Latencies] = {}
-        self._timelines: dict[str, Timeline] = {}
+    name: str
+    system: str
+    path: Path
+    files: Sequence[Path]
+    warn: Warn
+    records_each: int | None
+    repeats: bool
+    missing: list[str] = field(default_factory=list)  # reasons why results are missing, such as unreadable files
+    logs: list[ClientLog] = field(default_factory=list)
+    passed_over: list[Path] = field(default_factory=list)
+    latencies: dict[str, Latencies] = field(default_factory=dict)
+    timelines: dict[str, Timeline] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Reads the files."""
         histograms = []
-        for path in files:
+        for path in self.files:
             is_histograms = path.name.removesuffix(".gz").endswith(".hdr")
             if _is_empty(path) and (is_histograms or path.suffix != ".err"):
-                warn(f"{path}: the file is empty")
-                self._missing.append(f"{path.name} is empty")
+                self.warn(f"{path}: the file is empty")
+                self.missing.append(f"{path.name} is empty")
             elif is_histograms:
                 histograms.append(path)
             elif logs := [] if is_binary(path) else read_log(path, self._unreadable(path)):
-                self._logs += logs
+                self.logs += logs
             else:
                 self.passed_over.append(path)
-        self._groups = self._grouped()
+        self.groups = self._grouped()
         self._read_histograms(histograms)
-        if not self._groups and self._latencies:
-            self._groups.append(_Group(list))  # only histogram logs: these contain counts and latencies as well
+        if not self.groups and self.latencies:
+            self.groups.append(_Group(list))  # only histogram logs: these contain counts and latencies as well
 
     def _unreadable(self, path: Path) -> Warn:
         """Returns a function that passes warnings on. A file that cannot be read counts as missing results."""
 
         def warn(message: str) -> None:
-            self._warn(message)
+            self.warn(message)
             _, unreadable, why = message.partition(": cannot be read: ")
             if unreadable:
-                self._missing.append(f"{path.name} cannot be read: {why}")
+                self.missing.append(f"{path.name} cannot be read: {why}")
 
         return warn
 
@@ -317,81 +280,70 @@ class _Folder:
         """Merges the histogram logs. Times are relative to the start of the earliest log of the phase."""
         begun = {path: beginning(path) for path in paths}
         phases = {path: self._phase_of(operation or "") for path, (operation, _) in begun.items()}
-        for path in paths:
-            operation, _ = begun[path]
-            phase = phases[path]
-            starts = [start for file, (_, start) in begun.items() if start is not None and phases[file] == phase]
+        for path, (operation, start) in begun.items():
+            starts = [begin for file, (_, begin) in begun.items() if begin is not None and phases[file] == phases[path]]
+            later = (start or 0.0) - min(starts, default=0.0)
             # Several clients have separate logs: a-READ.hdr, a-UPDATE.hdr, b-READ.hdr, …
             client = path.name.removesuffix(".gz").removesuffix(f"{operation}.hdr")
-            timeline = self._timelines.setdefault(phase, Timeline())
-
-            def seen(
-                operation: str,
-                interval: Interval,
-                timeline: Timeline = timeline,
-                client: str = client,
-                later: float = (begun[path][1] or 0.0) - min(starts, default=0.0),
-            ) -> None:
-                shifted = interval._replace(since_start=interval.since_start + later) if later else interval
-                timeline.add(client, operation, shifted)
-
-            merge_log(path, self._latencies, self._unreadable(path), seen)
+            timeline = self.timelines.setdefault(phases[path], Timeline())
+            merge_log(path, self.latencies, self._unreadable(path), partial(_add_later, timeline, client, later))
 
     def _phase_of(self, operation: str) -> str:
         """Returns the phase of a histogram log, load or run, according to the operation types in the result lines."""
         loaded, measured = (
-            {_plain(name) for group in self._groups for log in group[phase] for name in log.operations}
+            {_plain(name) for group in self.groups for log in group[phase] for name in log.operations}
             for phase in (LOAD, RUN)
         )
-        only_loaded = bool(loaded) and not any(group[RUN] for group in self._groups)
+        only_loaded = bool(loaded) and not any(group[RUN] for group in self.groups)
         return LOAD if only_loaded or _plain(operation) in loaded - measured else RUN
 
     def trials(self) -> list[tuple[Trial, list[ForeignRun]]]:
         """Returns each trial with the data of its run and of its load."""
-        only = len(self._groups) == 1
-        return [
-            self._trial(group, "" if number == 1 else f" #{number}", only=only)
-            for number, group in enumerate(self._groups, 1)
-        ]
+        return [self._trial(group, number) for number, group in enumerate(self.groups, 1)]
 
     def _grouped(self) -> list[_Group]:
-        with_results = [log for log in self._logs if log.has_results]
-        without_results = _without_copies([log for log in self._logs if not log.has_results])
+        with_results = [log for log in self.logs if log.has_results]
+        without_results = _without_copies([log for log in self.logs if not log.has_results])
         broken_off = _pair(with_results, without_results)
         if with_results:
             for log in broken_off:
-                self._missing.append(f"{log.name} has no results ({log.status_operations or 0:,} operations)")
+                self.missing.append(f"{log.name} has no results ({log.status_operations or 0:,} operations)")
         else:
             with_results = broken_off
         groups: list[_Group] = []
         seen: dict[tuple[Path, str, bool], int] = {}
         for log in with_results:
-            position = 0 if self._repeats else seen.get((log.path, log.source, log.is_load), 0)
+            position = 0 if self.repeats else seen.get((log.path, log.source, log.is_load), 0)
             seen[log.path, log.source, log.is_load] = position + 1
             if position == len(groups):
                 groups.append(_Group(list))
             groups[position][LOAD if log.is_load else RUN].append(log)
         return groups
 
-    def _trial(self, group: _Group, number: str, *, only: bool) -> tuple[Trial, list[ForeignRun]]:
+    def _trial(self, group: _Group, number: int) -> tuple[Trial, list[ForeignRun]]:
+        only = len(self.groups) == 1
+        suffix = "" if number == 1 else f" #{number}"
+        trial = Trial(self.name + suffix, self.system + suffix, self.system + suffix, "ok")
         result: list[Row] = []
         notes: list[str] = []
         problems: list[str] = []
-        measured: list[tuple[str, Run, dict[str, Latencies], list[int], list[Slot], list[ClientLog]]] = []
+        measured: list[ForeignRun] = []
         phases: tuple[str, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
             if logs or (phase == RUN and only and not group[LOAD]):
-                clients = [_of_client(log, self._records_each) for log in logs]
+                clients = [_of_client(log, self.records_each) for log in logs]
                 run = together(clients)
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
-                measured.append((phase, run, usable, *self._over_time(phase, logs, run, usable), logs))
-                result += _with_other_failures(rows(phase, clients if self._repeats else [run], usable), run)
+                over_time = self._over_time(phase, logs, run, usable)
+                numbered = None if phase == LOAD else 1
+                measured.append(ForeignRun(trial, phase, numbered, False, run, *over_time, latencies=usable, logs=logs))
+                result += _with_other_failures(rows(phase, clients if self.repeats else [run], usable), run)
                 notes += _notes(phase, logs, run, result)
                 missing, whole = _missing(phase, logs)
                 problems += [*missing, *outcomes.problems(phase, run, whole=whole)]
         all_logs = [*group[RUN], *group[LOAD]]
-        reasons = [f"{log.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self._missing
+        reasons = [f"{log.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self.missing
         if not all_logs:
             reasons.append("histogram logs without result lines")
         doubts = [
@@ -399,36 +351,34 @@ class _Folder:
             *(doubt for phase in phases for doubt in self._unlike(group[phase])),
         ]
         for doubt in doubts:
-            if not any(doubt in log.doubts for log in self._logs):  # doubts about a log were reported while it was read
-                self._warn(f"{self._folder}: {doubt}")
+            if not any(doubt in log.doubts for log in self.logs):  # doubts about a log were reported while it was read
+                self.warn(f"{self.path}: {doubt}")
         failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
         # Drop the results if one of several clients did nothing: the sum of the others describes a different scenario.
         if failed:
             result, measured = [], []
-        trial = Trial(
-            name=self._name + number,
-            system=self._system + number,
-            title=self._system + number,
+        trial = replace(
+            trial,
             status="failed" if failed else "invalid" if doubts or problems else "incomplete" if reasons else "ok",
             reason="; ".join([*failed, *problems, *doubts, *reasons]) or None,
-            conditions=_conditions(group[RUN] or group[LOAD], repeats=self._repeats),
+            conditions=_conditions(group[RUN] or group[LOAD], repeats=self.repeats),
             target_is_known=all(log.target_is_known for log in group[RUN] or group[LOAD]),
             notes=notes,
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
             load_is_measured=bool(group[LOAD]) and not group[RUN],
         )
-        return trial, [ForeignRun(trial, *fields) for fields in measured]
+        return trial, [replace(run, trial=trial) for run in measured]
 
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
         """Returns why the logs cannot come from clients, or repeats, of one run."""
         differences = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
-        return differences if self._repeats else [*differences, *_apart(logs), *_longer(logs)]
+        return differences if self.repeats else [*differences, *_apart(logs), *_longer(logs)]
 
     def _over_time(
         self, phase: str, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
     ) -> tuple[list[int], list[Slot]]:
         """Returns the operations per second and per slot, from histogram logs of the whole run or from status lines."""
-        timeline = self._timelines.get(phase)
+        timeline = self.timelines.get(phase)
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
         throughput = timeline.seconds.throughput(run.seconds)
@@ -439,7 +389,7 @@ class _Folder:
         result lines are included.
         """
         result = {}
-        for name, latencies in self._latencies.items():
+        for name, latencies in self.latencies.items():
             stated = run.by_operation.get(name)
             if stated is None:
                 if only:
@@ -450,19 +400,22 @@ class _Folder:
                 del run.by_operation[name]
                 result[name] = latencies
             else:
-                self._warn(
-                    f"{self._folder}: the histogram logs of {name} have {latencies.count:,} operations but the "
+                self.warn(
+                    f"{self.path}: the histogram logs of {name} have {latencies.count:,} operations but the "
                     f"result lines have {stated.operations:,}, so the histogram logs are not used"
                 )
         return result
 
 
+def _add_later(timeline: Timeline, client: str, seconds: float, operation: str, interval: Interval) -> None:
+    """Adds an interval of a client's log to a timeline that began some seconds before the log."""
+    timeline.add(client, operation, interval._replace(since_start=interval.since_start + seconds))
+
+
 def _why(log: ClientLog) -> str:
     by_outcome = outcomes.operations_by_outcome(log.operations).values()
-    statuses = ", ".join(
-        dict.fromkeys(status for counts in by_outcome for status in counts if counts[status] and status != "OK")
-    )
-    return log.exception or statuses or "the log contains no exception"
+    statuses = dict.fromkeys(status for counts in by_outcome for status in counts if counts[status] and status != "OK")
+    return log.exception or ", ".join(statuses) or "the log contains no exception"
 
 
 def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
@@ -471,11 +424,11 @@ def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | N
     is_known = bool(logs)
     for log in logs:
         count = log.planned
-        size = int(log.setting("batch.size") or 1) if log.is_batched else 1
+        size = log.batch_size if log.batches and log.batch_size is not None else 1
         done = log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations
         # Older clients divide the operations evenly among the threads, and skip the remainder.
         default = _GO_THREADS if log.is_go else 1
-        rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
+        rest = (default if log.threads is None else log.threads) - 1
         if count is None or done is None:
             is_known = False
         elif log.has_results and (missing := count - done * size) > rest:
@@ -529,10 +482,9 @@ def _pair(results: Sequence[ClientLog], without_results: Sequence[ClientLog]) ->
         else:
             free.remove(match)
             _join(match, status_log)
-    for log, status_log in zip(free, list(unpaired), strict=False):
+    for log, status_log in zip(free, unpaired, strict=False):
         _join(log, status_log)
-        unpaired.remove(status_log)
-    return unpaired
+    return unpaired[len(free) :]
 
 
 def _join(results: ClientLog, status_log: ClientLog) -> None:
@@ -589,7 +541,7 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
     if last[0] - first[1] <= _APART_SECONDS:
         return []
     return [
-        f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])};"
+        f"{first[2]} had ended at {instant(first[1])}, before {last[2]} began at {instant(last[0])};"
         " put the logs into separate folders, or add --repeats"
     ]
 
@@ -608,17 +560,11 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
 
     :param logs: the logs, each with its name for messages
     """
-    counts = [
-        (
-            name,
-            {
-                operation: sum(by_outcome.values())
-                for operation, by_outcome in outcomes.operations_by_outcome(log.operations).items()
-            },
-        )
-        for name, log in logs
-        if log.has_all_types
-    ]
+    counts = []
+    for name, log in logs:
+        if log.has_all_types:
+            by_outcome = outcomes.operations_by_outcome(log.operations)
+            counts.append((name, {operation: sum(count.values()) for operation, count in by_outcome.items()}))
     differences = []
     for name, mix in counts[1:]:
         first, usual = counts[0]
@@ -626,15 +572,10 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
             share, usual_share = (all_of.get(operation, 0) / sum(all_of.values()) for all_of in (mix, usual))
             chance = math.sqrt(1 / sum(mix.values()) + 1 / sum(usual.values())) / 2
             if is_call(operation) and abs(share - usual_share) > _SAME_SHARE + 5 * chance:
-                differences.append(
-                    f"{name} has {share:.0%} {operation}, but {first} has {usual_share:.0%}: their mixes differ"
-                )
+                shares = f"{name} has {share:.0%} {operation}, but {first} has {usual_share:.0%}"
+                differences.append(f"{shares}: their mixes differ")
                 break
     return differences
-
-
-def _clock(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
@@ -677,20 +618,13 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
     seconds = None if log.runtime_ms is None else log.runtime_ms / 1000
     if not log.has_results:
         return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
-    size = log.setting("batch.size") or ""
-    batch = int(size) if size.isdecimal() else None
-    per_call = 1 if log.overall_records is not None else records_each or (batch if log.is_batched else 1)
+    records, succeeded = log.overall_records, log.succeeded
+    per_call = 1 if records is not None else records_each or (log.batch_size if log.batches else 1)
     by_operation = outcomes.with_codes(log.operations, per_call, lists_failures=log.is_go)
-    records = log.overall_records
-    if (
-        records is None
-        and per_call
-        and log.succeeded is not None
-        and log.has_all_types
-        and _tell(by_operation, records_each)
-    ):
-        records = per_call * max(0, log.succeeded - outcomes.not_found_calls(log.operations))
-    return Run(seconds, log.succeeded, records, by_operation=by_operation)
+    is_stated = log.has_all_types and _tell(by_operation, records_each)
+    if records is None and per_call and succeeded is not None and is_stated:
+        records = per_call * max(0, succeeded - outcomes.not_found_calls(log.operations))
+    return Run(seconds, succeeded, records, by_operation=by_operation)
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
@@ -700,13 +634,11 @@ def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bo
 
 
 def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:
-    threads = {log.threads for log in logs}
-    value = threads.pop() if len(threads) == 1 else None
-    targets = {log.target for log in logs}
+    threads, targets = {log.threads for log in logs}, {log.target for log in logs}
     target = targets.pop() if len(targets) == 1 else None
     return Conditions(
         clients=1 if repeats else len(logs) or None,
-        threads=int(value) if value and value.isdecimal() else None,
+        threads=threads.pop() if len(threads) == 1 else None,
         target=float(target) if target and target.isdecimal() and int(target) else None,
     )
 
@@ -721,11 +653,9 @@ def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row
         notes.append(f"{which}percentiles of {len(logs)} clients {_UNMERGED}; use hdrhistogram.fileoutput=true")
     if any(operation.whole_milliseconds for operation in run.by_operation.values()):
         notes.append(f"{which}percentiles are the lower ends of 1 ms buckets (measurementtype=histogram)")
-    buffered = sum(operation.returns.get("BATCHED_OK", 0) for operation in run.by_operation.values())
-    if buffered:
-        notes.append(
-            f"{which}{buffered:,} records returned BATCHED_OK: success reported before the server had answered"
-        )
+    if buffered := sum(operation.returns.get("BATCHED_OK", 0) for operation in run.by_operation.values()):
+        meaning = "success reported before the server had answered"
+        notes.append(f"{which}{buffered:,} records returned BATCHED_OK: {meaning}")
     if names := list(dict.fromkeys(name for log in logs for name in outcomes.mixed(log.operations))):
         notes.append(f"{which}{MIXED}: {', '.join(names)} (YCSB before 0.6)")
     return notes

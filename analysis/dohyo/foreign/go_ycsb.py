@@ -18,24 +18,14 @@ from dohyo.operations import FAILED, READ_MODIFY_WRITE
 
 _RESULT = re.compile(r"(?:^|[\s|])([A-Za-z]\w*) +- (Takes\(s\): [^\n]*?)\s*$")
 _FINISHED = re.compile(r"(?:^|[\s|])Run finished, takes (\S+)\s*$")
-_PROPERTY = re.compile(r'^"([\w.-]{1,100})"="([^"]*)"\s*$')
-_SIGNAL = re.compile(r"Got signal \[(.+)\] to exit\.")
-_HEADER = re.compile(r"^\*+ properties \*+\s*$")
+# Lines with the start of a run, with a property of it, and with the name of the signal that ended it.
+HEADER = re.compile(r"\*+ properties \*+\s*$")
+PROPERTY = re.compile(r'"([\w.-]{1,100})"="([^"]*)"\s*$')
+SIGNAL = re.compile(r"Got signal \[(.+)\] to exit\.")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d*)?)(s|ms|µs|μs|us|ns))?")
 _UNIT_MS = {"s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001, "us": 0.001, "ns": 0.000001}
 _FAILED = "_ERROR"
 BATCH = "BATCH_"
-
-
-def begins(line: str) -> bool:
-    """Returns whether the line is the first line of a run."""
-    return _HEADER.match(line) is not None
-
-
-def run_property(line: str) -> tuple[str, str] | None:
-    """Parses a line with a property of the run. Returns None for other lines."""
-    match = _PROPERTY.match(line)
-    return (match[1], match[2]) if match else None
 
 
 def finished_ms(line: str) -> int | None:
@@ -46,12 +36,6 @@ def finished_ms(line: str) -> int | None:
         return None
     whole = int(parts[1] or 0) * 3_600_000 + int(parts[2] or 0) * 60_000
     return round(whole + (float(parts[3]) * _UNIT_MS[parts[4]] if parts[3] else 0))
-
-
-def signal(line: str) -> str | None:
-    """Parses the name of the signal that ended a run. Returns None for other lines."""
-    match = _SIGNAL.match(line)
-    return match[1] if match else None
 
 
 def why_no_results(properties: Mapping[str, str]) -> str:

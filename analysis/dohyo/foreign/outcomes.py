@@ -6,15 +6,15 @@ reports them in return codes, and the row of an operation type counts all operat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from msgspec import structs
 
 from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation, failures, successes
 from dohyo.evidence.rows import Run
 from dohyo.operations import FAILED, INTENDED, READ_MODIFY_WRITE, is_call, is_failure, is_not_found, outcome
+from dohyo.scenario import properties
 from dohyo.scenario.phases import LOAD
-from dohyo.scenario.properties import find as find_property
 
 
 def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict[str, int]]:
@@ -44,7 +44,8 @@ def failed_calls(operations: Mapping[str, Operation]) -> int:
 
 def not_found_calls(operations: Mapping[str, Operation]) -> int:
     """Returns the number of calls to the database that found nothing."""
-    return sum(_not_found(counts) for name, counts in operations_by_outcome(operations).items() if is_call(name))
+    by_outcome = operations_by_outcome(operations)
+    return sum(counts.get(NOT_FOUND, 0) for name, counts in by_outcome.items() if is_call(name))
 
 
 def with_codes(operations: Mapping[str, Operation], size: int | None, *, lists_failures: bool) -> dict[str, Operation]:
@@ -58,15 +59,13 @@ def with_codes(operations: Mapping[str, Operation], size: int | None, *, lists_f
         operation = operations.get(name, Operation(operations=0))
         if operation.returns and size == 1:
             continue
-        if size is None or not (
-            operation.returns or lists_failures or any(count for status, count in counts.items() if status != "OK")
-        ):
+        has_failures = any(count for status, count in counts.items() if status != "OK")
+        if size is None or not (operation.returns or lists_failures or has_failures):
             result[name] = structs.replace(operation, returns={})
         else:
             scaled = {status: count * (size if is_call(name) else 1) for status, count in counts.items() if count}
-            result[name] = structs.replace(
-                operation, returns=scaled, records=successes(scaled) if is_call(name) else None
-            )
+            records = successes(scaled) if is_call(name) else None
+            result[name] = structs.replace(operation, returns=scaled, records=records)
     return result
 
 
@@ -79,25 +78,17 @@ def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
     """
     if phase == LOAD and whole:
         return []
-    calls = {name: operation.returns for name, operation in run.own.items()}
-    rest = {
-        name: operation.returns
-        for name, operation in run.by_operation.items()
-        if not is_call(name.removeprefix(INTENDED))
-    }
+    groups = [{name: operation.returns for name, operation in run.own.items()}]
+    rest = [name for name in run.by_operation if not is_call(name.removeprefix(INTENDED))]
+    groups += [{name: run.by_operation[name].returns} for name in rest]
     limit = 0.0 if phase == LOAD and whole is False else _limit("maxerrorrate")
-    groups = [calls, *({name: counts} for name, counts in rest.items())]
-    failing = sorted(
-        (group for group in groups if _share(failures, group) > limit), key=lambda group: -_share(failures, group)
-    )
+    failing = sorted((group for group in groups if _failing(group) > limit), key=_failing, reverse=True)
     parts = []
     if failing:
-        names = ", ".join(
-            _failed(name, counts) for group in failing for name, counts in group.items() if failures(counts)
-        )
-        parts.append((_share(failures, failing[0]), f"failed: {names}; maxerrorrate {limit:.1%}"))
-    if (share := _share(_not_found, calls)) > (limit := _limit("maxnotfoundrate")):
-        count, tried = (sum(compute(counts) for counts in calls.values()) for compute in (_not_found, _tried))
+        types = [_failed(name, counts) for group in failing for name, counts in group.items() if failures(counts)]
+        parts.append((_failing(failing[0]), f"failed: {', '.join(types)}; maxerrorrate {limit:.1%}"))
+    count, tried = run.returns.get(NOT_FOUND, 0), sum(run.returns.values())
+    if (share := count / max(1, tried)) > (limit := _limit("maxnotfoundrate")):
         parts.append((share, f"not found: {count:,} of {tried:,}; maxnotfoundrate {limit:.1%}"))
     return [text for _, text in sorted(parts, key=lambda part: -part[0])]
 
@@ -115,19 +106,12 @@ def mixed(operations: Mapping[str, Operation]) -> list[str]:
 
 def _failed(name: str, counts: Mapping[str, int]) -> str:
     statuses = ", ".join(status for status in counts if status not in OK | {NOT_FOUND, "ERROR"})
-    return f"{name} {failures(counts):,} of {_tried(counts):,}{f' ({statuses})' if statuses else ''}"
+    return f"{name} {failures(counts):,} of {sum(counts.values()):,}{f' ({statuses})' if statuses else ''}"
 
 
-def _share(count: Callable[[Mapping[str, int]], int], group: Mapping[str, Mapping[str, int]]) -> float:
-    return sum(map(count, group.values())) / max(1, sum(map(_tried, group.values())))
-
-
-def _tried(counts: Mapping[str, int]) -> int:
-    return sum(counts.values())
-
-
-def _not_found(counts: Mapping[str, int]) -> int:
-    return counts.get(NOT_FOUND, 0)
+def _failing(group: Mapping[str, Mapping[str, int]]) -> float:
+    """Returns the share of operations that failed among all operations of a group of types."""
+    return sum(map(failures, group.values())) / max(1, sum(sum(counts.values()) for counts in group.values()))
 
 
 def _plain(name: str) -> str:
@@ -137,5 +121,4 @@ def _plain(name: str) -> str:
 
 def _limit(key: str) -> float:
     """Returns the default value of a property, which is the limit in Dohyo's own runs."""
-    stated = find_property(key)
-    return float((stated and stated.default) or 0)
+    return float(properties.known()[key].default or 0)

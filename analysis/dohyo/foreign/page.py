@@ -11,7 +11,7 @@ from dohyo.foreign.collection import UNKNOWN_CONDITIONS, ForeignRun, collect
 from dohyo.foreign.tabulate import name_passed_over
 from dohyo.report.chart_data import curves
 from dohyo.report.charts import charts
-from dohyo.report.material import Material, MeasuredRun
+from dohyo.report.material import Material
 from dohyo.report.page import Report
 from dohyo.scenario.phases import LOAD
 
@@ -27,29 +27,24 @@ def gather(folder: Path) -> Report:
     if not summary.trials:
         warnings = "".join(f"; {warning}" for warning in summary.warnings)
         raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{warnings}")
-    trials = {
-        trial.name: replace(
-            trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial.name == trial.name])]
-        )
-        for trial in summary.trials
-    }
+    trials = {}
+    for trial in summary.trials:
+        missing = _missing([run for run in collected.runs if run.trial.name == trial.name and not run.latencies])
+        trials[trial.name] = replace(trial, notes=[*trial.notes, *missing])
     material = Material(replace(summary, trials=list(trials.values())))
     for run in collected.runs:
         trial = trials[run.trial.name]
-        number = None if run.phase == LOAD else 1
-        material.runs.append(MeasuredRun(trial, run.phase, number, False, run.run, run.throughput, run.slots))
+        material.runs.append(replace(run, trial=trial))
         if trial.status != "invalid":
             material.curves.extend(curves(trial, run.phase, run.latencies))
     return Report(folder, material, charts(material), {}, collected.folders, UNKNOWN_CONDITIONS)
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns notes on charts of a trial that lack data. Each names the client's option that provides the data."""
+    """Returns notes on charts without histogram logs. Each names the client's option that provides the data."""
     notes = []
     for run in runs:
         which = "load: " if run.phase == LOAD else ""
-        if run.latencies:
-            continue
         if run.slots:
             available = f"throughput only every {run.slots[0].seconds:g} s, from status lines"
         else:

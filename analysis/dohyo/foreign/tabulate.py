@@ -43,9 +43,8 @@ def tabulate(
     """
     if len(folders) == 1 and _is_experiment(folders[0]):
         if records_each or repeats:
-            raise BadInputError(
-                "--records-per-operation and --repeats are for logs of other clients; an experiment contains both"
-            )
+            options = "--records-per-operation and --repeats"
+            raise BadInputError(f"{options} are for logs of other clients; an experiment contains both")
         named = experiment_folder.read(folders[0]).named
         summary = summarise(folders[0])
     else:

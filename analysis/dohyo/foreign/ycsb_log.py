@@ -34,10 +34,7 @@ from dohyo.foreign.outcomes import failed_calls
 from dohyo.foreign.streams import DATE, Sources
 from dohyo.operations import FAILED, INTENDED, is_known, operation
 
-_STATUS = re.compile(
-    rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;"
-    r"(?:.*?; (\d{1,18}) records;)?"
-)
+_STATUS = re.compile(rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;(?:.*?; (\d{{1,18}}) records;)?")
 # The format of numbers depends on the locale of the client's host: 0.19, .19 or 0,19. Possessive quantifiers (`++`)
 # avoid backtracking, which is slow.
 _STATUS_OPERATION = re.compile(
@@ -67,11 +64,9 @@ _MOST_POINTS = 3600  # one per second in an hour
 
 @dataclass
 class StatusLines:
-    """A client's operations over time, from its status lines. The number of points is bounded.
+    """A client's operations over time, from its status lines. The number of points is bounded."""
 
-    :ivar points: seconds since the client began, as the client counts them, and the number of operations until then
-    """
-
+    # Seconds since the client began, as the client counts them, and the number of operations until then.
     points: list[tuple[int, int]] = field(default_factory=list)
     _apart: int = 1  # minimum number of seconds between two points
     _next: int = 0
@@ -91,12 +86,9 @@ class StatusLines:
 
 @dataclass
 class ClientLog(ResultLog):
-    """The log of one run of one client. A file contains several logs if runs were appended to it.
+    """The log of one run of one client. A file contains several logs if runs were appended to it."""
 
-    :ivar source: text that identifies the client in the file
-    """
-
-    source: str = ""
+    source: str = ""  # text that identifies the client in the file
     last_status: str | None = None  # the last status line, without the counts of each operation type
     elapsed_seconds: int | None = None  # from the last status line
     status_operations: int | None = None  # from the last status line
@@ -134,14 +126,14 @@ class ClientLog(ResultLog):
         return bool(names) and all(name.removeprefix("Intended-").startswith("INSERT") for name in names)
 
     @property
-    def threads(self) -> str | None:
+    def threads(self) -> int | None:
         """Returns the number of threads, or None if it is not given."""
-        return self.option("-threads") or self.setting("threadcount")
+        return _whole(self.option("-threads") or self.setting("threadcount"))
 
     @property
-    def is_batched(self) -> bool:
-        """Returns whether each operation is a batch of records; `batch.size`, a property of go-ycsb, is its size."""
-        return bool(self.batches)
+    def batch_size(self) -> int | None:
+        """Returns the number of records in a batch of go-ycsb, or None if it is not given."""
+        return _whole(self.setting("batch.size"))
 
     @property
     def is_sound(self) -> bool:
@@ -172,9 +164,8 @@ class ClientLog(ResultLog):
     def planned(self) -> int | None:
         """Returns the planned number of operations or records; None if it is unknown or a duration ends the run."""
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
-        stated = next(filter(None, map(self.setting, keys)), "")
         by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb ignores this property
-        return int(stated) if stated.isdecimal() and not by_time else None
+        return None if by_time else _whole(next(filter(None, map(self.setting, keys)), None))
 
     @property
     def succeeded(self) -> int | None:
@@ -186,9 +177,7 @@ class ClientLog(ResultLog):
     @property
     def has_all_types(self) -> bool:
         """Returns whether the meaning of every operation type is known, and their counts add up to all operations."""
-        if not self.counted:
-            return False
-        return self.is_go or (self.is_whole and all(map(is_known, self.operations)))
+        return self.counted != 0 and (self.is_go or (self.is_whole and all(map(is_known, self.operations))))
 
     def option(self, name: str) -> str | None:
         """Returns the value of an option on the command line, such as `-threads`, or None if it is not given."""
@@ -198,12 +187,13 @@ class ClientLog(ResultLog):
     def setting(self, key: str) -> str | None:
         """Returns the value of a property on the command line or in go-ycsb's log, or None if it is not given."""
         arguments = (self.command or "").split()
-        stated = [
-            argument.removeprefix(f"{key}=")
-            for option, argument in pairwise(arguments)
-            if option == "-p" and argument.startswith(f"{key}=")
-        ]
-        return stated[-1] if stated else self.properties.get(key)
+        stated = [argument.partition("=") for option, argument in pairwise(arguments) if option == "-p"]
+        values = [value for name, equals, value in stated if name == key and equals]
+        return values[-1] if values else self.properties.get(key)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
@@ -211,45 +201,41 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
     :param warn: receives each problem as `file:line: what`; bad content never raises an error
     """
-    logs, messages = _read(path, apart=True)
-    if len({log.source for log in logs}) > 1 and any(not log.is_sound for log in logs):
+    file = _File(path, apart=True)
+    if len({log.source for log in file.logs}) > 1 and any(not log.is_sound for log in file.logs):
         # Read the file again as one client: the text at the beginning of lines may not be a client's name.
-        together, instead = _read(path, apart=False)
-        if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in logs):
-            logs, messages = together, instead
-    for message in messages:
+        together = _File(path, apart=False)
+        if sum(not log.is_sound for log in together.logs) < sum(not log.is_sound for log in file.logs):
+            file = together
+    for message in file.messages:
         warn(message)
-    return logs
-
-
-def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
-    """Returns the runs in a file, and the problems with it. With `apart`, text in front of a line names the client."""
-    messages: list[str] = []
-    reader = _File(path, limited(path, messages.append), apart=apart)
-    for number, block in blocks(path, reader.damaged):
-        # Remove NULs. Files that were truncated during writing contain them, as does UTF-16 without a byte order mark.
-        reader.read_block(number, block.translate(None, b"\0"))
-    return reader.finish(), messages
+    return file.logs
 
 
 class _File:
-    """Passes the lines of one file to a separate reader for each client."""
+    """The runs in a file, client by client, and the problems with it. Each client has a separate reader."""
 
-    def __init__(self, path: Path, warn: Warn, *, apart: bool) -> None:
+    def __init__(self, path: Path, *, apart: bool) -> None:
+        """:param apart: whether text in front of a line names the client"""
+        self.messages: list[str] = []
         self._path = path
-        self._warn = warn
+        self._warn = limited(path, self.messages.append)
         self._apart = apart
         self._sources = Sources()
-        self._readers = {"": _Reader(path, warn)}
+        self._readers = {"": _Reader(path, self._warn)}
         self._last = self._readers[""]
+        for number, block in blocks(path, self._damaged):
+            # Remove NULs, which truncated files and UTF-16 without a byte order mark contain.
+            self._read(number, block.translate(None, b"\0"))
+        self.logs = [log for reader in self._readers.values() for log in reader.finish()]
 
-    def damaged(self, message: str) -> None:
+    def _damaged(self, message: str) -> None:
         """Notes that the file cannot be read to its end."""
         self._warn(message)
         for reader in self._readers.values():
-            reader.damaged()
+            reader.is_damaged = True
 
-    def read_block(self, number: int, block: bytes) -> None:
+    def _read(self, number: int, block: bytes) -> None:
         """Reads a block of whole lines. Status lines are read together, because long runs have many."""
         last = block.rfind(b"\n", 0, -1) + 1
         if read := self._readers[""].status_lines(block[:last]):
@@ -262,10 +248,6 @@ class _File:
                         self._readers[source] = _Reader(self._path, self._warn, source)
                     self._last = self._readers[source]
                 self._last.read(number + offset, text)
-
-    def finish(self) -> list[ClientLog]:
-        """Returns all runs in the file, client by client."""
-        return [log for reader in self._readers.values() for log in reader.finish()]
 
 
 class _Reader(ResultReader[ClientLog]):
@@ -345,13 +327,13 @@ class _Reader(ResultReader[ClientLog]):
         return True
 
     def _go_run(self, line: str) -> None:
-        if go_ycsb.begins(line):
+        if go_ycsb.HEADER.match(line):
             self._next_log()
             self._log.is_go = True
-        elif self._log.is_go and (stated := go_ycsb.run_property(line)) is not None:
-            self._log.properties[stated[0]] = stated[1]
-        elif self._log.is_go and (signal := go_ycsb.signal(line)) is not None:
-            self._cut(f"ended by a signal: {signal}")
+        elif self._log.is_go and (stated := go_ycsb.PROPERTY.match(line)):
+            self._log.properties[stated[1]] = stated[2]
+        elif self._log.is_go and (signal := go_ycsb.SIGNAL.match(line)):
+            self._cut(f"ended by a signal: {signal[1]}")
         elif (runtime := go_ycsb.finished_ms(line)) is not None:
             if self._go_finished:
                 self._next_log()
@@ -378,9 +360,8 @@ class _Reader(ResultReader[ClientLog]):
         (self._log.batches.add if is_batch else self._log.batches.discard)(name)
         self._log.is_go = True
         least = decimal_or_fail(values["Min(us)"])
-        counts = Operation(
-            whole_number(values["Count"]), mean_us=decimal(values["Avg(us)"]), max_us=decimal(values["Max(us)"])
-        )
+        count, mean, most = whole_number(values["Count"]), decimal(values["Avg(us)"]), decimal(values["Max(us)"])
+        counts = Operation(count, mean_us=mean, max_us=most)
         for key, value in values.items():
             if match := _GO_PERCENTILE.fullmatch(key):
                 latency_us = decimal_or_fail(value)
@@ -421,26 +402,23 @@ class _Reader(ResultReader[ClientLog]):
         if self._log.has_results or (self._log.elapsed_seconds is not None and elapsed < self._log.elapsed_seconds):
             self._next_log()
         self._tell(status)
-        self._log.progress.add(int(status[1]), status[2])
+        self._log.progress.add(elapsed, status[2])
         self._status_operations(line)
 
     def _tell(self, status: re.Match[str]) -> None:
+        """Stores the counts of a status line, and the client's start and end according to its time of day."""
         log = self._log
         log.last_status = status[0]
-        self._clock(status)
         log.elapsed_seconds, log.status_operations = int(status[1]), int(status[2])
         log.status_records = int(status[3]) if status[3] else None
-
-    def _clock(self, status: re.Match[str]) -> None:
-        """Sets the client's start and end from the time of day in a status line."""
         if (began := _began(status)) is None:
             return
-        if self._log.began is None:
-            self._log.began = began
+        if log.began is None:
+            log.began = began
         elif jump := self._jump(began):
             self._jumped += jump
             self._doubt(f"the clock of the client's host jumped by {jump:+,.0f} s")
-        self._log.ended = began - self._jumped + int(status[1])
+        log.ended = began - self._jumped + log.elapsed_seconds
 
     def _jump(self, began: float | None) -> float:
         """Returns the seconds by which the clock jumped, compared with the seconds that the client counted."""
@@ -470,7 +448,7 @@ class _Reader(ResultReader[ClientLog]):
             stated, least = log.overall_operations, log.counted - failed_calls(log.operations)
             is_complete = stated is not None and all(map(is_known, log.operations))
             if stated is not None and is_complete and stated + log.rounding < least < stated + 2**31:
-                self._contradict(log, f"types state {least:,} operations, but OVERALL {stated:,}: two runs are mixed")
+                self._doubt(f"types state {least:,} operations, but OVERALL {stated:,}: two runs are mixed", log)
         elif log.has_results:
             self._check_values(log)
             self._check_go(log)

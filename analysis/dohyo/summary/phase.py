@@ -10,7 +10,7 @@ from pathlib import Path
 from dohyo.evidence import accounting, client_folder, events, fault_costs, levels, records
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conductor_records import Conducted
-from dohyo.evidence.events import Event, collapses
+from dohyo.evidence.events import Event, Timeline, collapses, when
 from dohyo.evidence.fault_costs import FaultedRun
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.healing import HealingLogs
@@ -21,7 +21,6 @@ from dohyo.evidence.result_lines import OK
 from dohyo.evidence.rows import Run, together
 from dohyo.evidence.servers import Servers, Window
 from dohyo.evidence.text_file import Warn
-from dohyo.evidence.timeline import Timeline, when
 from dohyo.scenario.phases import LOAD
 from dohyo.summary import level_changes
 from dohyo.summary.level_changes import in_words

@@ -18,11 +18,11 @@ from dohyo.evidence import accounting, fault_costs, row_count
 from dohyo.evidence.canary import Canary
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conductor_records import Client
+from dohyo.evidence.events import when
 from dohyo.evidence.host_metrics import SATURATED, HostMetrics, Taken
 from dohyo.evidence.records import ExperimentFacts, PlannedFacts, ReadBack, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.servers import Servers
-from dohyo.evidence.timeline import when
 from dohyo.figures import instant, point_name
 from dohyo.scenario.phases import EQUAL, LOAD, RUN
 from dohyo.summary.phase import Phase
@@ -273,7 +273,7 @@ def other_faults(run: RunFacts) -> Iterator[str]:
     faults, seconds = run.phase.faults, run.phase.shortest
     if faults is not None:
         seconds = fault_costs.in_window(faults, seconds)
-    yield from (f": {why}" for why in fault_costs.problems(run.phase.settings.asked_faults, faults, seconds))
+    yield from (f": {why}" for why in fault_costs.problems(run.phase.settings.faults, faults, seconds))
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:

@@ -150,8 +150,7 @@ class Evidence:
         """Patterns for the names of the servers' logs that the analysis reads."""
         meaning = self.folder / "server/log.yml"
         kinds = plain_yaml.load(meaning) if meaning.is_file() else {}
-        files = [kind["files"] for kind in kinds.values()]
-        return sorted({name for patterns in files for name in ([patterns] if isinstance(patterns, str) else patterns)})
+        return sorted({name for kind in kinds.values() for name in plain_yaml.as_list(kind["files"])})
 
     def end_logs(self, host: Host, role: str) -> None:
         """Appends a line to the logs of killed servers, so that readers can tell up to which time a log is complete."""
