@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dohyo.systems.collectors import options_of
-from dohyo.systems.system import Jvm
+from dohyo.systems.records import Jvm
 from support.described import described
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dohyo.systems.option import SHA256, option
-from dohyo.systems.system import Archive, Jvm, System
+from dohyo.systems.records import Archive, Jvm
+from dohyo.systems.system import System
 
 VERSION = "[0-9][0-9A-Za-z.-]*"
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from dohyo.places import ANSIBLE
 from dohyo.systems.context import Endpoint
 from dohyo.systems.option import option
+from dohyo.systems.records import ConfigFile, Owner, Script
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.system import ConfigFile, Owner, Script, System
+from dohyo.systems.system import System
 
 
 @dataclass(frozen=True, kw_only=True)

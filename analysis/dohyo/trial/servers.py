@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
+from dohyo.systems.records import ConfigFile
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.system import ConfigFile, System
+from dohyo.systems.system import System
 from dohyo.trial import attached_systems, certificates, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
@@ -407,7 +408,7 @@ class ServerSteps:
         pages: dict[str, Any] = {}
         if drops:
             # Empty the caches after the rows were counted on all hosts, because counting reads all rows.
-            names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]
+            names = [name for name in hosts if self.system(name).drops and not self.is_attached]
             outputs = self.each(
                 "Empty the server's caches", lambda host: parsed("drop", self.admin(host, "drop")), names
             )
@@ -419,7 +420,8 @@ class ServerSteps:
         return data
 
     def _settles(self, system: System) -> bool:
-        return system.is_first if self.is_attached else system.settles_here
+        everywhere = system.serves and system.settles_everywhere and not self.is_attached
+        return everywhere or system.is_first
 
     def count(self, records: int) -> dict[str, int]:
         """Counts the rows on the servers, and returns the number of rows in each table.

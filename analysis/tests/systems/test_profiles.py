@@ -12,8 +12,9 @@ from dohyo.places import ROOT
 from dohyo.systems.catalogue import all_options, all_systems, of_role, profiles
 from dohyo.systems.context import Context
 from dohyo.systems.option import option
+from dohyo.systems.records import DataNeeds, HostNeeds, Tuned
 from dohyo.systems.rendering import as_sections, as_yaml
-from dohyo.systems.system import DataNeeds, HostNeeds, System, Tuned
+from dohyo.systems.system import System
 from support.described import described
 
 ROLES = sorted({system.role for system in all_systems().values()})

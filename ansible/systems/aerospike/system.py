@@ -12,9 +12,10 @@ from dohyo.places import ANSIBLE
 from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib, whole
 from dohyo.systems.option import HEAP, SHA256, SIZE, option
+from dohyo.systems.records import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_properties, as_sections
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, System, Tuned
+from dohyo.systems.system import System
 
 # Maximum size of a device or file, in MiB (AS_STORAGE_MAX_DEVICE_SIZE in storage.h).
 LARGEST_MB = 2097152

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dohyo.bad_input import BadInputError
@@ -10,9 +11,9 @@ from dohyo.systems.context import is_older, mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import HEAP, option
+from dohyo.systems.records import ConfigFile, DataNeeds, HostNeeds, Tuned
 from dohyo.systems.rendering import as_yaml, option_lines
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import ConfigFile, DataNeeds, HostNeeds, Tuned
 
 # JDKs for each series, with the preferred one first; docs/versions.md lists the tested combinations.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
@@ -288,7 +289,8 @@ class Cassandra(OnJvm, Cql):
     @property
     def jamm(self) -> str:
         """File name of the JVM agent that measures object sizes (jamm); its version depends on Cassandra's."""
-        return self.installed_jar("jamm-*.jar")
+        jars = Path(self.context.control, self.install, "lib").glob("jamm-*.jar")
+        return min((file.name for file in jars), default="jamm-*.jar")
 
     @property
     def files(self) -> list[ConfigFile]:

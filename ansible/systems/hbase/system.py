@@ -11,9 +11,9 @@ from typing import Any
 from dohyo.systems.context import Endpoint, copies, mib, whole
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import HEAP, option
+from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 from dohyo.systems.rendering import option_lines
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 
 # JDKs for each series, with the preferred one first; docs/versions.md lists the tested combinations.
 SERIES = {"2.5": [17, 21, 11, 8], "2.6": [17, 21, 11, 8]}

@@ -8,10 +8,10 @@ from typing import Any
 
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
+from dohyo.systems.records import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then

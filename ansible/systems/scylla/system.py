@@ -11,9 +11,9 @@ from typing import Any
 from dohyo.systems.context import cpus, mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.option import SHA256, SIZE, option
+from dohyo.systems.records import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_yaml
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 
 # Script that prints the server's program, its version, and the cores that scylla_tune chose; to standard error, it prints missing CPU features.
 LOOK = """\
