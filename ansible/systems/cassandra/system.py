@@ -12,7 +12,7 @@ from dohyo.systems.cql import Cql
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import HEAP, option
 from dohyo.systems.records import ConfigFile, DataNeeds, HostNeeds, Tuned
-from dohyo.systems.rendering import as_yaml, option_lines
+from dohyo.systems.rendering import as_yaml
 from dohyo.systems.steps import Steps
 
 # JDKs for each series, with the preferred one first; docs/versions.md lists the tested combinations.
@@ -307,10 +307,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def command(self) -> list[str]:
-        """Command that runs the server. Its options are also written to conf/jvm.options, as a record."""
-        options = option_lines(self.render("jvm.options"))
-        classes = ["-cp", f"conf:{self.lib}/*", "org.apache.cassandra.service.CassandraDaemon"]
-        return [f"{self.context.java_home}/bin/java", *options, *classes]
+        return self.java(self.jvm_options, ["org.apache.cassandra.service.CassandraDaemon"])
 
     @property
     def repair_users(self) -> list[str]:
