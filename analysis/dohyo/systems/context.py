@@ -234,10 +234,18 @@ class Context:
         """Distribution of the lengths of values."""
         return str(self.properties.get("fieldlengthdistribution", "constant"))
 
-    @property
-    def has_fields_of_4_bytes(self) -> bool:
-        """Whether every value is four bytes long, so that a column of integers can store it."""
-        return (self.fieldlength, self.fieldlengthdistribution) == (4, "constant")
+    def not_4_bytes(self, setting: str, number: str) -> list[str]:
+        """Returns a sentence if not every value is four bytes long, so that a column of numbers cannot store it.
+
+        :param setting: variable and its value
+        :param number: type of the column
+        """
+        if (self.fieldlength, self.fieldlengthdistribution) == (4, "constant"):
+            return []
+        return [
+            f"{setting}: {number} has 4 bytes, and fieldlength={self.fieldlength} with a fieldlengthdistribution of"
+            f" {self.fieldlengthdistribution} produces other lengths; set fieldlength=4, of constant length"
+        ]
 
     @property
     def record_bytes(self) -> int:

@@ -191,12 +191,8 @@ class Cassandra(OnJvm, Cql):
 
     def problems(self) -> list[str]:
         problems = [*super().problems(), *([self.impossible] if self.impossible else [])]
-        if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
-            problems.append(
-                f"cassandra_column_type=float: a float has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} produces other lengths; set fieldlength=4, of"
-                " constant length"
-            )
+        if self.column_type == "float":
+            problems += self.context.not_4_bytes("cassandra_column_type=float", "a float")
         if self.hints_folder and not self.commitlog_folder:
             problems.append(f"cassandra_hints_folder={self.hints_folder} needs cassandra_commitlog_folder; set both")
         if self.rows_per_partition != "NONE" and not self.row_cache_mb:
