@@ -126,6 +126,11 @@ def existing(path: str) -> str:
     return path
 
 
+def expanded(path: str) -> str:
+    """Returns a path with ~ and environment variables expanded."""
+    return os.path.expanduser(os.path.expandvars(path))
+
+
 def free_mb(path: str) -> int:
     """Returns the free space in MiB on the file system that contains a path. The path need not exist."""
     return shutil.disk_usage(existing(path)).free // 2**20

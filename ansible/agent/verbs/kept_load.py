@@ -19,6 +19,7 @@ from folder_marks import (
     MARK,
     NotOursError,
     claim,
+    expanded,
     foreign_in,
     free_mb,
     new_mark,
@@ -213,7 +214,7 @@ def answer(
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     arguments = {
-        "state": state, "data": [os.path.expanduser(os.path.expandvars(base)) for base in data], "role": role, "load": load,
+        "state": state, "data": list(map(expanded, data)), "role": role, "load": load,
         "trial": trial, "experiment": experiment, "deployment": deployment, "controller": controller or {}, "need_mb": int(need_mb),
         "budget_mb": int(budget_mb),
     }  # fmt: skip
