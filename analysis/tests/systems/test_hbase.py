@@ -111,10 +111,7 @@ def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() 
 @pytest.mark.parametrize(
     ("variables", "reason"),
     [
-        (
-            {"hbase_authentication": True, "hbase_distributed": False},
-            "hbase_authentication needs HDFS and ZooKeeper",
-        ),
+        ({"hbase_authentication": True, "hbase_distributed": False}, "hbase_authentication needs HDFS and ZooKeeper"),
         ({"hbase_tls": True, "hbase_version": "2.5.13-hadoop3"}, "HBase 2.5 has no TLS; leave out hbase_tls, or set"),
         ({"hbase_authentication": True, "hbase_archive": "x.tgz"}, "hbase_authentication needs a KDC, whose jars come"),
         ({"hbase_version": "2.4.18-hadoop3"}, "hbase_version=2.4.18-hadoop3 is not a version known to run"),

@@ -37,12 +37,7 @@ CASES: dict[str, dict[str, Any]] = {
         "scylla_options": ["--blocked-reactor-notify-ms", "100"],
     },
     "tuned": {"conditions": {"profile": "tuned"}, "scylla_memory": "8g", "scylla_nic": "eth0", "groups": APART},
-    "closed": {
-        "hosts": 2,
-        "scylla_authentication": True,
-        "scylla_tls": True,
-        "scylla_user": USER,
-    },
+    "closed": {"hosts": 2, "scylla_authentication": True, "scylla_tls": True, "scylla_user": USER},
 }
 
 
@@ -168,11 +163,7 @@ def test_users_and_tls() -> None:
     tls = "/opt/dohyo/secret/tls"
     files = {"certificate": f"{tls}/host.pem", "keyfile": f"{tls}/host.pem", "truststore": f"{tls}/ca.pem"}
     assert config["client_encryption_options"] == {"enabled": True, "require_client_auth": False, **files}
-    assert config["server_encryption_options"] == {
-        "internode_encryption": "all",
-        "require_client_auth": True,
-        **files,
-    }
+    assert config["server_encryption_options"] == {"internode_encryption": "all", "require_client_auth": True, **files}
     assert system.has_certificates
     assert not system.clients_have_certificates
 
@@ -197,24 +188,12 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
 @pytest.mark.parametrize(
     ("variables", "binary", "reason"),
     [
-        (
-            {"scylla_install_dir": "/nowhere"},
-            "",
-            "no ScyllaDB server in /nowhere; download it with --fetch scylla",
-        ),
+        ({"scylla_install_dir": "/nowhere"}, "", "no ScyllaDB server in /nowhere; download it with --fetch scylla"),
         ({}, "", "no ScyllaDB server found; download it with --fetch scylla (other ways: docs/scylla.md)"),
         ({"scylla_package": "/nowhere.tgz"}, "", "scylla_package=/nowhere.tgz: no such file on the control machine; s"),
-        (
-            {"scylla_package": "https://x.invalid/a.tgz"},
-            "",
-            "scylla_package_sha256 has no value; set it",
-        ),
+        ({"scylla_package": "https://x.invalid/a.tgz"}, "", "scylla_package_sha256 has no value; set it"),
         ({"scylla_package": "http://x.invalid/a"}, "", "http://x.invalid/a: only https:// is accepted"),
-        (
-            {"scylla_fetch": True},
-            "",
-            "ScyllaDB documents no checksum and no signature for this archive",
-        ),
+        ({"scylla_fetch": True}, "", "ScyllaDB documents no checksum and no signature for this archive"),
         ({"scylla_install_dir": "/there"}, "/there/bin/scylla\n", ""),
         ({"environment": {"SCYLLA_DIR": "/nowhere"}}, "", "no ScyllaDB server in /nowhere; download it"),
     ],
@@ -342,10 +321,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
             "node1 was tuned for no cores: deploy",
         ),
         *(
-            (
-                {"scylla_authentication": True, "scylla_address": address},
-                f"{address} may be public, and servers start",
-            )
+            ({"scylla_authentication": True, "scylla_address": address}, f"{address} may be public, and servers start")
             for address in ("8.8.8.8", "0.0.0.0", "db1")  # noqa: S104
         ),
         (

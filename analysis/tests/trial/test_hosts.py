@@ -37,11 +37,7 @@ SMALL: dict[str, Any] = {
             {"cassandra_password": "a\nsecret"},
             "cassandra_password=(not shown): contains the control character U+000A",
         ),
-        (
-            "cassandra",
-            SMALL,
-            "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096",
-        ),
+        ("cassandra", SMALL, "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096"),
         ("cassandra", SMALL, "cassandra needs 4000 MiB, but host_memory_budget=3800m leaves it only 3800"),
     ],
 )

@@ -183,11 +183,7 @@ def carry_out(arguments: dict[str, Any]) -> dict[str, Any]:
     # The parts on all disks must come from the same trial's load.
     trials = {str(disk.whole.get("trial", "")) for disk in disks}
     exists = all(disk.whole for disk in disks) and len(trials) == 1
-    return {
-        "found": exists,
-        "trial": trials.pop() if exists else "",
-        "note": "" if exists else note,
-    }
+    return {"found": exists, "trial": trials.pop() if exists else "", "note": "" if exists else note}
 
 
 def answer(

@@ -113,12 +113,7 @@ def run(name: str, command: Sequence[str]) -> str | None:
     with tempfile.TemporaryFile() as output:
         try:
             code = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                check=False,
-                timeout=COMMAND_SECONDS,
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, timeout=COMMAND_SECONDS
             ).returncode
         except OSError as error:
             return f"{name}: {command[0]}: {error.strerror}"
