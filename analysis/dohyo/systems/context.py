@@ -432,9 +432,7 @@ def cpus(text: str) -> set[int]:
         match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise BadInputError(
-                f"host_cpus_server or host_cpus_client: {text!r} must be numbers and ranges, as in 0-3,8-11"
-            )
+            raise BadInputError(f"host_cpus_server or host_cpus_client: {no_cpus(text)}")
         numbers |= set(range(first, last + 1))
     return numbers
 
