@@ -103,6 +103,10 @@ class Installed(Placed):
         """Output of :attr:`looks_for` on this host: ``stdout`` and ``stderr``."""
         return {"stdout": "", "stderr": "", **self.context.state(self.role).get("looked", {})}
 
+    def looked_line(self, number: int) -> str:
+        """Returns a line of the standard output of :attr:`looks_for`, from 0; empty if there is no such line."""
+        return "".join(self.looked["stdout"].splitlines()[number : number + 1])
+
     @property
     def unavailable(self) -> str:
         """Reason why the host has no server, and how to get one; empty if it has one."""

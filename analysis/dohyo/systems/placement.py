@@ -121,8 +121,8 @@ class Placed(Declared):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether servers can start from a saved load."""
-        return True
+        """Whether servers can start from a copy of a load; a copy does not contain the users of a new trial."""
+        return not getattr(self, "authentication", False)
 
     @property
     def ports(self) -> dict[str, int]:
@@ -131,7 +131,7 @@ class Placed(Declared):
 
     @property
     def searched_ports(self) -> dict[str, int]:
-        """Preferred ports that are replaced by free ones if they are in use."""
+        """Preferred ports. On the local machine, a free port replaces one in use, with a note; other hosts fail."""
         return self.ports
 
     @property

@@ -20,39 +20,16 @@ SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 1
 LATEST = "[cassandra_latest.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra_latest.yaml)"
 COMMENTS = "comments of [cassandra.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra.yaml), the same since 3.11"
 # Options for JDKs with modules (from jvm17-server.options of Cassandra 5.0).
-MODULES = [
-    *(
-        f"--add-exports={package}=ALL-UNNAMED"
-        for package in (
-            "java.base/jdk.internal.misc",
-            "java.management.rmi/com.sun.jmx.remote.internal.rmi",
-            "java.rmi/sun.rmi.registry",
-            "java.rmi/sun.rmi.server",
-            "java.sql/java.sql",
-        )
-    ),
-    *(
-        f"--add-opens={package}=ALL-UNNAMED"
-        for package in (
-            "java.base/java.io",
-            "java.base/java.lang",
-            "java.base/java.lang.module",
-            "java.base/java.lang.reflect",
-            "java.base/java.nio",
-            "java.base/java.util",
-            "java.base/java.util.concurrent",
-            "java.base/java.util.concurrent.atomic",
-            "java.base/jdk.internal.loader",
-            "java.base/jdk.internal.math",
-            "java.base/jdk.internal.module",
-            "java.base/jdk.internal.ref",
-            "java.base/jdk.internal.reflect",
-            "java.base/jdk.internal.util.jar",
-            "java.base/sun.nio.ch",
-            "jdk.management/com.sun.management.internal",
-        )
-    ),
-]
+EXPORTED = (
+    *("java.base/jdk.internal.misc", "java.management.rmi/com.sun.jmx.remote.internal.rmi", "java.rmi/sun.rmi.registry"),
+    *("java.rmi/sun.rmi.server", "java.sql/java.sql"),
+)
+OPENED = (
+    *(f"java.base/java.{name}" for name in ("io", "lang", "lang.module", "lang.reflect", "nio", "util", "util.concurrent", "util.concurrent.atomic")),
+    *(f"java.base/jdk.internal.{name}" for name in ("loader", "math", "module", "ref", "reflect", "util.jar")),
+    *("java.base/sun.nio.ch", "jdk.management/com.sun.management.internal"),
+)
+MODULES = [*(f"--add-exports={package}=ALL-UNNAMED" for package in EXPORTED), *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED)]
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
@@ -83,7 +60,7 @@ class Cassandra(OnJvm, Cql):
     settles_everywhere = True
     drops = True
     attaches = True
-    attached_options = (*("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit"),)
+    attached_options = ("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit")
     jdks_by_series = SERIES
     jar_folders = ("lib",)
     main_jar = "(apache-cassandra|cassandra-all)"
@@ -239,7 +216,7 @@ class Cassandra(OnJvm, Cql):
     @property
     def is_reusable(self) -> bool:
         """Whether a load can be copied: a copy contains neither users nor a commit log on another disk."""
-        return not self.authentication and not self.commitlog_folder
+        return super().is_reusable and not self.commitlog_folder
 
     @property
     def makes(self) -> dict[str, list[str]]:

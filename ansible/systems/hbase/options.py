@@ -34,7 +34,6 @@ class HBaseOptions(OnJvm):
     namenode_heap: str = option("1g", "Maximum heap of HDFS's NameNode.", pattern=HEAP)
     datanode_heap: str = option("1g", "Maximum heap of each of HDFS's DataNodes.", pattern=HEAP)
     zookeeper_heap: str = option("512m", "Maximum heap of each ZooKeeper.", pattern=HEAP)
-    # If the port is in use on the local machine, the trial uses the next free one and notes that. On other hosts, it fails.
     zookeeper_port: int = option(2181, "Preferred port for ZooKeeper, which clients contact first.")
     master_port: int = option(16000, "Preferred port of the master.")
     master_info_port: int = option(16010, "Preferred port of the master's web pages.")

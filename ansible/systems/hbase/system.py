@@ -31,6 +31,8 @@ class HBase(HBaseProcesses):
     # The KDC creates new keys at every start, and processes with older keys could not log in.
     spared = ("hbase-kdc",)
     drops = True
+    # False even with Kerberos, because some web pages need no login (docs/secrets.md).
+    asks_for_password = False
     attaches = True
     attached_options = ("family", "regions", "block_encoding", "settle_timeout", "count_limit")
     # The preferred JDK is first; docs/versions.md lists the tested combinations.
@@ -136,11 +138,6 @@ class HBase(HBaseProcesses):
         return [*super().programs, *([f"{self.context.home}/{self.native_name}"] if self.native_name else [])]
 
     @property
-    def is_reusable(self) -> bool:
-        """Whether a load can be copied. With Kerberos, it cannot, because the copy would belong to users of other servers."""
-        return not self.authentication
-
-    @property
     def makes(self) -> dict[str, list[str]]:
         return {"hbase/data": ["default", "hbase"], "hbase/data/default": ["usertable*"]}
 
@@ -159,11 +156,6 @@ class HBase(HBaseProcesses):
         pages += ["webapps/hdfs", "webapps/datanode"] if self.distributed else []
         zookeeper = [self.zookeeper_folder] if "zookeeper" in self.parts_here else []
         return [*super().folders, *(f"{self.conf}/{page}" for page in pages), *zookeeper]
-
-    @property
-    def asks_for_password(self) -> bool:
-        """False even with Kerberos, because some web pages need no login (docs/secrets.md)."""
-        return False
 
     @property
     def clients_have_certificates(self) -> bool:
