@@ -339,11 +339,6 @@ class Context:
         return bool(profile == "tuned")
 
     @property
-    def drops_caches(self) -> bool:
-        """Whether settling ends with empty caches."""
-        return str(self.get("trial_settle_cache", "keep")) == "drop"
-
-    @property
     def has_faults(self) -> bool:
         """Whether faults are injected during the measurement."""
         return any(phase.get("faults", "none") != "none" for phase in self.get("trial_phases", []))

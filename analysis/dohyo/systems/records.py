@@ -191,9 +191,8 @@ class Owner:
 
 @dataclass(frozen=True)
 class Initialise:
-    """Script in files/ that creates the data before the first start, and a file that exists afterwards."""
+    """Arguments of files/initialise, which creates the data before the first start, and a file that then exists."""
 
-    script: str
     argv: Sequence[str]
     creates: str = ""
 

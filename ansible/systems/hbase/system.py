@@ -87,7 +87,7 @@ class HBase(HBaseProcesses):
                 f" key contains it; the hosts have {', '.join(homes)}. Set the same one for the group all",
             ),
             (
-                self.prefetch and context.drops_caches,
+                self.prefetch and context.get("trial_settle_cache") == "drop",
                 "hbase_prefetch=true fills the block cache, and settle.cache=drop empties it again; leave one of them out",
             ),
         ]

@@ -191,7 +191,7 @@ class Mysql(Replicated):
     def initialise(self) -> Initialise:
         tables = ":".join(self.found["tables"])
         argv = ["bash", "-s", "--", f"{self.run}/init.log", tables, *self.server_command]
-        return Initialise("initialise", argv, f"{self.data_directory}/mysql")
+        return Initialise(argv, f"{self.data_directory}/mysql")
 
     @property
     def command(self) -> list[str]:

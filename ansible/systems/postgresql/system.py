@@ -122,7 +122,7 @@ class Postgresql(Replicated):
         """Script that initialises the data folder and sets the trial's password; it is also run on the copy of a load."""
         archive = self.first_data if self.replication > 1 else ""
         files = [f"{self.run}/init.log", self.data_directory, archive, f"{self.secret}/init.sql", self.program]
-        return Initialise("initialise", ["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words])
+        return Initialise(["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words])
 
     @property
     def command(self) -> list[str]:
