@@ -76,12 +76,6 @@ def test_memory_is_that_of_all_processes(variables: dict[str, Any], memory: int)
     assert hbase(**variables).needs().memory_mb == memory
 
 
-def test_several_region_servers_make_one_host_distributed() -> None:
-    system = hbase(hbase_regionservers_per_host=3)
-    assert list(system.parts_here)[-3:] == ["regionserver", "regionserver2", "regionserver3"]
-    assert site(hbase_regionservers_per_host=3)["hbase.cluster.distributed"] == "true"
-
-
 def test_what_a_user_sets_comes_after_the_profile_s_own() -> None:
     settings = {
         "hbase.hregion.memstore.flush.size": 1073741824,

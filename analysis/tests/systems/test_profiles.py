@@ -230,19 +230,6 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     assert "cassandra_password" not in effect["values"]
 
 
-def test_the_profile_of_the_package_adds_nothing() -> None:
-    written, options, effect = cassandra()
-    assert not {"memtable_allocation_type", "commitlog_disk_access_mode"} & {*written}
-    assert written["storage_compatibility_mode"] == "CASSANDRA_4"
-    assert written["hinted_handoff_enabled"] is False
-    assert written["memtable"]["configurations"]["default"]["inherits"] == "skiplist"
-    assert (effect["profile"], effect["tuned"], effect["settings"]) == ("vanilla", {}, {})
-    assert (written["num_tokens"], written["allocate_tokens_for_local_replication_factor"]) == (16, 1)
-    assert "-Xss256k" in options
-    of_others = {"-XX:-UseBiasedLocking", "-XX:StringTableSize=1000003", "-XX:+UseCondCardMark", "-ea"}
-    assert not of_others & {*options}
-
-
 @pytest.mark.parametrize(
     ("heap", "options", "young"), [("16g", ["-Xmn8G"], "-Xmn8G"), ("16g", ["-ea"], "-Xmn600m"), ("1g", [], "-Xmn256m")]
 )
