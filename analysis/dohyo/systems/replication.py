@@ -23,8 +23,7 @@ class Replicated(System):
     attaches = True
     keeps_versions = True
     attached_options = ("settle_timeout", "count_limit")
-    # Artifact of Maven Central with the programs, patterns of its files to extract, the shell command that turns the
-    # folder ``jar`` into the folder ``server``, and the paths of the programs in it; the first one is the server.
+    # As in the record Binaries; the first program is the server.
     artifact: ClassVar[str]
     includes: ClassVar[str]
     unpack: ClassVar[str]
