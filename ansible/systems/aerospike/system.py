@@ -31,6 +31,11 @@ files=$(ulimit "$LIMIT" -n)
 printf '%s\\n' "$files" "$asd"
 [ -z "$asd" ] || "$asd" --version || true
 """
+# Sources of the profile `tuned`.
+FLASH = "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): prefers block devices to files, and discourages RAID"
+SSD = "[aerospike_ssd.conf](https://github.com/aerospike/aerospike-server/blob/master/as/etc/aerospike_ssd.conf) of the server's package"
+PRACTICES = "[Best practices](https://aerospike.com/docs/database/learn/best-practices), service-threads"
+STORAGE = "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device, because its content is not defragmented"
 # Settings for the cache of recent writes: its size since version 7.1, and its number of blocks in older versions.
 CACHE = "namespace.storage-engine.post-write-cache"
 QUEUE = "namespace.storage-engine.post-write-queue"
@@ -612,41 +617,17 @@ class Aerospike(System):
         return steps.run(host, argv, stdin=script, root=system.context.systemd, environment=environment).splitlines()
 
     def tuned(self) -> list[Tuned]:
-        caches = self.storage != "memory"
+        flush_size = "128K" if self.devices and self.record_bytes < 100000 else "1M"
+        threads = self.context.cores * (1 if self.storage == "memory" else 5)
+        cache = None if self.storage == "memory" else self.cache
+        sized, counted = (cache, None) if self.has_sized_cache else (None, cache)
+        blocks = "256 blocks per device"
         return [
-            Tuned(
-                "storage",
-                "device" if self.devices else "file",
-                "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): prefers block devices to files, and discourages RAID",
-                "device, if aerospike_devices names devices",
-            ),
-            Tuned(
-                "flush_size",
-                "128K" if self.devices and self.record_bytes < 100000 else "1M",
-                "[aerospike_ssd.conf](https://github.com/aerospike/aerospike-server/blob/master/as/etc/aerospike_ssd.conf) of the server's package",
-                "128K on devices, for records below 100 kB",
-            ),
-            Tuned(
-                "service.service-threads",
-                self.context.cores * (1 if self.storage == "memory" else 5),
-                "[Best practices](https://aerospike.com/docs/database/learn/best-practices), service-threads",
-                "5 × processors; for data in memory 1 ×",
-                "the same",
-            ),
-            Tuned(
-                CACHE,
-                self.cache if caches and self.has_sized_cache else None,
-                "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device, because its content is not defragmented",
-                "256M per device, or less if the budget is too small",
-                "256M per device",
-            ),
-            Tuned(
-                QUEUE,
-                self.cache if caches and not self.has_sized_cache else None,
-                "the same",
-                "256 blocks per device, or fewer if the budget is too small; before 7.1",
-                "256 blocks per device",
-            ),
+            Tuned("storage", "device" if self.devices else "file", FLASH, "device, if aerospike_devices names devices"),
+            Tuned("flush_size", flush_size, SSD, "128K on devices, for records below 100 kB"),
+            Tuned("service.service-threads", threads, PRACTICES, "5 × processors; for data in memory 1 ×", "the same"),
+            Tuned(CACHE, sized, STORAGE, "256M per device, or less if the budget is too small", "256M per device"),
+            Tuned(QUEUE, counted, "the same", f"{blocks}, or fewer if the budget is too small; before 7.1", blocks),
         ]
 
 

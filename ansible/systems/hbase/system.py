@@ -13,11 +13,27 @@ from .processes import HBaseProcesses
 
 # Version of the zstd codec, for series whose own versions of it are not on Maven Central.
 ZSTD = {"2.5": "2.6.4-hadoop3"}
+# Sources of the profile `tuned`.
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
 CLOUDERA = "https://docs.cloudera.com/runtime"
-BUCKET_CACHE = f"{CLOUDERA}/7.2.11/configuring-hbase/topics/hbase-configure-offheap-bucketcache-cli.html"
-COMPACTION_SPEED = f"{CLOUDERA}/7.3.1/configuring-hbase/topics/hbase-limit-the-speed-of-compactions.html"
-WRITE_HEAVY = f"{CLOUDERA}/7.0.2/configuring-hbase/topics/hbase-advanced-configuration-write-heavy-workloads.html"
+LIBHADOOP = f"{BOOK}shortcircuit.reads), Leveraging local data and CPU: read local blocks without the DataNode, and use Hadoop's native checksums"
+HANDLERS = f"{BOOK}hbase.regionserver.handler.count): start with twice the processors"
+REGIONS = f"{BOOK}ops.capacity.regions.count), Number of regions per RS: memory of the memstores / their flush size"
+MULTIWAL = f"{BOOK}_multiwal), MultiWAL: writes to a single log are serial; several logs use several HDFS pipelines"
+BUCKET_CACHE = (
+    f"Cloudera, [Configure the off-heap BucketCache]({CLOUDERA}/7.2.11/configuring-hbase/topics/hbase-configure-offheap-bucketcache-cli.html),"
+    " its example: only indexes and Bloom filters remain in the heap"
+)
+COMPACTION_SPEED = (
+    f"Cloudera, [Limiting the speed of compactions]({CLOUDERA}/7.3.1/configuring-hbase/topics/hbase-limit-the-speed-of-compactions.html),"
+    " which says how to lift the limit"
+)
+WRITE_HEAVY = (
+    f"Cloudera, [Advanced configuration for write-heavy workloads]({CLOUDERA}/7.0.2/configuring-hbase/topics/"
+    "hbase-advanced-configuration-write-heavy-workloads.html): at most this number"
+)
+NO_LIMIT = "org.apache.hadoop.hbase.regionserver.throttle.NoLimitThroughputController"
+LIMIT = "PressureAwareCompactionThroughputController (50 to 100 MB/s)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,53 +283,16 @@ class HBase(HBaseProcesses):
         compactions, half = drives // 2 if drives >= 4 else None, "half of the disks, if there are at least {}"
         # docs/conditions.md shows the formula instead: the heap depends on the host.
         regions = int(mib(self.heap) * 0.4 / 128 / len(self.context.tables))
+        cache, wal = 0.2 if self.bucket_cache_mb else None, "multiwal" if logs else None
         return [
-            Tuned(
-                "libhadoop",
-                "io.trino.hadoop:hadoop-apache:3.3.5-3",
-                f"{BOOK}shortcircuit.reads), Leveraging local data and CPU: read local blocks without the DataNode, and use Hadoop's native checksums",
-                vanilla="the library on the hosts, if any",
-            ),
-            Tuned(
-                "handlers",
-                min(max(100, 2 * self.context.cores), 200),
-                f"{BOOK}hbase.regionserver.handler.count): start with twice the processors",
-                "2 × processors, from 100 to 200",
-            ),
-            Tuned(
-                "regions",
-                min(max(regions, 1), 200),
-                f"{BOOK}ops.capacity.regions.count), Number of regions per RS: memory of the memstores / their flush size",
-                "0.4 × heap / 128 MiB / tables, at most 200",
-            ),
-            Tuned(
-                "hfile.block.cache.size",
-                0.2 if self.bucket_cache_mb else None,
-                f"Cloudera, [Configure the off-heap BucketCache]({BUCKET_CACHE}), its example: only indexes and Bloom filters remain in the heap",
-                "0.2 with a bucket cache",
-                "0.4",
-            ),
-            Tuned(
-                "hbase.regionserver.throughput.controller",
-                "org.apache.hadoop.hbase.regionserver.throttle.NoLimitThroughputController",
-                f"Cloudera, [Limiting the speed of compactions]({COMPACTION_SPEED}), which says how to lift the limit",
-                vanilla="PressureAwareCompactionThroughputController (50 to 100 MB/s)",
-            ),
-            Tuned(
-                "hbase.wal.provider",
-                "multiwal" if logs else None,
-                f"{BOOK}_multiwal), MultiWAL: writes to a single log are serial; several logs use several HDFS pipelines",
-                "multiwal, on HDFS with several disks, even in one array",
-                "asyncfs",
-            ),
+            Tuned("libhadoop", "io.trino.hadoop:hadoop-apache:3.3.5-3", LIBHADOOP, vanilla="the library on the hosts, if any"),
+            Tuned("handlers", min(max(100, 2 * self.context.cores), 200), HANDLERS, "2 × processors, from 100 to 200"),
+            Tuned("regions", min(max(regions, 1), 200), REGIONS, "0.4 × heap / 128 MiB / tables, at most 200"),
+            Tuned("hfile.block.cache.size", cache, BUCKET_CACHE, "0.2 with a bucket cache", "0.4"),
+            Tuned("hbase.regionserver.throughput.controller", NO_LIMIT, COMPACTION_SPEED, vanilla=LIMIT),
+            Tuned("hbase.wal.provider", wal, MULTIWAL, "multiwal, on HDFS with several disks, even in one array", "asyncfs"),
             Tuned("hbase.wal.regiongrouping.numgroups", logs, f"{same}; one log per disk is Dohyo's choice", "number of disks, if there are several", "2"),
-            Tuned(
-                "hbase.regionserver.thread.compaction.small",
-                compactions,
-                f"Cloudera, [Advanced configuration for write-heavy workloads]({WRITE_HEAVY}): at most this number",
-                half.format(4),
-                "1",
-            ),
+            Tuned("hbase.regionserver.thread.compaction.small", compactions, WRITE_HEAVY, half.format(4), "1"),
             Tuned("hbase.regionserver.thread.compaction.large", compactions, same, half.format(4), "1"),
             Tuned("hbase.hstore.flusher.count", drives // 2 if drives >= 6 else None, same, half.format(6), "2"),
         ]

@@ -13,8 +13,16 @@ from dohyo.systems.rendering import as_properties
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
 
+# Sources of the profile `tuned`.
 MANUAL = "https://dev.mysql.com/doc/refman/8.4/en"
 MANUAL_8_0 = "https://docs.oracle.com/cd/E17952_01/mysql-8.0-en"
+DEDICATED = f"MySQL 8.4's manual, [Automatic configuration for a dedicated server]({MANUAL}/innodb-dedicated-server.html)"
+IO_CAPACITY = (
+    f"Configuring InnoDB I/O capacity, in MySQL's manual for [8.4]({MANUAL}/innodb-configuring-io-capacity.html) and"
+    f" [8.0]({MANUAL_8_0}/innodb-configuring-io-capacity.html): the defaults of both"
+)
+VARIABLES = f"MySQL 8.4's manual, [InnoDB variables]({MANUAL}/innodb-parameters.html)"
+THREADS = f"MySQL 8.4's manual, [Background InnoDB I/O threads]({MANUAL}/innodb-performance-multiple_io_threads.html)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,33 +251,15 @@ class Mysql(Replicated):
     def tuned(self) -> list[Tuned]:
         """Returns the defaults of MySQL 8.4, including those for a dedicated server."""
         rotating, cores = self.context.disk_kind == "rotational", self.context.cores
-        variables = "MySQL 8.4's manual, [InnoDB variables]"
+        log = f"{min(max(cores // 2, 1), 16)}g" if self.is_innodb else "512m"
+        threads, twice = min(max(cores // 2, 4), 64), "twice innodb_io_capacity"
         return [
-            Tuned(
-                "log_file",
-                f"{min(max(cores // 2, 1), 16)}g" if self.is_innodb else "512m",
-                f"MySQL 8.4's manual, [Automatic configuration for a dedicated server]({MANUAL}/innodb-dedicated-server.html)",
-                "1 GiB for every 2 processors, at most 16 GiB; MyISAM 512m",
-            ),
-            Tuned(
-                "innodb_io_capacity",
-                200 if rotating else 10000,
-                "Configuring InnoDB I/O capacity, in MySQL's manual for"
-                f" [8.4]({MANUAL}/innodb-configuring-io-capacity.html) and"
-                f" [8.0]({MANUAL_8_0}/innodb-configuring-io-capacity.html): the defaults of both",
-                "10000; rotating disk 200",
-                "MySQL 8.4 10000, else 200",
-            ),
-            Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", "twice innodb_io_capacity", "MySQL twice innodb_io_capacity, MariaDB 2000"),
-            Tuned("innodb_flush_neighbors", 1 if rotating else 0, f"{variables}({MANUAL}/innodb-parameters.html)", "0; rotating disk 1", "MySQL 0, MariaDB 1"),
+            Tuned("log_file", log, DEDICATED, "1 GiB for every 2 processors, at most 16 GiB; MyISAM 512m"),
+            Tuned("innodb_io_capacity", 200 if rotating else 10000, IO_CAPACITY, "10000; rotating disk 200", "MySQL 8.4 10000, else 200"),
+            Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", twice, f"MySQL {twice}, MariaDB 2000"),
+            Tuned("innodb_flush_neighbors", 1 if rotating else 0, VARIABLES, "0; rotating disk 1", "MySQL 0, MariaDB 1"),
             Tuned("innodb_purge_threads", 4, "the same", vanilla="4; in MySQL 8.4, 1 with up to 16 processors"),
-            Tuned(
-                "innodb_read_io_threads",
-                min(max(cores // 2, 4), 64),
-                f"MySQL 8.4's manual, [Background InnoDB I/O threads]({MANUAL}/innodb-performance-multiple_io_threads.html)",
-                "half of the processors, from 4 to 64",
-                "the same in MySQL 8.4, otherwise 4",
-            ),
+            Tuned("innodb_read_io_threads", threads, THREADS, "half of the processors, from 4 to 64", "the same in MySQL 8.4, otherwise 4"),
             Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="64 MiB in MySQL 8.4, otherwise 16 MiB"),
         ]
 
