@@ -30,6 +30,7 @@ OPENED = (
     *("java.base/sun.nio.ch", "jdk.management/com.sun.management.internal"),
 )
 MODULES = [*(f"--add-exports={package}=ALL-UNNAMED" for package in EXPORTED), *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED)]
+COMPACTORS = "the number of disks or of processors, whichever is smaller, from 2 to 8"
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
@@ -360,43 +361,22 @@ class Cassandra(OnJvm, Cql):
         """
         new, rotating, context = self.series == "5.0", self.context.disk_kind == "rotational", self.context
         strategy = "UnifiedCompactionStrategy" if new else COMPACTIONS[0]
+        keys, access = "0MiB" if self.sstable_format == "bti" else None, "auto" if new else None
+        mode, compactors = "NONE" if new else None, None if rotating else max(context.cores, 2)
+        unset = "before 5.0 not set"
         return [
             Tuned("memtable", "trie" if new else "skiplist", LATEST, "trie; before 5.0 skiplist"),
             Tuned("sstable_format", "bti" if new else "big", LATEST, "bti; before 5.0 big"),
             Tuned("compaction", strategy, LATEST, f"UnifiedCompactionStrategy with its own defaults (scaling T4); before 5.0 {COMPACTIONS[0]}"),
             Tuned("concurrent_reads", max(16 * context.drives, 32), COMMENTS, "16 × disks, at least 32"),
             Tuned("concurrent_writes", max(8 * context.cores, 32), COMMENTS, "8 × processors, at least 32"),
-            Tuned("memtable_allocation_type", "offheap_objects" if new else None, LATEST, "offheap_objects; before 5.0 not set", "heap_buffers"),
-            Tuned("column_index_size", "4KiB" if new else None, LATEST, "4KiB; before 5.0 not set", "64KiB"),
-            Tuned(
-                "key_cache_size",
-                "0MiB" if self.sstable_format == "bti" else None,
-                LATEST,
-                "0MiB with the format bti, which does not use it",
-                "5 % of the heap, at most 100MiB",
-            ),
-            Tuned(
-                "commitlog_disk_access_mode",
-                "auto" if new else None,
-                LATEST,
-                "auto, direct I/O if the disk supports it; before 5.0 not set",
-                "legacy (mapped into memory)",
-            ),
-            Tuned(
-                "storage_compatibility_mode",
-                "NONE" if new else None,
-                LATEST,
-                "NONE; before 5.0 not set",
-                "CASSANDRA_4; NONE with the format bti, which needs it",
-            ),
+            Tuned("memtable_allocation_type", "offheap_objects" if new else None, LATEST, f"offheap_objects; {unset}", "heap_buffers"),
+            Tuned("column_index_size", "4KiB" if new else None, LATEST, f"4KiB; {unset}", "64KiB"),
+            Tuned("key_cache_size", keys, LATEST, "0MiB with the format bti, which does not use it", "5 % of the heap, at most 100MiB"),
+            Tuned("commitlog_disk_access_mode", access, LATEST, f"auto, direct I/O if the disk supports it; {unset}", "legacy (mapped into memory)"),
+            Tuned("storage_compatibility_mode", mode, LATEST, f"NONE; {unset}", "CASSANDRA_4; NONE with the format bti, which needs it"),
             Tuned("trickle_fsync", None if rotating else True, COMMENTS, "true; not set for rotating disks", "false"),
-            Tuned(
-                "concurrent_compactors",
-                None if rotating else max(context.cores, 2),
-                COMMENTS,
-                "processors, at least 2; not set for rotating disks",
-                "the number of disks or of processors, whichever is smaller, from 2 to 8",
-            ),
+            Tuned("concurrent_compactors", compactors, COMMENTS, "processors, at least 2; not set for rotating disks", COMPACTORS),
             # "16 to 32 times the rate you are inserting data": a load inserts as fast as it can.
             Tuned("compaction_throughput", None if self.is_before_4_1 else "0MiB/s", COMMENTS, "0MiB/s, no limit", "64MiB/s"),
             Tuned("compaction_throughput_mb_per_sec", 0 if self.is_before_4_1 else None, COMMENTS, "0, no limit; before 4.1", "64 in 4.0, 16 in 3.11"),
