@@ -221,9 +221,10 @@ class Drive:
 
 def mirror(folder: Path, host: str, log: str, text: str) -> None:
     """Appends new text of a client's log to its copy in a folder, for live progress and in case the host is lost."""
+    folder /= host
+    folder.mkdir(parents=True, exist_ok=True)
     # Use only the last part of the name, which another machine sent: it must not point outside the folder.
-    path = folder / host / Path(log).name
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = folder / Path(log).name
     try:
         with path.open("ab") as file:
             file.write(text.encode("latin-1"))
