@@ -62,8 +62,7 @@ def test_a_count_may_have_another_verb_and_an_attached_system_has_its_own_words(
     trial.part.settle_load()
     assert trial.part.servers.count(1000) == ROWS
     assert trial.calls[-1].verb == "settle"
-    (folder := tmp_path / "attached").mkdir()
-    trial = fake_trial(folder, 2, attached={"cassandra": "10.1.0.1"}, attached_may=["settle"])
+    trial = fake_trial(tmp_path / "attached", 2, attached={"cassandra": "10.1.0.1"}, attached_may=["settle"])
     trial.part.settle_load()
     trial.part.servers.count(1007)
     for call in trial.calls:
