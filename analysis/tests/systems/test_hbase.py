@@ -109,8 +109,6 @@ def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() 
         ({"hbase_tls": True, "hbase_version": "2.5.13-hadoop3"}, "HBase 2.5 has no TLS; leave out hbase_tls, or set"),
         ({"hbase_authentication": True, "hbase_archive": "x.tgz"}, "hbase_authentication needs a KDC, whose jars come"),
         ({"hbase_version": "2.4.18-hadoop3"}, "hbase_version=2.4.18-hadoop3 is not a version known to run"),
-        ({"hbase_version": "2.6.4"}, "hbase_version=2.6.4 is a build for Hadoop 2"),
-        ({"hbase_jdk": 25}, "HBase 2.6 does not run on JDK 25; set hbase_jdk to 17 or 21 or 11 or 8"),
         ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts if HBase runs on HDFS"),
         ({"hosts": 2, "conditions": {"replication": 1}, "hbase_distributed": False}, "HBase without HDFS runs on one"),
         ({"hbase_regionservers_per_host": 2, "hbase_distributed": False}, "hbase_regionservers_per_host=2 with hbase_"),
