@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ class Replicated(System):
     asks_for_password = True
     attaches = True
     keeps_versions = True
-    attached_options = ("settle_timeout", "count_limit")
+    attached_options: ClassVar[Sequence[str]] = ("settle_timeout", "count_limit")
     # As in the record Binaries; the first program is the server.
     artifact: ClassVar[str]
     includes: ClassVar[str]
@@ -32,9 +33,6 @@ class Replicated(System):
     driver: ClassVar[str]
     # Quotation mark of the configuration file, and its form within a quoted value.
     quotation: ClassVar[tuple[str, str]]
-    # Names of the options with the sizes of the server's own cache and of its log.
-    cache_option: ClassVar[str]
-    log_option: ClassVar[str]
 
     server: str
     version: str
@@ -90,14 +88,19 @@ class Replicated(System):
         return [self.data_directory]
 
     @property
+    @abstractmethod
+    def sizes(self) -> tuple[str, str]:
+        """Options with the sizes of the server's own cache and of its log."""
+
+    @property
     def buffers_mb(self) -> int:
         """Size of the server's own cache in MiB."""
-        return mib(getattr(self, self.cache_option))
+        return mib(self.sizes[0])
 
     @property
     def log_mb(self) -> int:
         """Size of the server's own log in MiB."""
-        return mib(getattr(self, self.log_option))
+        return mib(self.sizes[1])
 
     @property
     def disk_mb(self) -> int:

@@ -44,8 +44,6 @@ class Mysql(Replicated):
     driver = "mariadb"
     # In quotes, # does not start a comment, and \\ is a backslash.
     quotation = ('"', '\\"')
-    cache_option = "buffer_pool"
-    log_option = "log_file"
 
     # Only the program of an installed server is used; Dohyo sets the data folder, the port and the configuration.
     server: str = option("", "Path of an installed mariadbd or mysqld on the hosts; empty for MariaDB's binaries from Maven Central (Linux on x86-64).")
@@ -116,6 +114,10 @@ class Mysql(Replicated):
     def is_mariadb(self) -> bool:
         """Whether the server is MariaDB; otherwise it is MySQL."""
         return bool(self.found["product"] == "MariaDB")
+
+    @property
+    def sizes(self) -> tuple[str, str]:
+        return self.buffer_pool, self.log_file
 
     @property
     def found_problem(self) -> str:

@@ -41,8 +41,6 @@ class Postgresql(Replicated):
     programs_there = ("bin/postgres", "bin/initdb")
     driver = "postgresql"
     quotation = ("'", "''")
-    cache_option = "shared_buffers"
-    log_option = "max_wal_size"
     name: str = "postgresql"
     title: str = "PostgreSQL"
     by_name: bool = True
@@ -64,6 +62,10 @@ class Postgresql(Replicated):
     def default_shared_buffers(self) -> str:
         """Returns a quarter of the budget (PostgreSQL's manual, "Resource Consumption"); the page cache uses the rest."""
         return f"{self.context.budget_mb // 4}m" if self.context.budget_mb else "1g"
+
+    @property
+    def sizes(self) -> tuple[str, str]:
+        return self.shared_buffers, self.max_wal_size
 
     @property
     def found_problem(self) -> str:
