@@ -19,7 +19,7 @@ from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary.summary import summarise
-from dohyo.systems.system import DataNeeds
+from dohyo.systems.records import DataNeeds
 from dohyo.tables import table
 from support.evidence import edit_json, rendered, trial, write_json
 

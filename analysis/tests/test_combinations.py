@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dohyo.systems.collectors import options_of
-from dohyo.systems.system import Jvm
+from dohyo.systems.records import Jvm
 from support.described import described
 
 
@@ -21,8 +21,12 @@ from support.described import described
         ("cassandra", {"version": "2.2.19"}, "choose one of 3.11.x, 4.0.x, 4.1.x, 5.0.x"),
         ("cassandra", {"version": "4.1.10", "memtable": "trie"}, "need Cassandra 5.0, but the version is 4.1.10"),
         ("cassandra", {"version": "4.0-alpha4", "jdk": 14}, ""),
-        ("hbase", {"version": "2.6.4"}, "set hbase_version=2.6.4-hadoop3"),
-        ("hbase", {"jdk": 25}, "HBase 2.6 does not run on JDK 25; set hbase_jdk to 17"),
+        (
+            "hbase",
+            {"version": "2.6.4"},
+            "two versions of the servlet classes; set hbase_version=2.6.4-hadoop3",
+        ),
+        ("hbase", {"jdk": 25}, "HBase 2.6 does not run on JDK 25; set hbase_jdk to 17 or 21 or 11 or 8"),
         ("hbase", {"version": "1.7.2"}, "choose one of 2.5.x-hadoop3, 2.6.x-hadoop3"),
         ("hbase", {"version": "2.5.13-hadoop3", "jdk": 17}, ""),
     ],

@@ -25,7 +25,7 @@ from dohyo.summary import regression
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import own_target, summarise
 from dohyo.summary.trust import judged
-from dohyo.systems.system import DataNeeds
+from dohyo.systems.records import DataNeeds
 from dohyo.tables import table
 from dohyo.tables.verdict import verdict
 from support.evidence import edit_json, on_screen, reads, rendered, write_json

@@ -49,7 +49,7 @@ def test_an_invalid_budget_is_refused(budget: str) -> None:
 
 def test_processors_are_numbers_and_ranges() -> None:
     assert cpus("0-3,8-11") == {0, 1, 2, 3, 8, 9, 10, 11}
-    assert cpus("") == set()
+    assert (cpus(""), cpus(3)) == (set(), {3})  # type: ignore[arg-type]
     for wrong in ("3-1", "all", "0-", "-1"):
         with pytest.raises(BadInputError, match=f"host_cpus_server or host_cpus_client: '{wrong}' must be"):
             cpus(wrong)

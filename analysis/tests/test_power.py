@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conducting import power
-from conducting.power import Commands, Switch, run
+from conducting.power import Switch, run
 from dohyo.places import ANSIBLE
 
 
@@ -25,7 +25,7 @@ def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
 
 def start_switch(tmp_path: Path, off: str, on: str) -> Switch:
     write = f"cd {tmp_path}\n"
-    return Switch(Commands(["sh", "-c", write + off], ["sh", "-c", write + on]), time.time)
+    return Switch(["sh", "-c", write + off], ["sh", "-c", write + on], time.time)
 
 
 def test_one_command_follows_the_other(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_a_host_is_switched_on_when_its_controller_is_killed(tmp_path: Path) -> 
         [sys.executable, "-c", f"open({str(tmp_path / 'said')!r}, 'a').write('{word} ')"] for word in ("off", "on")
     )
     program = (
-        "import time\nfrom conducting.power import Commands, Switch\n"
-        f"switch = Switch(Commands({off!r}, {on!r}), time.time)\nswitch.turn(False)\nprint(flush=True)\ntime.sleep(60)"
+        "import time\nfrom conducting.power import Switch\n"
+        f"switch = Switch({off!r}, {on!r}, time.time)\nswitch.turn(False)\nprint(flush=True)\ntime.sleep(60)"
     )
     command, environment = [sys.executable, "-c", program], {**os.environ, "PYTHONPATH": str(ANSIBLE / "plugins")}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as controller:

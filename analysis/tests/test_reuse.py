@@ -18,7 +18,7 @@ from dohyo.running.progress import Forecast
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary.summary import summarise
-from dohyo.systems.system import DataNeeds
+from dohyo.systems.records import DataNeeds
 from dohyo.tables import table
 from failure import AgentError
 from support.evidence import DATA, rendered, trial, write_json

@@ -31,7 +31,7 @@ from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from dohyo.systems.system import DataNeeds
+from dohyo.systems.records import DataNeeds
 from dohyo.tables.verdict import verdict
 from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played

@@ -28,7 +28,7 @@ from dohyo.summary import precision, probes, trust
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
-from dohyo.systems.system import DataNeeds
+from dohyo.systems.records import DataNeeds
 from dohyo.tables import table
 from support.evidence import SETTINGS, edit_json, lasted, on_screen, rendered, searched, trial, write_json
 

@@ -20,7 +20,7 @@ from dohyo.running import experiment
 from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
-from dohyo.systems.system import DataNeeds
+from dohyo.systems.records import DataNeeds
 
 GIB = 2**30
 BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"

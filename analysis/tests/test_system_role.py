@@ -103,11 +103,3 @@ def test_servers_start_together_on_all_hosts_that_serve(tmp_path: Path) -> None:
         "node1 node2 node3 /opt/dohyo/bin/agent start mysql",
         "node1 node2 node3 /opt/dohyo/bin/agent ready mysql",
     ]
-
-
-def test_servers_that_must_find_those_before_them_start_one_after_another(tmp_path: Path) -> None:
-    agent = "/opt/dohyo/bin/agent"
-    assert started(tmp_path, 2, "cassandra") == [
-        *(f"node1 {agent} start cassandra", f"node1 {agent} ready cassandra"),
-        *(f"node2 {agent} start cassandra", f"node2 {agent} ready cassandra"),
-    ]

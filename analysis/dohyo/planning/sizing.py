@@ -29,7 +29,7 @@ from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
 from dohyo.systems.catalogue import ask as ask_system
 from dohyo.systems.context import CLIENT_MIB, Context
-from dohyo.systems.system import DataNeeds
+from dohyo.systems.records import DataNeeds
 from dohyo.terminal import aligned
 
 MIB = 2**20

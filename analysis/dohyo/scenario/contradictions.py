@@ -7,7 +7,7 @@ from collections.abc import Container
 
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults, key_columns, phases, properties, search
-from dohyo.scenario.scenario import Scenario
+from dohyo.scenario.scenario import Scenario, conflict
 from dohyo.systems import catalogue
 
 # Length of the stamp that verify=acknowledged writes at the beginning of each value (Stamp.java).
@@ -27,12 +27,9 @@ def check(scenario: Scenario) -> None:
             f"phases={scenario['phases']} with {assignments}: there is only a load; to load N times, set rounds=N"
         )
     if scenario.number("discard") >= scenario.repeats:
-        raise BadInputError(
-            f"discard={scenario['discard']} with repeats={scenario['repeats']}: no repeat would be left; increase"
-            " repeats"
-        )
+        raise conflict(scenario, "discard", "repeats", reason="no repeat would be left; increase repeats")
     if not scenario.phases and scenario.faults:
-        raise BadInputError(f"faults={scenario['faults']}: not possible in a load; add a run (phases), or leave it out")
+        raise conflict(scenario, "faults", reason="not possible in a load; add a run (phases), or leave it out")
     _check_interleaving(scenario)
     _check_rounds(scenario)
     _check_equal(scenario)
@@ -60,20 +57,15 @@ def _check_interleaving(scenario: Scenario) -> None:
     if variants := [name for name in scenario.systems if roles[catalogue.all_systems()[name].role] > 1]:
         raise BadInputError(f"interleave=on with {' and '.join(variants)}: they share ports and folders; leave one out")
     if len(scenario.phases) != 1:
-        raise BadInputError(
-            f"interleave=on with phases={scenario['phases']}: interleaving needs a single phase; set phases=run"
-        )
+        raise conflict(scenario, "interleave", "phases", reason="interleaving needs a single phase; set phases=run")
     if scenario.repeats < 2:
-        raise BadInputError(
-            f"interleave=on with repeats={scenario['repeats']}: interleaving needs 2 windows or more; set repeats=4"
-        )
+        reason = "interleaving needs 2 windows or more; set repeats=4"
+        raise conflict(scenario, "interleave", "repeats", reason=reason)
+    run = scenario.of(scenario.phases[0])
     for key, value in (("search", "none"), ("verify", "none"), ("reuse", "none"), ("settle", "load")):
-        if scenario.of(scenario.phases[0])[key] != value:
-            raise BadInputError(
-                f"interleave=on with {key}={scenario.of(scenario.phases[0])[key]}: not possible; set {key}={value}, or"
-                " interleave=off"
-            )
-    if faults_asked := scenario.of(scenario.phases[0]).faults:
+        if run[key] != value:
+            raise conflict(run, "interleave", key, reason=f"not possible; set {key}={value}, or interleave=off")
+    if faults_asked := run.faults:
         raise BadInputError(
             f"interleave=on with faults={faults_asked}: not possible; set faults=none, or interleave=off"
         )
@@ -90,10 +82,8 @@ def _check_rounds(scenario: Scenario) -> None:
                 f" or leave out {' and '.join(text.partition('=')[0] for text in texts)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
-        raise BadInputError(
-            f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the maximum is below the minimum;"
-            " increase rounds.max"
-        )
+        reason = "the maximum is below the minimum; increase rounds.max"
+        raise conflict(scenario, "rounds.max", "rounds", reason=reason)
 
 
 def _check_equal(scenario: Scenario) -> None:
@@ -101,9 +91,8 @@ def _check_equal(scenario: Scenario) -> None:
     names = ",".join(scenario.phases)
     for phase, key in phases.SHARES.items():
         if phase not in scenario.phases and key in scenario.values:
-            raise BadInputError(
-                f"{key}={scenario[key]} with phases={scenario['phases']}: there is no phase {phase};"
-                f" set phases={phases.MAX},{phase}"
+            raise conflict(
+                scenario, key, "phases", reason=f"there is no phase {phase}; set phases={phases.MAX},{phase}"
             )
     target = scenario.of(phases.OWN)["target"]
     if phases.OWN in scenario.phases and float(target):
@@ -146,15 +135,10 @@ def _check_reuse(scenario: Scenario) -> None:
     if scenario["reuse"] == "none":
         return
     if scenario.measures_load:
-        raise BadInputError(
-            f"reuse={scenario['reuse']} with phases={scenario['phases']}: the load is measured; leave out"
-            " reuse or insert"
-        )
+        raise conflict(scenario, "reuse", "phases", reason="the load is measured; leave out reuse or insert")
     if scenario["settle.flush"] == "false":
-        raise BadInputError(
-            f"reuse={scenario['reuse']} with settle.flush=false: servers with a copied load have no data in memory;"
-            " leave one out"
-        )
+        reason = "servers with a copied load have no data in memory; leave one out"
+        raise conflict(scenario, "reuse", "settle.flush", reason=reason)
 
 
 def _check_records(scenario: Scenario) -> None:
@@ -167,9 +151,8 @@ def _check_records(scenario: Scenario) -> None:
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
     if scenario.records < records and scenario.number("tablecount") > 1:
         key = next(key for key in ("insertcount", "insertstart") if key in scenario.values)
-        raise BadInputError(
-            f"{key}={scenario[key]}: using part of the records requires tablecount=1, not {scenario['tablecount']}"
-        )
+        reason = f"using part of the records requires tablecount=1, not {scenario['tablecount']}"
+        raise conflict(scenario, key, reason=reason)
     if scenario["verify"] == "acknowledged":
         _check_accounting(scenario)
     _check_preconditioning(scenario)
@@ -185,10 +168,8 @@ def _check_records(scenario: Scenario) -> None:
 def _check_preconditioning(scenario: Scenario) -> None:
     """Checks that the updates of the preconditioning will find their records."""
     if scenario.preconditions and scenario["requestdistribution"] == "next":
-        raise BadInputError(
-            f"preconditioning={scenario['preconditioning']} with requestdistribution=next: updates would find no"
-            " records; set preconditioning=0"
-        )
+        reason = "updates would find no records; set preconditioning=0"
+        raise conflict(scenario, "preconditioning", "requestdistribution", reason=reason)
 
 
 def _check_accounting(scenario: Scenario) -> None:
@@ -215,9 +196,7 @@ def _check_fields(scenario: Scenario) -> None:
     for entry in properties.known().values():
         most, reason = entry.names.get(scenario[entry.key], (len(longest), ""))
         if entry.reader in measured and len(longest) > most:
-            raise BadInputError(
-                f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and {reason}"
-            )
+            raise conflict(scenario, "fieldnameprefix", reason=f"a field is called {longest}, and {reason}")
 
 
 def _check_key(scenario: Scenario) -> None:
@@ -231,25 +210,21 @@ def _check_key(scenario: Scenario) -> None:
             "partitions and keycolumns need insertorder=ordered: the columns are made from the record's number"
         )
     if scenario["keysalt"] != "none":
-        raise BadInputError(
-            f"keysalt={scenario['keysalt']}: the columns of a key ({setting}) leave no room for a salt; leave one out"
-        )
+        reason = f"the columns of a key ({setting}) leave no room for a salt; leave one out"
+        raise conflict(scenario, "keysalt", reason=reason)
     fields = {f"{scenario['fieldnameprefix']}{number}".lower() for number in range(scenario.number("fieldcount"))}
     if same := next((column.name for column in columns if column.name in fields), None):
         raise BadInputError(f"{setting}: a field is also called {same}; rename the column")
     if scenario.number("recordcount") > key_columns.records(columns):
-        raise BadInputError(
-            f"recordcount={scenario['recordcount']}: {setting} allows only {key_columns.records(columns)} keys; give"
-            " the columns more values"
-        )
+        reason = f"{setting} allows only {key_columns.records(columns)} keys; give the columns more values"
+        raise conflict(scenario, "recordcount", reason=reason)
 
 
 def _check_batch(phase: Scenario) -> None:
     for entry in properties.known().values():
-        value = phase[entry.key]
-        for key, reason in entry.never.get(value, {}).items():
+        for key, reason in entry.never.get(phase[entry.key], {}).items():
             if phase[key]:
-                raise BadInputError(f"{entry.key}={value} with {key}={phase[key]}: {reason}")
+                raise conflict(phase, entry.key, key, reason=reason)
     records, tables = phase.number("recordcount"), phase.number("tablecount")
     _at_most(phase, "batchsize", records // tables, "the size of the smallest table (recordcount / tablecount)")
     _at_most(phase, "batchsize", phase.records, "the number of loaded records (insertcount)")
@@ -269,10 +244,8 @@ def _check_run(run: Scenario, load: Scenario) -> None:
     _at_most(run, "minscanlength", run.number("maxscanlength"), "maxscanlength")
     # The client also checks this, but only after the load.
     if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential", "next"):
-        raise BadInputError(
-            f"requestdistribution={run['requestdistribution']}: needs a single newest record; set tablecount=1,"
-            f" not {run['tablecount']}"
-        )
+        reason = f"needs a single newest record; set tablecount=1, not {run['tablecount']}"
+        raise conflict(run, "requestdistribution", reason=reason)
     if run["requestdistribution"] == "next":
         _check_next(run)
     if run.number("passes"):
@@ -283,10 +256,8 @@ def _check_run(run: Scenario, load: Scenario) -> None:
     if run.number("batchsize") > 1 and shares["scanproportion"] > 0:
         raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
     if run["requestdistribution"] == "ranges" and run["threadcount"] != load["threadcount"]:
-        raise BadInputError(
-            f"threadcount={run['threadcount']} with requestdistribution=ranges:"
-            f" set threadcount={load['threadcount']}, as in the load"
-        )
+        reason = f"set threadcount={load['threadcount']}, as in the load"
+        raise conflict(run, "threadcount", "requestdistribution", reason=reason)
 
 
 def _check_next(run: Scenario) -> None:
@@ -294,27 +265,24 @@ def _check_next(run: Scenario) -> None:
     keys = [key for key in phases.PROPORTIONS if float(run[key]) and key not in ("insertproportion", "scanproportion")]
     keys += ["verify"] if run["verify"] != "none" else []
     if keys:
-        raise BadInputError(
-            f"requestdistribution=next with {keys[0]}={run[keys[0]]}: its keys have no records; use only scans"
-        )
+        reason = "its keys have no records; use only scans"
+        raise conflict(run, "requestdistribution", keys[0], reason=reason)
 
 
 def _check_passes(run: Scenario) -> None:
     """Checks that a run can end after a number of passes over all records."""
-    setting = f"passes={run['passes']}"
     if run.duration:
+        setting = f"passes={run['passes']}"
         raise BadInputError(f"{setting} and duration={run['duration']} both determine what ends a run; set one to 0")
     if run["requestdistribution"] != "ranges":
-        raise BadInputError(
-            f"{setting} with requestdistribution={run['requestdistribution']}: passes need 'ranges'; leave out passes"
-        )
+        raise conflict(run, "passes", "requestdistribution", reason="passes need 'ranges'; leave out passes")
 
 
 def _check_faults(run: Scenario) -> None:
     """Checks that the faults lie within the window of a run."""
     run_faults = run.faults
     if run_faults and run.duration == 0:
-        raise BadInputError(f"faults={run['faults']}: faults need a window of known length; set duration=60s")
+        raise conflict(run, "faults", reason="faults need a window of known length; set duration=60s")
     for fault in run_faults:
         if fault.second >= run.duration:
             raise BadInputError(
@@ -322,9 +290,7 @@ def _check_faults(run: Scenario) -> None:
                 " longer window"
             )
     if run_faults and run["search"] != "none":
-        raise BadInputError(
-            f"search={run['search']} with faults={run['faults']}: a search needs undisturbed servers; leave one out"
-        )
+        raise conflict(run, "search", "faults", reason="a search needs undisturbed servers; leave one out")
 
 
 def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) -> None:
@@ -356,4 +322,4 @@ def check_faults_at(scenario: Scenario, hosts: int, attached: Container[str], *,
 
 def _at_most(scenario: Scenario, key: str, limit: int, name: str) -> None:
     if scenario.number(key) > limit:
-        raise BadInputError(f"{key}={scenario[key]}: must be at most {limit}, which is {name}")
+        raise conflict(scenario, key, reason=f"must be at most {limit}, which is {name}")

@@ -170,7 +170,8 @@ def check_place(faults: Sequence[Fault], role: str, hosts: int, *, attached: boo
         for name in _all(fault.groups):
             number = _NODE.fullmatch(name)
             if number and not 1 <= int(number[1]) <= hosts:
-                raise BadInputError(f"{fault}: there is no {name}: {_count(hosts)}; node1 is the first of them")
+                count = "there is one database host" if hosts == 1 else f"there are {hosts} database hosts"
+                raise BadInputError(f"{fault}: there is no {name}: {count}; node1 is the first of them")
     names = dict.fromkeys(name for fault in faults for name in _all(fault.groups))
     host_names = [name for name in names if name not in (ANY, SEED, LEADER) and not _NODE.fullmatch(name)]
     # Host names mixed with nodeN, any or leader are checked later, when the trial knows the names of its hosts.
@@ -237,10 +238,6 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
                 )
 
 
-def _count(hosts: int) -> str:
-    return "there is one database host" if hosts == 1 else f"there are {hosts} database hosts"
-
-
 def resolved(name: str, hosts: Sequence[str], role: str) -> str:
     """Returns the host that a name in a target stands for.
 
@@ -254,16 +251,12 @@ def resolved(name: str, hosts: Sequence[str], role: str) -> str:
     if name == SEED or (name == LEADER and role in LED):
         return hosts[0]
     if name == LEADER:
-        raise BadInputError(_no_leader(role))
+        raise BadInputError(f"{LEADER}: {role} has no leader, as all nodes are equal; use {SEED}, {ANY} or nodeN")
     if name == ANY:
         return hosts[min(1, len(hosts) - 1)]
     if number and 1 <= int(number[1]) <= len(hosts):
         return hosts[int(number[1]) - 1]
     raise BadInputError(f"{name}: not a database host; use {', '.join(hosts)} or node1 to node{len(hosts)}")
-
-
-def _no_leader(role: str) -> str:
-    return f"{LEADER}: {role} has no leader, as all nodes are equal; use {SEED}, {ANY} or nodeN"
 
 
 def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, object]]:

@@ -17,6 +17,7 @@ from dohyo.scenario.property_types import BOTH, CLIENT, DOHYO, STOCK, Property, 
 from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems import catalogue
 from dohyo.systems.option import WHOLE
+from dohyo.systems.rendering import property_line
 
 # Names of the programs that read a property.
 READERS = {DOHYO: "Dohyo", BOTH: "our client, stock YCSB", CLIENT: "our client", STOCK: "stock YCSB"}
@@ -132,18 +133,7 @@ def _unescaped(text: str) -> str:
 
 def write(values: dict[str, str], comment: str) -> str:
     """Returns the text of a property file that :func:`read` and Java read back as these values."""
-    return f"# {comment}\n" + "".join(
-        f"{_escaped(key, ' =:')}={_escaped(value, '')}\n" for key, value in values.items()
-    )
-
-
-def _escaped(text: str, also: str) -> str:
-    text = (
-        text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\f", "\\f")
-    )
-    for character in also:
-        text = text.replace(character, "\\" + character)
-    return "\\" + text if text[:1] in ("#", "!") and also else text
+    return f"# {comment}\n" + "".join(property_line(key, value) for key, value in values.items())
 
 
 def reference() -> str:

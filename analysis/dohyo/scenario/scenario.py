@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults, phases, properties, published
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
@@ -256,6 +257,11 @@ class Scenario:
 
 # Function that returns :attr:`Scenario.caches` for a scenario without recordcount.
 Caches = Callable[[Scenario, Hosts], Mapping[str, int]]
+
+
+def conflict(scenario: Scenario, *keys: str, reason: str) -> BadInputError:
+    """Returns the error for values that do not fit together: KEY=VALUE with KEY=VALUE: reason."""
+    return BadInputError(f"{' with '.join(f'{key}={scenario[key]}' for key in keys)}: {reason}")
 
 
 def share_of(count: str, scale: str) -> str:

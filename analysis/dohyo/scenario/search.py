@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dohyo.bad_input import BadInputError
 from dohyo.operations import READ_MODIFY_WRITE
 from dohyo.scenario import slo
-from dohyo.scenario.scenario import Scenario
+from dohyo.scenario.scenario import Scenario, conflict
 
 
 @dataclass(frozen=True)
@@ -49,26 +49,20 @@ def check(scenario: Scenario) -> None:
     :raises BadInputError: naming the property that is missing or contradicts another
     """
     if scenario["search"] != "none" and not scenario.phases:
-        raise BadInputError(
-            f"search={scenario['search']} with phases={scenario['phases']}: a search needs a phase after the load;"
-            " set phases=run"
-        )
+        raise conflict(scenario, "search", "phases", reason="a search needs a phase after the load; set phases=run")
     settings = asked(scenario)
     if settings is None:
         # search=none on the command line disables the search of a file.
         keys = [key for key in scenario.values if key == "slo" or key.startswith("search.")]
         if keys and "search" not in scenario.values:
-            raise BadInputError(
-                f"{keys[0]}={scenario[keys[0]]}: needs search=max; add it, or leave out {', '.join(keys)}"
-            )
+            reason = f"needs search=max; add it, or leave out {', '.join(keys)}"
+            raise conflict(scenario, keys[0], reason=reason)
         return
     if not settings.slo:
         raise BadInputError("search=max: slo is missing; set the bounds on latency, such as slo=p99<10ms")
     if len(scenario.phases) > 1:
-        raise BadInputError(
-            f"search=max with phases={scenario['phases']}: a search uses the mix of one phase; set"
-            f" phases={scenario.phases[-1]}"
-        )
+        reason = f"a search uses the mix of one phase; set phases={scenario.phases[-1]}"
+        raise conflict(scenario, "search", "phases", reason=reason)
     run = _run(scenario)
     if float(run["target"]):
         raise BadInputError(
@@ -81,10 +75,9 @@ def check(scenario: Scenario) -> None:
     mixed = _mix(run)
     for bound in slo.bounds(settings.slo):
         if bound.operation and bound.operation not in mixed:
-            raise BadInputError(
-                f"slo={settings.slo}: there is no {bound.operation} in the mix, only {', '.join(mixed)}; leave it"
-                " out, or set its proportion"
-            )
+            way_out = "leave it out, or set its proportion"
+            reason = f"there is no {bound.operation} in the mix, only {', '.join(mixed)}; {way_out}"
+            raise conflict(scenario, "slo", reason=reason)
 
 
 def _mix(run: Scenario) -> list[str]:

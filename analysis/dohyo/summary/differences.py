@@ -24,7 +24,7 @@ from dohyo.scenario.setup import NOT_PUBLISHED, PHASE, SYSTEM, Setting
 from dohyo.summary import requested_settings
 from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
 from dohyo.systems import catalogue, collectors
-from dohyo.systems.system import Jvm
+from dohyo.systems.records import Jvm
 
 NOT_MEASURED, NOT_SET = "not measured", "not set"
 # Keys that are listed even at their defaults if a publication does not state them.

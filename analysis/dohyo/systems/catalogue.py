@@ -67,7 +67,8 @@ def load(file: Path) -> Sequence[System]:
         return system
 
     name = f"dohyo_systems_{file.parent.name}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    # The file may import its neighbours as `from .NAME`.
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
     if spec is None or spec.loader is None:
         raise BadInputError(f"{shown(file)}: is not a Python module")
     module = importlib.util.module_from_spec(spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dohyo.systems.system import Jvm
+from dohyo.systems.records import Jvm
 
 _CMS = (
     "-XX:+CMSParallelRemarkEnabled",

@@ -39,6 +39,20 @@ class Once(Generic[T]):
         return value
 
 
+class ScenarioValue(Generic[T]):
+    """A value of the scenario.
+
+    :param kind: type of the value, which converts it
+    :param group: member of the context with the values: ``properties`` or ``conditions``
+    """
+
+    def __init__(self, kind: Callable[[Any], T], group: str, name: str, default: T) -> None:
+        self._kind, self._group, self._name, self._default = kind, group, name, default
+
+    def __get__(self, context: object, owner: type) -> T:
+        return self._kind(getattr(context, self._group).get(self._name, self._default))
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """A configured server.
@@ -208,10 +222,26 @@ class Context:
         """Conditions of the scenario that must be equal for a fair comparison."""
         return dict(self.get("trial_conditions", {}))
 
-    @property
-    def recordcount(self) -> int:
-        """Number of records in the key space; 1000 by default, as in YCSB."""
-        return int(self.properties.get("recordcount", 1000))
+    # Number of records in the key space; 1000 by default, as in YCSB.
+    recordcount = ScenarioValue(int, "properties", "recordcount", 1000)
+    # Number of fields per record.
+    fieldcount = ScenarioValue(int, "properties", "fieldcount", 10)
+    # Length of a field's value in bytes; the maximum if the lengths vary.
+    fieldlength = ScenarioValue(int, "properties", "fieldlength", 100)
+    # Distribution of the lengths of values.
+    fieldlengthdistribution = ScenarioValue(str, "properties", "fieldlengthdistribution", "constant")
+    # Prefix of the fields' names.
+    fieldnameprefix = ScenarioValue(str, "properties", "fieldnameprefix", "field")
+    # Columns of the key, as in ``host int 10, when timestamp``; empty if the key is a string of bytes.
+    keycolumns = ScenarioValue(str, "properties", "keycolumns", "")
+    # Method by which keys are salted; ``none`` for no salt.
+    keysalt = ScenarioValue(str, "properties", "keysalt", "none")
+    # Number of copies of a record.
+    replication = ScenarioValue(int, "conditions", "replication", 1)
+    # Number of copies that must acknowledge a write: one, quorum or all.
+    write_acks = ScenarioValue(str, "conditions", "write_acks", "all")
+    # Number of copies that must answer a read: one, quorum or all.
+    read_acks = ScenarioValue(str, "conditions", "read_acks", "one")
 
     @property
     def records(self) -> int:
@@ -219,25 +249,18 @@ class Context:
         default = self.recordcount - int(self.properties.get("insertstart", 0))
         return int(self.properties.get("insertcount", default))
 
-    @property
-    def fieldcount(self) -> int:
-        """Number of fields per record."""
-        return int(self.properties.get("fieldcount", 10))
+    def not_4_bytes(self, setting: str, number: str) -> list[str]:
+        """Returns a sentence if not every value is four bytes long, so that a column of numbers cannot store it.
 
-    @property
-    def fieldlength(self) -> int:
-        """Length of a field's value in bytes; the maximum if the lengths vary."""
-        return int(self.properties.get("fieldlength", 100))
-
-    @property
-    def fieldlengthdistribution(self) -> str:
-        """Distribution of the lengths of values."""
-        return str(self.properties.get("fieldlengthdistribution", "constant"))
-
-    @property
-    def has_fields_of_4_bytes(self) -> bool:
-        """Whether every value is four bytes long, so that a column of integers can store it."""
-        return (self.fieldlength, self.fieldlengthdistribution) == (4, "constant")
+        :param setting: variable and its value
+        :param number: type of the column
+        """
+        if (self.fieldlength, self.fieldlengthdistribution) == (4, "constant"):
+            return []
+        return [
+            f"{setting}: {number} has 4 bytes, and fieldlength={self.fieldlength} with a fieldlengthdistribution of"
+            f" {self.fieldlengthdistribution} produces other lengths; set fieldlength=4, of constant length"
+        ]
 
     @property
     def record_bytes(self) -> int:
@@ -245,19 +268,9 @@ class Context:
         return self.fieldcount * self.fieldlength
 
     @property
-    def fieldnameprefix(self) -> str:
-        """Prefix of the fields' names."""
-        return str(self.properties.get("fieldnameprefix", "field"))
-
-    @property
     def fieldname_bytes(self) -> int:
         """Length of the longest field name, in bytes."""
         return len(f"{self.fieldnameprefix}{self.fieldcount - 1}")
-
-    @property
-    def keycolumns(self) -> str:
-        """Columns of the key, as in ``host int 10, when timestamp``; empty if the key is a string of bytes."""
-        return str(self.properties.get("keycolumns", ""))
 
     @property
     def key_bytes(self) -> int:
@@ -271,11 +284,6 @@ class Context:
         long_numbers = len(re.findall("[a-z0-9_] (?:bigint|timestamp)", self.keycolumns))
         texts = sum(map(int, re.findall(r"[a-z0-9_] text[(]([0-9]+)", self.keycolumns)))
         return 4 * numbers + 8 * long_numbers + texts
-
-    @property
-    def keysalt(self) -> str:
-        """Method by which keys are salted; ``none`` for no salt."""
-        return str(self.properties.get("keysalt", "none"))
 
     @property
     def sstable_bytes(self) -> int:
@@ -293,21 +301,6 @@ class Context:
         """Names of the tables."""
         count = int(self.properties.get("tablecount", 1))
         return ["usertable"] if count == 1 else [f"usertable{number}" for number in range(count)]
-
-    @property
-    def replication(self) -> int:
-        """Number of copies of a record."""
-        return int(self.conditions.get("replication", 1))
-
-    @property
-    def write_acks(self) -> str:
-        """Number of copies that must acknowledge a write: one, quorum or all."""
-        return str(self.conditions.get("write_acks", "all"))
-
-    @property
-    def read_acks(self) -> str:
-        """Number of copies that must answer a read: one, quorum or all."""
-        return str(self.conditions.get("read_acks", "one"))
 
     @property
     def on_disk(self) -> bool:
@@ -329,11 +322,6 @@ class Context:
         if profile not in ("vanilla", "tuned"):
             raise BadInputError(f"dohyo_profile={profile}: must be one of vanilla, tuned")
         return bool(profile == "tuned")
-
-    @property
-    def drops_caches(self) -> bool:
-        """Whether settling ends with empty caches."""
-        return str(self.get("trial_settle_cache", "keep")) == "drop"
 
     @property
     def has_faults(self) -> bool:
@@ -424,9 +412,7 @@ def cpus(text: str) -> set[int]:
         match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise BadInputError(
-                f"host_cpus_server or host_cpus_client: {text!r} must be numbers and ranges, as in 0-3,8-11"
-            )
+            raise BadInputError(f"host_cpus_server or host_cpus_client: {no_cpus(text)}")
         numbers |= set(range(first, last + 1))
     return numbers
 

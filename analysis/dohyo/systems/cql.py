@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dohyo.systems.option import option
+from dohyo.systems.records import Attach, Attached, ConfigFile
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.system import Attach, Attached, ConfigFile, System
+from dohyo.systems.system import System
 
 
 def is_public(address: str) -> bool:

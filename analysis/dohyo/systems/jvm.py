@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dohyo.systems.option import SHA256, option
-from dohyo.systems.system import Archive, Jvm, System
+from dohyo.systems.records import Archive, Jvm
+from dohyo.systems.rendering import option_lines
+from dohyo.systems.system import System
 
 VERSION = "[0-9][0-9A-Za-z.-]*"
 
@@ -24,6 +26,8 @@ class OnJvm(System):
     # Folders in the archive with the server's classpath, and a pattern for the jar whose name contains the version.
     jar_folders: ClassVar[Sequence[str]]
     main_jar: ClassVar[str]
+    # Suffix of a series in messages.
+    series_suffix: ClassVar[str] = ".x"
 
     version: str
     archive: str = option(
@@ -61,17 +65,13 @@ class OnJvm(System):
         if self.series not in self.jdks_by_series:
             return (
                 f"{self.role}_version={self.version} is not a version known to run; choose one of"
-                f" {', '.join(map(self.name_of, self.jdks_by_series))}"
+                f" {', '.join(f'{series}{self.series_suffix}' for series in self.jdks_by_series)}"
             )
         if self.jdk not in self.jdks:
             product = self.title.removeprefix("Apache ")
             jdks = " or ".join(map(str, self.jdks))
             return f"{product} {self.series} does not run on JDK {self.jdk}; set {self.role}_jdk to {jdks}"
         return ""
-
-    def name_of(self, series: str) -> str:
-        """Returns the name of a series for messages."""
-        return f"{series}.x"
 
     @property
     def unavailable(self) -> str:
@@ -109,6 +109,15 @@ class OnJvm(System):
             home=context.named_jdk(self.jdk),
             installed=f"{context.home}/install/jdk/{self.jdk}",
         )
+
+    @property
+    def jvm_options(self) -> list[str]:
+        """Lines of conf/jvm.options. The command repeats them, because JDK 8 cannot read a file of options."""
+        return option_lines(self.render("jvm.options"))
+
+    def java(self, options: Sequence[str], main: Sequence[str]) -> list[str]:
+        """Returns the command that runs a main class of the server with its arguments."""
+        return [f"{self.context.java_home}/bin/java", *options, "-cp", f"conf:{self.lib}/*", *main]
 
     @property
     def programs(self) -> list[str]:

@@ -51,7 +51,12 @@ def option_lines(text: str) -> list[str]:
 
 def as_properties(values: dict[str, Any]) -> str:
     """Returns a mapping in the format of java.util.Properties: one line per entry, sorted by key."""
-    return "".join(f"{_escaped(key, ' =:#!')}={_escaped(str(value), '')}\n" for key, value in sorted(values.items()))
+    return "".join(property_line(key, str(value)) for key, value in sorted(values.items()))
+
+
+def property_line(key: str, value: str) -> str:
+    """Returns a line of a file in the format of java.util.Properties."""
+    return f"{_escaped(key, ' =:#!')}={_escaped(value, '')}\n"
 
 
 def _escaped(text: str, special: str) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dohyo.places import ANSIBLE
-from dohyo.systems.context import Endpoint
+from dohyo.systems.context import Endpoint, mib
 from dohyo.systems.option import option
+from dohyo.systems.records import Binaries, ConfigFile, Owner, Script
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.system import ConfigFile, Owner, Script, System
+from dohyo.systems.system import System
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,10 +23,16 @@ class Replicated(System):
     asks_for_password = True
     attaches = True
     keeps_versions = True
-    # Path of the server program in the binaries from Maven Central, relative to the installation's folder ``server``.
-    program_there: ClassVar[str]
+    attached_options: ClassVar[Sequence[str]] = ("settle_timeout", "count_limit")
+    # As in the record Binaries; the first program is the server.
+    artifact: ClassVar[str]
+    includes: ClassVar[str]
+    unpack: ClassVar[str]
+    programs_there: ClassVar[Sequence[str]]
     # Scheme of the JDBC driver's URLs.
     driver: ClassVar[str]
+    # Quotation mark of the configuration file, and its form within a quoted value.
+    quotation: ClassVar[tuple[str, str]]
 
     server: str
     version: str
@@ -41,21 +50,68 @@ class Replicated(System):
     @property
     def program(self) -> str:
         """Path of the server program: the option ``server`` if it is set, otherwise a path in the binaries."""
-        return self.server or f"{self.context.home}/{self.install}/server/{self.program_there}"
+        return self.server or f"{self.context.home}/{self.install}/server/{self.programs_there[0]}"
 
     @property
     def programs(self) -> list[str]:
         return [self.program]
 
     @property
+    def binaries(self) -> Binaries:
+        return Binaries(not self.server, self.artifact, self.includes, self.unpack, self.programs_there)
+
+    @property
+    def looks_for(self) -> Script:
+        context = self.context
+        environment = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
+        return Script(self._script("available"), environment)
+
+    @property
     def look(self) -> Script:
-        text = (ANSIBLE / "systems" / self.role / "files" / "look").read_text("utf-8")
-        return Script(text, arguments=[self.program, self.run_as, self.context.home])
+        return Script(self._script("look"), arguments=[self.program, self.run_as, self.context.home])
+
+    def _script(self, name: str) -> str:
+        return (ANSIBLE / "systems" / self.role / "files" / name).read_text("utf-8")
 
     @property
     def owner(self) -> Owner:
         account = self.found
         return Owner(account.get("name", self.run_as), account["uid"], account["gid"], account["change"])
+
+    @property
+    def data_directory(self) -> str:
+        """Folder of the server's data."""
+        return f"{self.data[0]}/data"
+
+    @property
+    def folders(self) -> list[str]:
+        return [self.data_directory]
+
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[str, str]:
+        """Options with the sizes of the server's own cache and of its log."""
+
+    @property
+    def buffers_mb(self) -> int:
+        """Size of the server's own cache in MiB."""
+        return mib(self.sizes[0])
+
+    @property
+    def log_mb(self) -> int:
+        """Size of the server's own log in MiB."""
+        return mib(self.sizes[1])
+
+    @property
+    def disk_mb(self) -> int:
+        """Disk space of a trial in MiB, including the log and the server's own tables."""
+        return self.data_mb + self.log_mb + 500
+
+    def quoted(self, value: Any) -> str:
+        """Returns a value in quotes for the configuration file."""
+        mark, within = self.quotation
+        text = str(value).replace("\\", "\\\\").replace(mark, within)
+        return f"{mark}{text}{mark}"
 
     @property
     def hosts(self) -> list[str]:
@@ -87,6 +143,10 @@ class Replicated(System):
     @property
     def words(self) -> list[str]:
         return [f"connection={self.secret}/client.properties"]
+
+    @property
+    def schema_words(self) -> list[str]:
+        return [f"timeout={self.replica_timeout}"]
 
     @property
     def first_words(self) -> list[str]:

@@ -55,7 +55,10 @@ class Steps(Protocol):
         """Starts a process of the server in its folder ``run``; ``more`` as in :func:`dohyo.trial.processes.start`."""
 
     def start_nodes(self, hosts: Iterable[str] | None = None) -> None:
-        """Starts servers and waits until each is up; by default on the hosts that start first."""
+        """Starts servers and waits until each is up; by default on the hosts that start first.
+
+        Nodes that must find earlier ones start one after another.
+        """
 
     def wait_until_all_know(self) -> None:
         """Waits until every node knows all others; they learn of the last node only some time after its start."""
@@ -73,4 +76,7 @@ class Steps(Protocol):
         """Shows a message to the user."""
 
     def refuse(self, step: str, reason: str) -> None:
-        """Ends the trial with a reason that concerns all hosts."""
+        """Ends the trial with a reason that concerns all hosts.
+
+        :raises dohyo.trial.world.StepError: always
+        """

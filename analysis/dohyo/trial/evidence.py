@@ -24,16 +24,8 @@ LEFT = (
 MEANINGS = ("figures.yml", "log.yml", "healing.yml")
 # Variables of a trial that dohyo reads. They are recorded if a user starts trial.yml without an experiment.
 ASKED = (
-    *(
-        "trial_system",
-        "trial_dir",
-        "trial_properties",
-        "trial_conditions",
-        "trial_threads",
-        "trial_phases",
-        "trial_load",
-    ),
-    *("trial_precondition", "trial_repeats", "trial_settle", "trial_settle_flush", "trial_settle_cache"),
+    *("trial_system", "trial_dir", "trial_properties", "trial_conditions", "trial_threads", "trial_phases"),
+    *("trial_load", "trial_precondition", "trial_repeats", "trial_settle", "trial_settle_flush", "trial_settle_cache"),
     *("trial_warmup", "trial_duration", "trial_search", "trial_client_heap", "trial_strict", "trial_max_other_cpu"),
     *("trial_keep", "trial_canary", "trial_reuse"),
 )
@@ -125,17 +117,13 @@ class Evidence:
             "deployment": self.values["dohyo_deployment"],
             "hosts": [*self.world.hosts],
         }
+        note = note_file(self.world, self.lane)
         # If a killed trial's note remained, stop.yml would fetch this trial's files into the killed trial's folder.
         lanes = {self.lane, *self.values["trial_beside"]}
-        for file in self.note_file.parent.glob(f"{UNDER_WAY}*"):
+        for file in note.parent.glob(f"{UNDER_WAY}*"):
             if file.suffix.removeprefix(".") not in lanes:
                 file.unlink(missing_ok=True)
-        write_json(self.note_file, self.trial_note)
-
-    @property
-    def note_file(self) -> Path:
-        """File on the control machine that notes the trial under way."""
-        return note_file(self.world, self.lane)
+        write_json(note, self.trial_note)
 
     @property
     def needs_shutdown(self) -> bool:
@@ -175,15 +163,8 @@ class Evidence:
             folder = f"{host.values['dohyo_home']}/{clients.files_of(self.lane)}/hosts/{host.name}"
             script = 'mkdir -p "$0" && exec "$@"'
             sampler = [tool(host), "sample", str(ALONE), process, servers, *filter(None, [self.lane])]
-            argv = [
-                tool(host),
-                "start",
-                clients.in_lane("host-metrics", self.lane),
-                folder,
-                "metrics.jsonl.gz",
-                "host-metrics.log",
-                *sampler,
-            ]
+            name = clients.in_lane("host-metrics", self.lane)
+            argv = [tool(host), "start", name, folder, "metrics.jsonl.gz", "host-metrics.log", *sampler]
             program(host, ["sh", "-c", script, folder, *argv])
 
         self.world.on(self.world.hosts, "Start the sampler", begin)

@@ -6,10 +6,10 @@ It begins when the servers are up and have tables. The servers are stopped after
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dohyo.scenario import faults
 from dohyo.systems.context import Context
@@ -23,16 +23,6 @@ from dohyo.trial.world import Host, World, program, write_json
 
 # Seconds within which the servers must be ready after the last fault.
 FAULT_PATIENCE = 1200
-
-
-class Conduct(Protocol):
-    """A function that runs a phase on the clients of all hosts together."""
-
-    def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Runs the phase, and returns its outcome. The files are in the folder, on the control machine.
-
-        :param plan: arguments of conducting.conductor.Plan
-        """
 
 
 @dataclass(frozen=True)
@@ -50,6 +40,11 @@ class Outcome:
     def hosts_are_well(self) -> bool:
         """Whether no host was lost and no server ended."""
         return not self.vanished and all(node["state"] == "ran" for node in self.report["nodes"].values())
+
+
+# Function that runs a phase on the clients of all hosts together. Its arguments are those of conducting.conductor.Plan,
+# the phase, and the folder of the phase's files on the control machine.
+Conduct = Callable[[Mapping[str, Any], ClientPhase, Path], Outcome]
 
 
 @dataclass

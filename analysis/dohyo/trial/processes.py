@@ -60,6 +60,50 @@ def start(
     program(host, argv, stdin=text, root=True)
 
 
+# A JVM exits with status 143 after SIGTERM.
+UNIT = """\
+# One process of a database under test. A trial starts and stops it; it does not start at boot.
+[Unit]
+Description={name}, a server that Dohyo tests
+After=network-online.target
+
+[Service]
+Type=exec
+WorkingDirectory={folder}
+Environment="TZ=UTC"
+ExecStart={command}
+{limits}Restart=no
+TimeoutStopSec={stop_seconds}
+SuccessExitStatus=143
+KillMode=mixed
+LimitNOFILE={open_files}
+LimitNPROC=infinity
+LimitAS=infinity
+LimitMEMLOCK=infinity
+LimitCORE=0
+TasksMax=infinity
+OOMScoreAdjust=-500
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=read-only
+ReadWritePaths={writable}
+{access}PrivateTmp=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+RestrictSUIDSGID=yes
+RestrictNamespaces=yes
+RestrictRealtime={realtime}
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+LockPersonality=yes
+SystemCallArchitectures=native
+CapabilityBoundingSet={capabilities}
+AmbientCapabilities={capabilities}
+"""
+
+
 def unit(
     name: str, folder: str, command: Sequence[str], *, log: str, writes: Sequence[str], devices: Sequence[str],
     capabilities: Sequence[str], stop_seconds: int, slice_: str, cpus: str, open_files: int,
@@ -75,55 +119,24 @@ def unit(
     # A shell opens the log instead of systemd, so that reading it needs no root. SELinux also allows a shell, but not
     # systemd, to start programs and write files outside of the system's folders. systemd expands % and $.
     argv = ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{folder}/{log}", *command]
-    line = " ".join(
-        json.dumps(argument.replace("%", "%%").replace("$", "$$"), ensure_ascii=False) for argument in map(str, argv)
+    words = (argument.replace("%", "%%").replace("$", "$$") for argument in map(str, argv))
+    paths = [path.replace("%", "%%") for path in dict.fromkeys([folder, *writes])]
+    # Block devices belong to the group disk. The unit can access only those that `devices` lists.
+    access = ["SupplementaryGroups=disk", "DevicePolicy=closed"] if devices else []
+    access += [f"DeviceAllow={device.replace('%', '%%')} rw" for device in devices]
+    limits = ([f"Slice={slice_}"] if slice_ else []) + ([f"CPUAffinity={cpus}"] if cpus else [])
+    return UNIT.format(
+        name=name,
+        folder=folder.replace("%", "%%"),
+        command=" ".join(json.dumps(word, ensure_ascii=False) for word in words),
+        limits="".join(f"{line}\n" for line in limits),
+        stop_seconds=stop_seconds,
+        open_files=open_files,
+        writable=" ".join(json.dumps(path, ensure_ascii=False) for path in paths),
+        access="".join(f"{line}\n" for line in access),
+        realtime="no" if "CAP_SYS_NICE" in capabilities else "yes",
+        capabilities=" ".join(capabilities),
     )
-    paths = dict.fromkeys([folder, *writes])
-    writable = " ".join(json.dumps(path.replace("%", "%%"), ensure_ascii=False) for path in paths)
-    lines = [
-        "# One process of a database under test. A trial starts and stops it; it does not start at boot.",
-        "[Unit]",
-        f"Description={name}, a server that Dohyo tests",
-        "After=network-online.target",
-        "",
-        "[Service]",
-        "Type=exec",
-        f"WorkingDirectory={folder.replace('%', '%%')}",
-        'Environment="TZ=UTC"',
-        f"ExecStart={line}",
-        *([f"Slice={slice_}"] if slice_ else []),
-        *([f"CPUAffinity={cpus}"] if cpus else []),
-        "Restart=no",
-        f"TimeoutStopSec={stop_seconds}",
-        # A JVM exits with this status after SIGTERM.
-        "SuccessExitStatus=143",
-        "KillMode=mixed",
-        f"LimitNOFILE={open_files}",
-        *(f"Limit{limit}=infinity" for limit in ("NPROC", "AS", "MEMLOCK")),
-        "LimitCORE=0",
-        "TasksMax=infinity",
-        "OOMScoreAdjust=-500",
-        "NoNewPrivileges=yes",
-        "ProtectSystem=strict",
-        "ProtectHome=read-only",
-        f"ReadWritePaths={writable}",
-        # Block devices belong to the group disk. The unit can access only those that `devices` lists.
-        *(["SupplementaryGroups=disk", "DevicePolicy=closed"] if devices else []),
-        *(f"DeviceAllow={device.replace('%', '%%')} rw" for device in devices),
-        "PrivateTmp=yes",
-        *(f"ProtectKernel{subject}=yes" for subject in ("Tunables", "Modules", "Logs")),
-        "ProtectControlGroups=yes",
-        "ProtectClock=yes",
-        "RestrictSUIDSGID=yes",
-        "RestrictNamespaces=yes",
-        f"RestrictRealtime={'no' if 'CAP_SYS_NICE' in capabilities else 'yes'}",
-        "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
-        "LockPersonality=yes",
-        "SystemCallArchitectures=native",
-        f"CapabilityBoundingSet={' '.join(capabilities)}",
-        f"AmbientCapabilities={' '.join(capabilities)}",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:

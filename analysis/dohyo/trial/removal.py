@@ -119,9 +119,6 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
         folders = [[host.values["dohyo_home"], ""]]
         return list(host.do("owned", state="checked", deployment=deployment, folders=folders)["problems"])
 
-    def stop(host: Host) -> None:
-        processes.stop_all(host)
-
     def free(host: Host) -> None:
         host.do("in_use", state="ended", deployment=deployment)
 
@@ -135,7 +132,7 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     # Leave hosts alone if their folder belongs to another deployment: no process of this deployment can run in it.
     leave("", obstacles)
     own_hosts = [name for name, problems in obstacles.items() if not problems]
-    stopped, errors = everywhere.attempt(own_hosts, stop)
+    stopped, errors = everywhere.attempt(own_hosts, processes.stop_all)
     failed("Stop all processes", errors)
     detached, errors = everywhere.attempt(
         own_hosts, lambda host: attached_systems.detach(host, attached_systems.all_roles())

@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
+from dohyo.systems.records import ConfigFile
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.system import ConfigFile, System
+from dohyo.systems.steps import Steps
+from dohyo.systems.system import System
 from dohyo.trial import attached_systems, certificates, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
@@ -21,8 +23,8 @@ T = TypeVar("T")
 ADMIN_SECONDS = 900
 
 
-class ServerSteps:
-    """The steps of a trial that concern servers. Systems use only the methods in dohyo.systems.steps.Steps."""
+class ServerSteps(Steps):
+    """The steps of a trial that concern servers. Systems use only the methods of Steps, which describes these."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -31,12 +33,10 @@ class ServerSteps:
 
     @property
     def databases(self) -> Sequence[str]:
-        """Names of the database hosts."""
         return self.world.databases
 
     @property
     def clients(self) -> Sequence[str]:
-        """Names of the client hosts."""
         return self.world.clients
 
     @property
@@ -55,8 +55,6 @@ class ServerSteps:
         return self.world.system(host, **more)
 
     def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
-        """Runs a step on several hosts at the same time, and returns the results by host."""
-
         def on_host(host: Host) -> T:
             try:
                 return call(host.name)
@@ -66,11 +64,9 @@ class ServerSteps:
         return self.world.on(hosts, step, on_host)
 
     def run(self, host: str, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
-        """Runs a program on a host, and returns what it writes to standard output."""
         return program(self.world.hosts[host], argv, stdin=stdin, root=root, **more)
 
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
-        """Repeats a program until it succeeds, as long as a process of the server runs."""
         verb, seconds = "ready" if ready else "until", self.system(host).timeouts["ready"]
         # The agent does not end a program that hangs, but the timeout does.
         command = [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv]
@@ -98,11 +94,9 @@ class ServerSteps:
         return self.run(host, self.admin_words(host, [verb], arguments), timeout=replicas + ADMIN_SECONDS)
 
     def until_admin(self, host: str, verb: str, *arguments: str, ready: bool = False) -> None:
-        """Repeats an administration command until it succeeds, as long as the server runs."""
         self.until(host, self.system(host).role, self.admin_words(host, [verb], arguments), ready=ready)
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
-        """Returns ``address``, free ``ports`` by name, and ``moved``: a sentence for each changed port."""
         # Other programs may already be using a port on this machine. On a dedicated host, a taken port is an error.
         search = str(self.world.hosts[host].values.get("ansible_connection", "ssh")) == "local"
         choice = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search)
@@ -132,7 +126,6 @@ class ServerSteps:
         return notes
 
     def remember(self, host: str, **facts: Any) -> None:
-        """Records variables of a host for later steps."""
         self.world.hosts[host].remember(facts)
 
     def answer(self, host: str, **answers: Any) -> None:
@@ -155,14 +148,9 @@ class ServerSteps:
         return self.system(first).context.state(self.first.role)
 
     def note(self, text: str) -> None:
-        """Reports a note to the user."""
         self.world.progress.event("note", text=text)
 
     def refuse(self, step: str, reason: str) -> None:
-        """Ends the trial for a reason that concerns all hosts.
-
-        :raises StepError: always
-        """
         self.world.fail(step, dict.fromkeys(self.world.hosts, reason))
 
     # ---- configuration and start ------------------------------------------------------------------------------------
@@ -273,7 +261,6 @@ class ServerSteps:
             self.first.ready(self)
 
     def start_nodes(self, hosts: Iterable[str] | None = None) -> None:
-        """Starts servers, and waits until each is up. Nodes that must find earlier ones start one after another."""
         system = self.first
         names = list(system.starts if hosts is None else hosts)
         if hosts is None:
@@ -284,7 +271,7 @@ class ServerSteps:
 
     def _initialise(self, host: str) -> None:
         if (initialisation := self.system(host).initialise) is not None:
-            script = (ANSIBLE / "systems" / self.first.role / "files" / initialisation.script).read_text("utf-8")
+            script = (ANSIBLE / "systems" / self.first.role / "files/initialise").read_text("utf-8")
             more: dict[str, Any] = {"creates": initialisation.creates} if initialisation.creates else {}
             self.run(host, initialisation.argv, stdin=script, **more)
 
@@ -295,7 +282,6 @@ class ServerSteps:
         self.start_process(host, system.role, system.command, writes=writes, **more)
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
-        """Starts one process of the server in its run folder. ``more`` contains arguments of processes.start."""
         system = self.system(host)
         stop_seconds = system.timeouts["stop"]
         processes.start(self.world.hosts[host], name, system.run, command, stop_seconds=stop_seconds, **more)
@@ -306,7 +292,6 @@ class ServerSteps:
             self.until(host, system.role, system.up, ready=True)
 
     def wait_until_all_know(self) -> None:
-        """Waits until every node sees all nodes, because a new node is not visible to them immediately."""
         nodes = f"nodes={len(self.databases)}"
         step = "Wait until every node sees all nodes"
         self.each(step, lambda host: self.until_admin(host, "ready", nodes, ready=True), self.databases)
@@ -407,7 +392,7 @@ class ServerSteps:
         pages: dict[str, Any] = {}
         if drops:
             # Empty the caches after the rows were counted on all hosts, because counting reads all rows.
-            names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]
+            names = [name for name in hosts if self.system(name).drops and not self.is_attached]
             outputs = self.each(
                 "Empty the server's caches", lambda host: parsed("drop", self.admin(host, "drop")), names
             )
@@ -419,7 +404,8 @@ class ServerSteps:
         return data
 
     def _settles(self, system: System) -> bool:
-        return system.is_first if self.is_attached else system.settles_here
+        everywhere = system.serves and system.settles_everywhere and not self.is_attached
+        return everywhere or system.is_first
 
     def count(self, records: int) -> dict[str, int]:
         """Counts the rows on the servers, and returns the number of rows in each table.

@@ -137,19 +137,7 @@ class TrialSteps:
         problems: dict[str, str] = {}
 
         def attempt(step: str, call: Callable[[], Mapping[str, str] | None]) -> set[str]:
-            """Runs one of the last steps even if earlier steps failed. Returns the hosts on which it failed.
-
-            :param call: function of the step, which may return failures by host
-            """
-            try:
-                failures = call() or {}
-            except StepError as error:
-                step, failures = error.step, error.failures
-            except Exception as error:  # the next steps must still stop the servers, even if a file cannot be written
-                failures = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
-            for name, message in failures.items():
-                problems.setdefault(name, f"{step}: {message}")
-            return {*failures}
+            return self._attempt(problems, step, call)
 
         def on_hosts(names: list[str], call: Callable[[Host], Any]) -> Callable[[], Mapping[str, str]]:
             return lambda: self.world.attempt(names, call)[1]
@@ -190,6 +178,22 @@ class TrialSteps:
         if self.evidence.is_ours and self.evidence.is_by_hand:
             attempt("Record how the trial ended", lambda: self._write_end(reason))
         return reason or "; ".join(dict.fromkeys(problems.values()))
+
+    def _attempt(self, problems: dict[str, str], step: str, call: Callable[[], Mapping[str, str] | None]) -> set[str]:
+        """Runs one of the last steps even if earlier steps failed. Returns the hosts on which it failed.
+
+        :param problems: failures of all steps by host, to which those of this step are added
+        :param call: function of the step, which may return failures by host
+        """
+        try:
+            failures = call() or {}
+        except StepError as error:
+            step, failures = error.step, error.failures
+        except Exception as error:  # the next steps must still stop the servers, even if a file cannot be written
+            failures = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
+        for name, message in failures.items():
+            problems.setdefault(name, f"{step}: {message}")
+        return {*failures}
 
     # ---- start ------------------------------------------------------------------------------------------------------
 

@@ -42,16 +42,14 @@ def others(
     :param group: group of trials that may take turns on the host, so that they do not count
     """
     since = next((note["since"] for note in notes if note["own"]), float("inf"))
-    rivals = [note for note in notes if not note["own"] and note["since"] <= since and not _takes_turns(note, group)]
+    rivals = [note for note in notes if not note["own"] and note["since"] <= since]
+    if group:
+        rivals = [note for note in rivals if note.get("group") != group]
     return [
         _use(note)
         for note in rivals
         if (exclusive or note["deployment"] == deployment) and _counts(note, note["deployment"] == deployment, attaches)
     ]
-
-
-def _takes_turns(note: dict[str, Any], group: str) -> bool:
-    return bool(group) and note.get("group") == group
 
 
 def _counts(note: dict[str, Any], is_ours: bool, attaches: bool) -> bool:

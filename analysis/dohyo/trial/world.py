@@ -125,12 +125,12 @@ class World:
         :raises StepError: if the step failed on a host; it is raised when all hosts have finished the step
         """
         began = time.time()
-        tried = self.try_on(names, call)
-        if failures := {name: str(result) for name, result in tried.items() if isinstance(result, HostError)}:
+        results, failures = self.attempt(names, call)
+        if failures:
             self.fail(step, failures)
-        if tried:
+        if results:
             self.progress.event("task", task=step, action="trial", began=began)
-        return {name: result for name, result in tried.items() if not isinstance(result, HostError)}
+        return results
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
         """Calls a function for several hosts at the same time, and returns each host's result or failure."""

@@ -274,6 +274,7 @@ def fake_trial(
     """
     databases = [f"node{number}" for number in range(1, hosts + 1)]
     with_clients = [f"client{number}" for number in range(1, clients + 1)] or databases
+    folder.mkdir(parents=True, exist_ok=True)
     program = folder / "dohyo"
     answers = "".join(f"{answer}\n" for answer in dohyo)
     (folder / "dohyo-answers").write_text(answers, "utf-8")

@@ -164,18 +164,12 @@ def test_a_program_that_was_named_is_not_said_to_be_from_a_package() -> None:
     ("variables", "problem"),
     [
         ({"aerospike_fetch": True}, ""),
-        (
-            {"aerospike_package": "https://x.invalid/a.tgz"},
-            "aerospike_package_sha256 has no value; set it",
-        ),
+        ({"aerospike_package": "https://x.invalid/a.tgz"}, "aerospike_package_sha256 has no value; set it"),
         ({"aerospike_package": "https://x.invalid/a.tgz", "aerospike_package_sha256": "0" * 64}, ""),
         ({"aerospike_package": "http://x.invalid/a.tgz"}, "http://x.invalid/a.tgz: only https:// is accepted"),
         ({"aerospike_package": "/nowhere"}, "aerospike_package=/nowhere: no such file on the control machine; set a"),
         ({"aerospike_package": "~nobody-has-this-name/x"}, "aerospike_package=~nobody-has-this-name/x: no such file"),
-        (
-            {"aerospike_package": f"/{'x' * 300}"},
-            f"aerospike_package=/{'x' * 300}: no such file on the control",
-        ),
+        ({"aerospike_package": f"/{'x' * 300}"}, f"aerospike_package=/{'x' * 300}: no such file on the control"),
         ({"environment": {"AEROSPIKE_ASD": "/nowhere"}}, "AEROSPIKE_ASD=/nowhere: no such file on the control"),
     ],
 )

@@ -76,12 +76,6 @@ def test_memory_is_that_of_all_processes(variables: dict[str, Any], memory: int)
     assert hbase(**variables).needs().memory_mb == memory
 
 
-def test_several_region_servers_make_one_host_distributed() -> None:
-    system = hbase(hbase_regionservers_per_host=3)
-    assert list(system.parts_here)[-3:] == ["regionserver", "regionserver2", "regionserver3"]
-    assert site(hbase_regionservers_per_host=3)["hbase.cluster.distributed"] == "true"
-
-
 def test_what_a_user_sets_comes_after_the_profile_s_own() -> None:
     settings = {
         "hbase.hregion.memstore.flush.size": 1073741824,
@@ -111,15 +105,10 @@ def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() 
 @pytest.mark.parametrize(
     ("variables", "reason"),
     [
-        (
-            {"hbase_authentication": True, "hbase_distributed": False},
-            "hbase_authentication needs HDFS and ZooKeeper",
-        ),
+        ({"hbase_authentication": True, "hbase_distributed": False}, "hbase_authentication needs HDFS and ZooKeeper"),
         ({"hbase_tls": True, "hbase_version": "2.5.13-hadoop3"}, "HBase 2.5 has no TLS; leave out hbase_tls, or set"),
         ({"hbase_authentication": True, "hbase_archive": "x.tgz"}, "hbase_authentication needs a KDC, whose jars come"),
         ({"hbase_version": "2.4.18-hadoop3"}, "hbase_version=2.4.18-hadoop3 is not a version known to run"),
-        ({"hbase_version": "2.6.4"}, "hbase_version=2.6.4 is a build for Hadoop 2"),
-        ({"hbase_jdk": 25}, "HBase 2.6 does not run on JDK 25; set hbase_jdk to 17 or 21 or 11 or 8"),
         ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts if HBase runs on HDFS"),
         ({"hosts": 2, "conditions": {"replication": 1}, "hbase_distributed": False}, "HBase without HDFS runs on one"),
         ({"hbase_regionservers_per_host": 2, "hbase_distributed": False}, "hbase_regionservers_per_host=2 with hbase_"),

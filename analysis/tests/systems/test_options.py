@@ -9,7 +9,7 @@ from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped
 
 from dohyo.bad_input import BadInputError
 from dohyo.systems.catalogue import all_options, all_systems, ask, of_role
-from dohyo.systems.context import Context, cpus
+from dohyo.systems.context import Context
 from dohyo.systems.option import _TYPES, Option
 from support.described import PASSWORDS, described
 
@@ -212,7 +212,3 @@ def test_a_budget_without_devices_and_a_tiny_block_are_no_division_by_zero() -> 
     old = {"stdout": "9999\n/asd\nAerospike Community Edition build 7.0.0.0"}
     small = described("aerospike", aerospike_flush_size="0", states={"node1": {"looked": old}})
     assert small.needs().memory_mb > 0
-
-
-def test_processors_may_be_one_number() -> None:
-    assert (cpus(3), cpus("0-1,3")) == ({3}, {0, 1, 3})  # type: ignore[arg-type]

@@ -12,8 +12,9 @@ from dohyo.places import ROOT
 from dohyo.systems.catalogue import all_options, all_systems, of_role, profiles
 from dohyo.systems.context import Context
 from dohyo.systems.option import option
+from dohyo.systems.records import DataNeeds, HostNeeds, Tuned
 from dohyo.systems.rendering import as_sections, as_yaml
-from dohyo.systems.system import DataNeeds, HostNeeds, System, Tuned
+from dohyo.systems.system import System
 from support.described import described
 
 ROLES = sorted({system.role for system in all_systems().values()})
@@ -227,19 +228,6 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     assert effect["tuned"]["cassandra_memtable"] == "trie"
     assert effect["settings"] == {"cassandra_sstable_format": "big", **of_both, **settings}
     assert "cassandra_password" not in effect["values"]
-
-
-def test_the_profile_of_the_package_adds_nothing() -> None:
-    written, options, effect = cassandra()
-    assert not {"memtable_allocation_type", "commitlog_disk_access_mode"} & {*written}
-    assert written["storage_compatibility_mode"] == "CASSANDRA_4"
-    assert written["hinted_handoff_enabled"] is False
-    assert written["memtable"]["configurations"]["default"]["inherits"] == "skiplist"
-    assert (effect["profile"], effect["tuned"], effect["settings"]) == ("vanilla", {}, {})
-    assert (written["num_tokens"], written["allocate_tokens_for_local_replication_factor"]) == (16, 1)
-    assert "-Xss256k" in options
-    of_others = {"-XX:-UseBiasedLocking", "-XX:StringTableSize=1000003", "-XX:+UseCondCardMark", "-ea"}
-    assert not of_others & {*options}
 
 
 @pytest.mark.parametrize(

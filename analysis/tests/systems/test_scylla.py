@@ -37,12 +37,7 @@ CASES: dict[str, dict[str, Any]] = {
         "scylla_options": ["--blocked-reactor-notify-ms", "100"],
     },
     "tuned": {"conditions": {"profile": "tuned"}, "scylla_memory": "8g", "scylla_nic": "eth0", "groups": APART},
-    "closed": {
-        "hosts": 2,
-        "scylla_authentication": True,
-        "scylla_tls": True,
-        "scylla_user": USER,
-    },
+    "closed": {"hosts": 2, "scylla_authentication": True, "scylla_tls": True, "scylla_user": USER},
 }
 
 
@@ -72,22 +67,14 @@ def test_the_server_knows_every_key(case: str) -> None:
         assert file.path.endswith(".properties") or yaml.safe_load(file.content).keys() <= known_keys()
 
 
-def test_one_node_that_shares_its_host_with_a_client() -> None:
-    system = scylla("alone")
-    config, command = configuration(system), system.command
+def test_the_commit_log_is_on_the_last_disk() -> None:
+    config = configuration(scylla("alone"))
     assert config["workdir"] == "/data1/dohyo/scylla"
     assert config["commitlog_directory"] == "/data2/dohyo/scylla/commitlog"
-    assert (config["commitlog_sync"], config["commitlog_sync_period_in_ms"]) == ("periodic", 10000)
-    assert config["developer_mode"] is True
-    assert config["hinted_handoff_enabled"] is False
+
+
+def test_faults_need_hints_and_a_user_s_number_of_sockets_counts() -> None:
     assert configuration(scylla("alone", trial_phases=[{"faults": "kill(any)@5s"}]))["hinted_handoff_enabled"] is True
-    assert config["api_doc_dir"] == "/opt/scylladb/api/api-doc/"
-    ports = [value for key, value in config.items() if key.endswith("_port")]
-    assert len(set(ports)) == len(ports) == 5
-    assert command[:3] == [BINARY, "--options-file", "conf/scylla.yaml"]
-    assert command[command.index("--memory") :] == [
-        *("--memory", "1536M", "--overprovisioned", "--max-networking-io-control-blocks", "1000")
-    ]
     named = scylla("alone", scylla_options=["--max-networking-io-control-blocks=20"]).command
     assert [word for word in named if "blocks" in word] == ["--max-networking-io-control-blocks=20"]
 
@@ -106,9 +93,6 @@ def test_a_prepared_node_of_three_without_clients() -> None:
     assert {config[f"{name}_address"] for name in ("listen", "rpc")} == {"10.0.0.2"}
     assert {config[f"{name}_address"] for name in ("api", "prometheus")} == {"127.0.0.1"}
     assert config["seed_provider"][0]["parameters"] == [{"seeds": "10.0.0.1"}]
-    assert config["commitlog_sync"] == "batch"
-    assert "commitlog_sync_period_in_ms" not in config
-    assert config["developer_mode"] is False
     assert command[command.index("--memory") :] == [
         *("--memory", f"{16384 - 1536 - 256}M", "--smp", "4", "--cpuset", "0-3"),
         *("--io-properties-file", "/etc/scylla.d/io_properties.yaml", "--lock-memory", "1"),
@@ -168,11 +152,7 @@ def test_users_and_tls() -> None:
     tls = "/opt/dohyo/secret/tls"
     files = {"certificate": f"{tls}/host.pem", "keyfile": f"{tls}/host.pem", "truststore": f"{tls}/ca.pem"}
     assert config["client_encryption_options"] == {"enabled": True, "require_client_auth": False, **files}
-    assert config["server_encryption_options"] == {
-        "internode_encryption": "all",
-        "require_client_auth": True,
-        **files,
-    }
+    assert config["server_encryption_options"] == {"internode_encryption": "all", "require_client_auth": True, **files}
     assert system.has_certificates
     assert not system.clients_have_certificates
 
@@ -197,24 +177,12 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
 @pytest.mark.parametrize(
     ("variables", "binary", "reason"),
     [
-        (
-            {"scylla_install_dir": "/nowhere"},
-            "",
-            "no ScyllaDB server in /nowhere; download it with --fetch scylla",
-        ),
+        ({"scylla_install_dir": "/nowhere"}, "", "no ScyllaDB server in /nowhere; download it with --fetch scylla"),
         ({}, "", "no ScyllaDB server found; download it with --fetch scylla (other ways: docs/scylla.md)"),
         ({"scylla_package": "/nowhere.tgz"}, "", "scylla_package=/nowhere.tgz: no such file on the control machine; s"),
-        (
-            {"scylla_package": "https://x.invalid/a.tgz"},
-            "",
-            "scylla_package_sha256 has no value; set it",
-        ),
+        ({"scylla_package": "https://x.invalid/a.tgz"}, "", "scylla_package_sha256 has no value; set it"),
         ({"scylla_package": "http://x.invalid/a"}, "", "http://x.invalid/a: only https:// is accepted"),
-        (
-            {"scylla_fetch": True},
-            "",
-            "ScyllaDB documents no checksum and no signature for this archive",
-        ),
+        ({"scylla_fetch": True}, "", "ScyllaDB documents no checksum and no signature for this archive"),
         ({"scylla_install_dir": "/there"}, "/there/bin/scylla\n", ""),
         ({"environment": {"SCYLLA_DIR": "/nowhere"}}, "", "no ScyllaDB server in /nowhere; download it"),
     ],
@@ -342,10 +310,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
             "node1 was tuned for no cores: deploy",
         ),
         *(
-            (
-                {"scylla_authentication": True, "scylla_address": address},
-                f"{address} may be public, and servers start",
-            )
+            ({"scylla_authentication": True, "scylla_address": address}, f"{address} may be public, and servers start")
             for address in ("8.8.8.8", "0.0.0.0", "db1")  # noqa: S104
         ),
         (

@@ -148,6 +148,7 @@ BOTH_HOSTS = ["here", "far"]
 def play_that_asks(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Returns a play that makes many calls to hosts and writes down the answers; also returns the hosts' variables."""
     (meeting := tmp_path / "meeting").mkdir()
+    home = tmp_path / "home"
     # This file is larger than one part of a transfer.
     ((source := tmp_path / "source") / "below").mkdir(parents=True)
     (source / "below/large").write_bytes(os.urandom(6 * 2**20))
@@ -175,27 +176,23 @@ def play_that_asks(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, 
         },
         "gone": {**everywhere, **ssh, "ansible_host": "192.0.2.9", "base": "{{ no_such_variable }}"},
     }  # fmt: skip
-    names = BOTH_HOSTS
     whoami = {"verb": "program", "argv": ["sh", "-c", 'echo "as $as_user"']}
     calls: dict[str, dict[str, Any]] = {
         "met": {
-            "hosts": names,
+            "hosts": BOTH_HOSTS,
             "values": ["where", "from_play", "number", "base", "inventory_hostname"],
             "calls": [{"verb": "program", "argv": ["sh", "-c", MEET, str(meeting)]}],
         },
-        "rooted": {"hosts": names, "calls": [{**whoami, "become": True}, whoami]},
-        "modules": {"hosts": names, "calls": [{"verb": "host_resources", "path": "/"}]},
-        "failed": {"hosts": names, "calls": [{"verb": "program", "argv": ["sh", "-c", "echo why >&2; exit 3"]}]},
+        "rooted": {"hosts": BOTH_HOSTS, "calls": [{**whoami, "become": True}, whoami]},
+        "modules": {"hosts": BOTH_HOSTS, "calls": [{"verb": "host_resources", "path": "/"}]},
+        "failed": {"hosts": BOTH_HOSTS, "calls": [{"verb": "program", "argv": ["sh", "-c", "echo why >&2; exit 3"]}]},
         "silent": {"hosts": ["far", "gone"], "calls": [whoami]},
         "alone": {"hosts": ["gone"], "calls": [whoami]},
         "undefined": {"hosts": ["gone"], "values": ["base"]},
         "wrong": {"hosts": ["here"], "calls": [{"verb": "program"}]},
         "passwords": {"hosts": ["asked", "mistaken"], "calls": [{**whoami, "become": True}]},
-        "pulled": {
-            "hosts": names,
-            "calls": [{"verb": "pull", "source": str(source), "folder": str(tmp_path / "home")}],
-        },
-        "reset": {"hosts": names, "calls": [{"verb": "reset"}]},
+        "pulled": {"hosts": BOTH_HOSTS, "calls": [{"verb": "pull", "source": str(source), "folder": str(home)}]},
+        "reset": {"hosts": BOTH_HOSTS, "calls": [{"verb": "reset"}]},
     }
     tasks: list[dict[str, Any]] = [
         {"ask": arguments, "register": name, "run_once": True} for name, arguments in calls.items()
@@ -215,18 +212,17 @@ def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
     answer = json.loads((played / "answer").read_text())
     large = (played / "source/below/large").read_bytes()
     assert [(played / "home" / name / "below/large").read_bytes() == large for name in BOTH_HOSTS] == [True, True]
-    names = BOTH_HOSTS
     values = {"from_play": "of the play", "number": 7}
-    assert {name: answer["met"][name]["values"] for name in names} == {
+    assert {name: answer["met"][name]["values"] for name in BOTH_HOSTS} == {
         "here": {**values, "where": "/here/end", "base": "/here", "inventory_hostname": "here"},
         "far": {**values, "where": "/over/far/end", "base": "/over/far", "inventory_hostname": "far"},
     }
     assert {*answer["met"]["far"]["kinds"].values()} == {"builtins"}
     # All hosts can read a variable that was set for one host.
-    assert [answer["met"][name]["others"] for name in names] == [{"here": "here", "far": "far"}] * 2
+    assert [answer["met"][name]["others"] for name in BOTH_HOSTS] == [{"here": "here", "far": "far"}] * 2
 
     def outputs(task: str, number: int = 0) -> list[str]:
-        return [answer[task][name]["answers"][number]["stdout"] for name in names]
+        return [answer[task][name]["answers"][number]["stdout"] for name in BOTH_HOSTS]
 
     # Both hosts ran at the same time, and only "far" was reached over ssh.
     assert outputs("met") == ["2\nssh=", "2\nssh=yes"]
@@ -235,7 +231,7 @@ def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
     asked_sudo = (played / "sudo").read_text().splitlines()
     assert sorted(line.partition(":")[0] for line in asked_sudo) == ["sudo-far", "sudo-far", "sudo-here", "sudo-here"]
     assert all(" -u root " in line for line in asked_sudo)
-    assert [answer["modules"][name]["answers"][0]["cores"] > 0 for name in names] == [True, True]
+    assert [answer["modules"][name]["answers"][0]["cores"] > 0 for name in BOTH_HOSTS] == [True, True]
 
     assert answer["passwords"]["asked"]["answers"][0]["stdout"] == "as root"
     assert (played / "password").read_text() == "knock\n"

@@ -37,11 +37,7 @@ SMALL: dict[str, Any] = {
             {"cassandra_password": "a\nsecret"},
             "cassandra_password=(not shown): contains the control character U+000A",
         ),
-        (
-            "cassandra",
-            SMALL,
-            "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096",
-        ),
+        ("cassandra", SMALL, "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096"),
         ("cassandra", SMALL, "cassandra needs 4000 MiB, but host_memory_budget=3800m leaves it only 3800"),
     ],
 )
@@ -76,8 +72,7 @@ def test_hosts_say_themselves_what_they_cannot_carry(tmp_path: Path) -> None:
 
 def test_a_server_and_the_client_beside_it_need_memory(tmp_path: Path) -> None:
     for clients, shared in ((0, 712), (1, 0)):
-        (folder := tmp_path / str(clients)).mkdir()
-        trial = fake_trial(folder, 1, clients)
+        trial = fake_trial(tmp_path / str(clients), 1, clients)
         assert refused(trial) == {}
         carries = trial.calls[0].arguments["carries"]
         assert (carries["host"], carries["shared_mb"]) == ("node1", shared)

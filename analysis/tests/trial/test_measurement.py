@@ -32,7 +32,6 @@ OF_DOHYO = ["1234", '{"target": 500}', '{"target": 700.5}']
 
 def full(folder: Path) -> FakeTrial:
     """Returns a trial with all steps. Its last probe inserts records."""
-    folder.mkdir(exist_ok=True)
     trial = fake_trial(folder, dohyo=OF_DOHYO, **FULL)
     trial.outcomes["probe-2"] = trial.outcome(inserted=[3, 4])
     return trial
@@ -140,9 +139,7 @@ def test_updates_are_written_before_the_first_run_alone_where_servers_settle_onc
 def test_an_attached_system_is_asked_on_the_first_host_and_flushed_only_where_that_is_allowed(tmp_path: Path) -> None:
     attached: dict[str, Any] = {"attached": {"cassandra": "10.1.0.1"}}
     for may, flush in (([], "false"), (["settle"], "true")):
-        folder = tmp_path / flush
-        folder.mkdir()
-        trial = fake_trial(folder, 2, 1, attached_may=may, trial_settle_cache="drop", **attached)
+        trial = fake_trial(tmp_path / flush, 2, 1, attached_may=may, trial_settle_cache="drop", **attached)
         trial.outcomes["run-1"] = trial.outcome(inserted=[5])
         assert trial.run_all() == [
             "phase load",
@@ -384,9 +381,7 @@ def test_a_probe_may_fail_if_the_hosts_are_well(tmp_path: Path) -> None:
     assert [phase.folder for phase in trial.phases] == ["load", "run-1", "probe-1", "probe-2"]
     ways: list[dict[str, Any]] = [{"ended": ["node2"]}, {"vanished": ["node1"]}]
     for ill in ways:
-        folder = tmp_path / next(iter(ill))
-        folder.mkdir()
-        trial = fake_trial(folder, 2, **probes)
+        trial = fake_trial(tmp_path / next(iter(ill)), 2, **probes)
         trial.outcomes["probe-1"] = trial.outcome(failure="too many errors", **ill)
         with pytest.raises(StepError, match="too many errors"):
             trial.run_all()

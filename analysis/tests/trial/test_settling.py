@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dohyo.trial import servers
-from dohyo.trial.servers import with_notes
+from dohyo.trial.servers import ADMIN_SECONDS, with_notes
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import ADMIN, PAGES, ROWS, fake_trial
 
@@ -62,8 +62,7 @@ def test_a_count_may_have_another_verb_and_an_attached_system_has_its_own_words(
     trial.part.settle_load()
     assert trial.part.servers.count(1000) == ROWS
     assert trial.calls[-1].verb == "settle"
-    (folder := tmp_path / "attached").mkdir()
-    trial = fake_trial(folder, 2, attached={"cassandra": "10.1.0.1"}, attached_may=["settle"])
+    trial = fake_trial(tmp_path / "attached", 2, attached={"cassandra": "10.1.0.1"}, attached_may=["settle"])
     trial.part.settle_load()
     trial.part.servers.count(1007)
     for call in trial.calls:
@@ -78,6 +77,17 @@ def test_a_count_may_have_another_verb_and_an_attached_system_has_its_own_words(
 def test_the_page_cache_is_emptied_after_dirty_pages_are_written() -> None:
     lines = servers.DROP_PAGE_CACHE.strip().splitlines()
     assert [lines.index(line) for line in ("sync", "echo 1 > /proc/sys/vm/drop_caches")] == [1, 3]
+
+
+def test_a_call_that_hangs_is_ended(tmp_path: Path) -> None:
+    """A call that is repeated until it succeeds may exceed its limit by ADMIN_SECONDS, the limit of one attempt."""
+    trial = fake_trial(tmp_path)
+    steps = trial.part.servers
+    steps.admin("node1", "stats")
+    steps.until_admin("node1", "user")
+    steps.until("node1", "cassandra", ["true"])
+    repeated = steps.system("node1").timeouts["ready"] + ADMIN_SECONDS
+    assert [call.arguments["timeout"] for call in trial.calls] == [ADMIN_SECONDS, repeated, repeated]
 
 
 @pytest.mark.parametrize(

@@ -481,13 +481,11 @@ def test_servers_alone_have_no_evidence_of_clients_of_an_earlier_trial(tmp_path:
 
 def test_evidence_of_a_trial_by_hand_says_how_it_ended(tmp_path: Path) -> None:
     for number, (until, status) in enumerate([("stop", "done"), ("settle", "skipped"), ("schema", "skipped")]):
-        (folder := tmp_path / str(number)).mkdir()
-        trial = fake_trial(folder, trial_until=until)
+        trial = fake_trial(tmp_path / str(number), trial_until=until)
         assert tried(trial) == ""
         assert trial.json("state.json")["status"] == status
         assert trial.json("trial.json")["trial_system"] == "cassandra"
-    (folder := tmp_path / "failed").mkdir()
-    trial = fake_trial(folder)
+    trial = fake_trial(tmp_path / "failed")
     trial.answers["schema"] = HostError("no quorum")
     reason = "Create the tables, and read back the conditions: no quorum"
     assert tried(trial) == reason
@@ -495,9 +493,8 @@ def test_evidence_of_a_trial_by_hand_says_how_it_ended(tmp_path: Path) -> None:
 
 
 def test_evidence_of_an_experiment_is_what_dohyo_writes(tmp_path: Path) -> None:
-    (folder := tmp_path / "raw/cassandra").mkdir(parents=True)
     (tmp_path / "experiment.json").touch()
-    trial = fake_trial(folder)
+    trial = fake_trial(folder := tmp_path / "raw/cassandra")
     assert tried(trial) == ""
     assert not (folder / "state.json").exists()
     assert not (folder / "trial.json").exists()
@@ -519,9 +516,8 @@ def test_nothing_is_written_to_a_folder_that_is_not_ours_yet(verb: str, tmp_path
 def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path) -> None:
     needs: list[int] = []
     for memory in (0, 64000):
-        (folder := tmp_path / str(memory)).mkdir()
-        many = {"recordcount": 100_000_000}
-        trial = fake_trial(folder, system="scylla", trial_load_id="id", properties=many, host_memory_budget="80%")
+        variables: dict[str, Any] = {"trial_load_id": "id", "properties": {"recordcount": 100_000_000}}
+        trial = fake_trial(tmp_path / str(memory), system="scylla", host_memory_budget="80%", **variables)
         trial.answers["host_resources"] = {**RESOURCES, "memory_mb": memory}
         tried(trial)
         needs += [call.arguments["need_mb"] for call in trial.calls if call.verb == "kept_load found"]
@@ -556,8 +552,7 @@ NONE = {"found": False, "trial": "", "note": ""}
 
 
 def test_the_first_trial_keeps_its_load_and_measures_on_a_copy(tmp_path: Path) -> None:
-    (folder := tmp_path / "raw/t1").mkdir(parents=True)
-    trial = fake_trial(folder, trial_load_id="id", trial_reuse="id")
+    trial = fake_trial(tmp_path / "raw/t1", trial_load_id="id", trial_reuse="id")
     trial.answers["kept_load found"] = NONE
     assert tried(trial) == ""
     assert in_turn(trial) == ["kept_load found", "start cassandra", "clients: load", *KEPT, "clients: run-1"]

@@ -30,7 +30,7 @@ def test_what_figures_and_logs_mean_is_kept_with_them(tmp_path: Path) -> None:
         ("cassandra", "cassandra", {"figures.yml", "log.yml", "healing.yml"}),
         ("mysql-innodb", "mysql", {"figures.yml", "healing.yml"}),
     ]:
-        (folder := tmp_path / system).mkdir()
+        folder = tmp_path / system
         fake_trial(folder, system=system).real().evidence.begin(role)
         assert {file.name for file in (folder / "server").iterdir()} == files
 

@@ -25,8 +25,9 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
 
+from disks import text
 from failure import AgentError
-from folder_marks import existing
+from folder_marks import existing, expanded
 from listeners import in_background
 
 # Slices per figure. With seven, chance hardly ever puts all slices of one canary above all those of another (docs/method.md).
@@ -127,11 +128,7 @@ def largest_cache() -> int:
     sizes = [0]
     folder = "/sys/devices/system/cpu/cpu0/cache"
     for index in os.listdir(folder) if os.path.isdir(folder) else ():
-        try:
-            with open(os.path.join(folder, index, "size"), encoding="ascii") as file:
-                match = re.match(r"(\d+)K", file.read())
-        except OSError:
-            continue
+        match = re.match(r"(\d+)K", text(os.path.join(folder, index, "size")))
         sizes += [int(match.group(1)) * 1024] if match else []
     return max(sizes)
 
@@ -413,7 +410,7 @@ def answer(
     if state in ("listen", "end") and not address:
         raise AgentError(f"canary {state}: address is missing")
     if state == "host":
-        return {"measured": host([os.path.expanduser(os.path.expandvars(folder)) for folder in folders])}
+        return {"measured": host(list(map(expanded, folders)))}
     if state == "network":
         return {"measured": network(servers or {}, int(client), int(clients))}
     if state == "end":

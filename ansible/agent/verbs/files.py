@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from failure import AgentError
-from folder_marks import UNFINISHED
+from folder_marks import UNFINISHED, expanded
 
 
 def answer(
@@ -39,11 +39,6 @@ def answer(
         "written": [diff["after_header"] for _, diff in outcomes if diff],
         "diff": [diff for _, diff in outcomes if diff],
     }
-
-
-def expanded(path: str) -> str:
-    """Returns a path with ~ and environment variables expanded."""
-    return os.path.expanduser(os.path.expandvars(path))
 
 
 def make_folder(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:

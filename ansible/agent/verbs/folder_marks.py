@@ -126,6 +126,11 @@ def existing(path: str) -> str:
     return path
 
 
+def expanded(path: str) -> str:
+    """Returns a path with ~ and environment variables expanded."""
+    return os.path.expanduser(os.path.expandvars(path))
+
+
 def free_mb(path: str) -> int:
     """Returns the free space in MiB on the file system that contains a path. The path need not exist."""
     return shutil.disk_usage(existing(path)).free // 2**20
@@ -236,13 +241,8 @@ def check(folder: str, deployment: str, beside: Collection[str] = ()) -> None:
 
 
 def claim(
-    folder: str,
-    mark: dict[str, Any],
-    deployment: str,
-    beside: Collection[str] = (),
-    *,
-    dry: bool = False,
-) -> bool:
+    folder: str, mark: dict[str, Any], deployment: str, beside: Collection[str] = (), *, dry: bool = False
+) -> bool:  # fmt: skip
     """Creates a folder with its parents, or takes over an empty folder, and marks it. Returns whether anything changed.
 
     Raises NotOursError like :func:`check`, and OSError if the folder cannot be created.
@@ -510,13 +510,8 @@ def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str
 
 
 def remove_inside(
-    owner: str,
-    pattern: str,
-    deployment: str,
-    *,
-    dry: bool = False,
-    foreign: list[str] | None = None,
-) -> list[str]:
+    owner: str, pattern: str, deployment: str, *, dry: bool = False, foreign: list[str] | None = None
+) -> list[str]:  # fmt: skip
     """Removes the paths in a marked folder that match a pattern, such as ``run/mysql-*``. Returns the removed paths.
 
     Only the last part may be a pattern. Raises the errors of :func:`remove`, also if the owner is not empty and has no mark.
@@ -529,12 +524,7 @@ def remove_inside(
     if not matches:
         return []
     check(os.path.realpath(owner), deployment)
-    return _remove_in(
-        os.path.realpath(owner),
-        [os.path.join(folder, name) for name in matches],
-        foreign,
-        dry=dry,
-    )
+    return _remove_in(os.path.realpath(owner), [os.path.join(folder, name) for name in matches], foreign, dry=dry)
 
 
 def remove_path(path: str) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from disks import kind_of, sysfs_of, text
 from failure import AgentError
-from folder_marks import NotOursError, decoded, foreign_in, free_mb, path_of, shown
+from folder_marks import NotOursError, decoded, expanded, foreign_in, free_mb, path_of, shown
 
 # libblkid's TYPE of a device in an md array. Dohyo's arrays use version-1 metadata, which contains a name.
 MEMBER = "linux_raid_member"
@@ -370,4 +370,4 @@ def answer(devices: Sequence[str], label: str, root: str, deployment: str, layou
     """
     if layout not in (*LAYOUTS, ""):
         raise AgentError(f"layout '{layout}': must be one of {', '.join(LAYOUTS)}")
-    return Host(label, os.path.expanduser(os.path.expandvars(root)), deployment, layout).look(devices)
+    return Host(label, expanded(root), deployment, layout).look(devices)

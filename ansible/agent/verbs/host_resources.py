@@ -17,8 +17,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from disks import kind_of, sysfs_of
-from folder_marks import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
+from disks import kind_of, sysfs_of, text
+from folder_marks import NotOursError, existing, expanded, free_mb, links_in, path_of, shown, why_not
 from listeners import can_listen, carries, command_of, having, our_mark, sockets
 
 # ---- Resources of the host ----
@@ -31,11 +31,11 @@ def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
     release = os.path.join(java_home, "release")
     if os.path.exists(release):
         with open(release, encoding="utf-8", errors="replace") as lines:
-            text = lines.read()
+            properties = lines.read()
     else:  # some packages do not contain the file `release`
         command = [os.path.join(java_home, "bin", "java"), "-XshowSettings:properties", "-version"]
-        text = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stderr
-    match = re.search(rf"^{key}=\"([^\"]+)\"|java\.version = (\S+)", text, re.MULTILINE)
+        properties = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stderr
+    match = re.search(rf"^{key}=\"([^\"]+)\"|java\.version = (\S+)", properties, re.MULTILINE)
     return (match.group(1) or match.group(2)) if match else ""
 
 
@@ -91,11 +91,8 @@ def disk_kind(path: str) -> str:
 
 def huge_pages() -> bool:
     """Returns whether processes can use transparent huge pages. The kernel shows the current setting in brackets."""
-    try:
-        with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as file:
-            return "[never]" not in file.read()
-    except OSError:
-        return False
+    choice = text("/sys/kernel/mm/transparent_hugepage/enabled")
+    return bool(choice) and "[never]" not in choice
 
 
 def os_release() -> dict[str, str]:
@@ -238,12 +235,7 @@ def check_user(given_root: bool) -> list[str]:
 
 def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[str]:
     """Checks that systemd units can start programs in Dohyo's home. SELinux does not permit this below /home."""
-    try:
-        with open(enforce, encoding="ascii") as file:
-            enforcing = file.read().strip() == "1"
-    except OSError:
-        return []
-    if not enforcing or not (os.path.realpath(home) + "/").startswith("/home/"):
+    if text(enforce) != "1" or not (os.path.realpath(home) + "/").startswith("/home/"):
         return []
     return [f"SELinux does not let systemd units start programs in dohyo_home {home}; set dohyo_home to /opt/dohyo"]
 
@@ -271,11 +263,6 @@ def check_ports(address: str, ports: dict[str, int], home: str, deployment: str)
                     problems.append(f"port {port} ({purpose}) is taken by {command_of(pids)}; end it, or set another port")
                     break
     return problems
-
-
-def expanded(path: str) -> str:
-    """Returns a path with ~ and environment variables expanded."""
-    return os.path.expanduser(os.path.expandvars(path))
 
 
 def problems_of(

@@ -14,16 +14,15 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
+from disks import text
 from failure import AgentError
 
 
 def read(file: str) -> str:
     """Returns the value in a file. For a choice such as "always [madvise] never", returns the chosen word. Raises OSError."""
     with open(file, encoding="ascii") as lines:
-        text = " ".join(lines.read().split())
-    if "[" in text:
-        return text.partition("[")[2].partition("]")[0]
-    return text
+        value = " ".join(lines.read().split())
+    return value.partition("[")[2].partition("]")[0] if "[" in value else value
 
 
 def write(file: str, value: str) -> str:
@@ -99,15 +98,6 @@ def put_back(former: Kept, files: list[str], dry: bool) -> list[str]:
             del former.values[file]
             former.save()
     return problems
-
-
-def container() -> str:
-    """Returns the kind of container, as systemd names it, or an empty string outside containers."""
-    try:
-        with open("/run/systemd/container", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 def wanted_settings(
@@ -214,7 +204,7 @@ def answer(
         "settings": entries,
         "differences": list(different.values()),
         "absent": absent,
-        "container": container(),
+        "container": text("/run/systemd/container"),
         "diff": {
             "before": "".join(f"{file} = {before}\n" for file, before, _ in diff),
             "after": "".join(f"{file} = {after}\n" for file, _, after in diff),

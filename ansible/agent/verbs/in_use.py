@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from failure import AgentError
-from folder_marks import DEPLOYMENT, read_object
+from folder_marks import DEPLOYMENT, expanded, read_object
 
 NAME = "dohyo-in-use-%s-%s.json"
 STATES = ("seen", "taken", "kept", "withdrawn", "free", "ended")
@@ -71,7 +71,7 @@ def answer(
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     if not re.fullmatch(f"none|{DEPLOYMENT}", deployment):
         raise AgentError(f"deployment {deployment!r}: must be twelve hexadecimal digits (0-9, a-f), as in .dohyo")
-    folder = os.path.expanduser(os.path.expandvars(folder))
+    folder = expanded(folder)
     origin = controller or {}
     own_path = os.path.join(folder, NAME % (deployment, origin.get("pid", 0)))
     if state in ("taken", "kept") and not dry:

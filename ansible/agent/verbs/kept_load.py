@@ -19,6 +19,7 @@ from folder_marks import (
     MARK,
     NotOursError,
     claim,
+    expanded,
     foreign_in,
     free_mb,
     new_mark,
@@ -182,11 +183,7 @@ def carry_out(arguments: dict[str, Any]) -> dict[str, Any]:
     # The parts on all disks must come from the same trial's load.
     trials = {str(disk.whole.get("trial", "")) for disk in disks}
     exists = all(disk.whole for disk in disks) and len(trials) == 1
-    return {
-        "found": exists,
-        "trial": trials.pop() if exists else "",
-        "note": "" if exists else note,
-    }
+    return {"found": exists, "trial": trials.pop() if exists else "", "note": "" if exists else note}
 
 
 def answer(
@@ -213,7 +210,7 @@ def answer(
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     arguments = {
-        "state": state, "data": [os.path.expanduser(os.path.expandvars(base)) for base in data], "role": role, "load": load,
+        "state": state, "data": list(map(expanded, data)), "role": role, "load": load,
         "trial": trial, "experiment": experiment, "deployment": deployment, "controller": controller or {}, "need_mb": int(need_mb),
         "budget_mb": int(budget_mb),
     }  # fmt: skip

@@ -6,6 +6,8 @@ import glob
 import os
 from typing import Any
 
+from disks import text
+
 CGROUP = "/sys/fs/cgroup"
 
 
@@ -29,23 +31,14 @@ def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
 
     :param paths: cgroups of the processes, from :func:`cgroup_of`
     """
-    try:
-        with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as file:
-            controllers = file.read().split()
-    except OSError:
-        controllers = []
-    if "memory" not in controllers:
+    if "memory" not in text(os.path.join(root, "cgroup.controllers")).split():
         return None, "it has no memory controller of cgroup version 2"
     common = os.path.commonpath([path or "/" for path in paths]) if paths else "/"
     least = None
     while common != "/":
-        try:
-            with open(os.path.join(root, common.lstrip("/"), "memory.max"), encoding="ascii") as file:
-                text = file.read().strip()
-        except OSError:
-            text = "max"
-        if text != "max":
-            least = min(int(text), least) if least is not None else int(text)
+        limit = text(os.path.join(root, common.lstrip("/"), "memory.max")) or "max"
+        if limit != "max":
+            least = min(int(limit), least) if least is not None else int(limit)
         common = os.path.dirname(common)
     return least, "" if least is not None else "no cgroup that contains all processes has a limit"
 
@@ -70,9 +63,8 @@ def cpus_of(pids: list[str]) -> str:
                 processors |= os.sched_getaffinity(int(os.path.basename(task)))
             except OSError:
                 continue  # the thread has ended
-    text = listed(processors)
-    with open("/sys/devices/system/cpu/online", encoding="ascii") as file:
-        return "" if text == file.read().strip() else text
+    numbers = listed(processors)
+    return "" if numbers == text("/sys/devices/system/cpu/online") else numbers
 
 
 def answer(run: str, name: str) -> dict[str, Any]:

@@ -110,10 +110,7 @@ async def attempt(targets: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def answer(
-    state: str,
-    address: str = "",
-    ports: dict[str, int] | None = None,
-    targets: dict[str, dict[str, Any]] | None = None,
+    state: str, address: str = "", ports: dict[str, int] | None = None, targets: dict[str, dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Listens on ports, or connects to ports of other hosts.
 

@@ -26,6 +26,7 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,6 @@ from conducting.agents import clock, conduct
 from conducting.channel import Way
 from conducting.conductor import Conductor, Plan
 from conducting.hosts import AnsibleHost, at_once, die_with_parent, said_of
-from conducting.power import Commands
 from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
 from dohyo.systems.context import Context
@@ -73,16 +73,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Executes the task."""
         super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(
-            {
-                "do": {
-                    "type": "str",
-                    "required": True,
-                    "choices": ["trial", "clients", "stop", "halt", "doctor", *LOOKING],
-                },
-                "system": {"type": "str", "default": ""},
-            }
-        )
+        steps = ["trial", "clients", "stop", "halt", "doctor", *LOOKING]
+        accepted = {"do": {"type": "str", "required": True, "choices": steps}, "system": {"type": "str", "default": ""}}
+        _, arguments = self.validate_argument_spec(accepted)
         if self._task.check_mode and arguments["do"] not in LOOKING:
             return {"skipped": True, "changed": False, "msg": "it was not run because of check mode"}
         die_with_parent()
@@ -201,8 +194,8 @@ class Drive:
         hosts = self._world.hosts
         conductor = Conductor(Plan(**plan), clock())
         ways = {name: self._way(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
-        power = {name: Commands(**power_of(hosts[name])) for name in phase.switched}
-        conduct(conductor, ways, Mirror(folder).keep, power, Display().warning)
+        power = {name: power_of(hosts[name]) for name in phase.switched}
+        conduct(conductor, ways, partial(mirror, folder), power, Display().warning)
         limit = ClientOptions.of(self._world.first.values).skew_limit_ms
         outcome = report(conductor, limit, measured=phase.measured)
         folder.mkdir(parents=True, exist_ok=True)
@@ -226,20 +219,14 @@ class Drive:
         return Way([way.command[0], *SSH_OPTIONS, *map(to_text, way.command[1:])], way.environment)
 
 
-class Mirror:
-    """Copies the clients' growing logs to the controller, for live progress and in case a host is lost."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def keep(self, host: str, log: str, text: str) -> None:
-        """Appends a log's new text to its copy."""
-        folder = self._folder / host
-        folder.mkdir(parents=True, exist_ok=True)
-        # Use only the last part of the name, which another machine sent: it must not point outside the folder.
-        path = folder / Path(log).name
-        try:
-            with path.open("ab") as file:
-                file.write(text.encode("latin-1"))
-        except OSError as error:
-            raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}") from None
+def mirror(folder: Path, host: str, log: str, text: str) -> None:
+    """Appends new text of a client's log to its copy in a folder, for live progress and in case the host is lost."""
+    folder /= host
+    folder.mkdir(parents=True, exist_ok=True)
+    # Use only the last part of the name, which another machine sent: it must not point outside the folder.
+    path = folder / Path(log).name
+    try:
+        with path.open("ab") as file:
+            file.write(text.encode("latin-1"))
+    except OSError as error:
+        raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}") from None

@@ -6,13 +6,13 @@ import json
 import os
 import selectors
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from .channel import Connection, Way
 from .conductor import Conductor
-from .power import Commands, Switch
+from .power import Switch
 
 TICK_SECONDS = 0.05
 # Seconds that a process may take to end after its output has ended; the other hosts wait during this time.
@@ -103,18 +103,18 @@ def conduct(
     conductor: Conductor,
     ways: Mapping[str, Way],
     keep: Callable[[str, str, str], None],
-    power: Mapping[str, Commands],
+    power: Mapping[str, Mapping[str, Sequence[str]]],
     warn: Callable[[str], None],
 ) -> None:
     """Opens a connection to every host, and carries out the conductor's decisions until it has finished.
 
     :param ways: command that starts the agent, by host
     :param keep: called with the host, file name and new text of a log
-    :param power: commands that switch a host off and on, by host; only for hosts with power faults
+    :param power: commands that switch a host ``off`` and ``on``, by host; only for hosts with power faults
     :param warn: called with a sentence about a host that stays off
     """
     connections = Connections(ways)
-    switches = {host: Switch(of_host, clock) for host, of_host in power.items()}
+    switches = {host: Switch(of_host["off"], of_host["on"], clock) for host, of_host in power.items()}
     try:
         for host in ways:
             connections.open(host)

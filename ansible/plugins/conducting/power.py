@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 # Maximum seconds for a command, and seconds between attempts to switch a host on, whose controller (BMC) may be busy.
 COMMAND_SECONDS = 120.0
@@ -24,19 +23,14 @@ AGAIN_SECONDS = 5.0
 MOST_CHARACTERS = 300
 
 
-@dataclass(frozen=True)
-class Commands:
-    """The commands that switch a host off and on, each as a list of words."""
-
-    off: Sequence[str]
-    on: Sequence[str]
-
-
 class Switch:
-    """The power of one host, which is switched on again even if Ansible is killed."""
+    """The power of one host, which is switched on again even if Ansible is killed.
 
-    def __init__(self, commands: Commands, clock: Callable[[], float]) -> None:
-        self._commands = commands
+    :param off, on: the commands, each as a list of words
+    """
+
+    def __init__(self, off: Sequence[str], on: Sequence[str], clock: Callable[[], float]) -> None:
+        self._off, self._on = off, on
         self._clock = clock
         self._process: subprocess.Popen[bytes] | None = None
         self._began: list[float] = []  # times at which off and on were requested
@@ -52,7 +46,7 @@ class Switch:
                 [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
             # Pass the commands as input, because all users of this machine can read the arguments of a process.
-            message = json.dumps([self._commands.off, self._commands.on])
+            message = json.dumps([self._off, self._on])
             os.write(self._process.stdin.fileno() if self._process.stdin else -1, message.encode() + b"\n")
             os.set_blocking(self._output, False)
             self._began, self._outcomes = [], []
@@ -78,7 +72,7 @@ class Switch:
         with suppress(BlockingIOError):
             self._outcomes += map(json.loads, os.read(self._output, 65536).splitlines())
         # If the program was killed, switch the host on from this process.
-        return self._outcomes[1] if len(self._outcomes) > 1 else switched_on(self._commands.on)
+        return self._outcomes[1] if len(self._outcomes) > 1 else switched_on(self._on)
 
     @property
     def _output(self) -> int:
@@ -113,12 +107,7 @@ def run(name: str, command: Sequence[str]) -> str | None:
     with tempfile.TemporaryFile() as output:
         try:
             code = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                check=False,
-                timeout=COMMAND_SECONDS,
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, timeout=COMMAND_SECONDS
             ).returncode
         except OSError as error:
             return f"{name}: {command[0]}: {error.strerror}"

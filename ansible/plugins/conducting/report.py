@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .conductor import Client, Conductor, Node
+from .conductor import Client, Conductor, Host, Node
 
 
 def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dict[str, Any]:
@@ -22,17 +22,10 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
     def after_start(time: float | None) -> float | None:
         return None if time is None or agreed is None else round(time - agreed, 3)
 
-    def clock(name: str) -> dict[str, Any]:
-        reading = conductor.hosts[name].reading
-        return {
-            "offset_ms": milliseconds(reading.offset if reading else None),
-            "offset_error_ms": milliseconds(reading.error if reading else None),
-        }
-
     def client_row(name: str, client: Client) -> dict[str, Any]:
         end = client.finished or client.time
         return {
-            **clock(name),
+            **_clock(conductor.hosts[name]),
             "start_ms": milliseconds(client.started - agreed if client.started is not None and agreed else None),
             "end_ms": milliseconds(end - first_end if end is not None and first_end is not None else None),
             "state": client.state,
@@ -43,7 +36,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
 
     def node_row(name: str, node: Node) -> dict[str, Any]:
         return {
-            **clock(name),
+            **_clock(conductor.hosts[name]),
             "state": node.state,
             "at": after_start(node.time),
             "reason": node.reason,
@@ -67,9 +60,15 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         **result,
         "valid": not failure,
         "failure": failure,
-        "events": [
-            {"at": after_start(time), "host": host, "what": text} for time, host, text in sorted(conductor.events)
-        ],
+        "events": [{"at": after_start(at), "host": host, "what": text} for at, host, text in sorted(conductor.events)],
+    }
+
+
+def _clock(host: Host) -> dict[str, Any]:
+    reading = host.reading
+    return {
+        "offset_ms": milliseconds(reading.offset if reading else None),
+        "offset_error_ms": milliseconds(reading.error if reading else None),
     }
 
 

@@ -65,11 +65,5 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Returns the filters by name."""
-        filters = (
-            answered,
-            cost,
-            disk_shortages,
-            others,
-            price_from,
-        )
+        filters = (answered, cost, disk_shortages, others, price_from)
         return {function.__name__: function for function in filters}

@@ -95,10 +95,7 @@ class Cluster:
 
     def instances(self, states: list[str]) -> list[dict[str, Any]]:
         """Returns the instances in one of these states, ordered by name; instances without a name come last."""
-        filters = [
-            {"Name": f"tag:{TAG}", "Values": [self.project]},
-            {"Name": "instance-state-name", "Values": states},
-        ]
+        filters = [{"Name": f"tag:{TAG}", "Values": [self.project]}, {"Name": "instance-state-name", "Values": states}]
         instances = [
             instance
             for page in self.ec2.get_paginator("describe_instances").paginate(Filters=filters)

@@ -12,9 +12,10 @@ from dohyo.places import ANSIBLE
 from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib, whole
 from dohyo.systems.option import HEAP, SHA256, SIZE, option
+from dohyo.systems.records import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_properties, as_sections
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, System, Tuned
+from dohyo.systems.system import System
 
 # Maximum size of a device or file, in MiB (AS_STORAGE_MAX_DEVICE_SIZE in storage.h).
 LARGEST_MB = 2097152
@@ -30,6 +31,11 @@ files=$(ulimit "$LIMIT" -n)
 printf '%s\\n' "$files" "$asd"
 [ -z "$asd" ] || "$asd" --version || true
 """
+# Sources of the profile `tuned`.
+FLASH = "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): prefers block devices to files, and discourages RAID"
+SSD = "[aerospike_ssd.conf](https://github.com/aerospike/aerospike-server/blob/master/as/etc/aerospike_ssd.conf) of the server's package"
+PRACTICES = "[Best practices](https://aerospike.com/docs/database/learn/best-practices), service-threads"
+STORAGE = "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device, because its content is not defragmented"
 # Settings for the cache of recent writes: its size since version 7.1, and its number of blocks in older versions.
 CACHE = "namespace.storage-engine.post-write-cache"
 QUEUE = "namespace.storage-engine.post-write-queue"
@@ -49,6 +55,10 @@ class Aerospike(System):
     )
     # The command `settle` also counts the records, after it has waited for migrations, during which records would be counted twice.
     count_verb = "settle"
+    # The port opens before the cluster has formed, and until then writes fail.
+    asks_ready = True
+    # The user supplies the certificates.
+    has_certificates = False
     attaches = True
     attached_options = ("settle_timeout", "count_limit")
     name: str = "aerospike"
@@ -71,7 +81,6 @@ class Aerospike(System):
     )
     fetch_version: str = option("8.1.2.5", "Version of the server that aerospike_fetch downloads.", pattern="[0-9]+([.][0-9]+){3}")
     fetch_tools: str = option("13.0.3", "Version of the tools in the same archive; it is in the archive's name.", pattern="[0-9.]+")
-    # If the port is in use on the local machine, the trial uses the next free one and notes that. On other hosts, it fails.
     service_port: int = option(3000, "Preferred port for clients.")
     fabric_port: int = option(3001, "Preferred port for the data between nodes.")
     heartbeat_port: int = option(3002, "Preferred port for the nodes' heartbeats.")
@@ -165,10 +174,6 @@ class Aerospike(System):
         """Whether the program is in a package instead of a bare file."""
         return re.search("[.](tgz|tar[.]gz|deb|rpm)$", self.archive_path) is not None
 
-    def _line(self, number: int) -> str:
-        """Returns one line of the script's output: line 0 is the limit of open files, line 1 the program, and line 2 its version."""
-        return [*self.looked["stdout"].splitlines(), "", "", ""][number]
-
     @property
     def looks_for(self) -> Script:
         """Script that prints the limit of open files, the program and its version."""
@@ -183,22 +188,22 @@ class Aerospike(System):
     @property
     def open_files(self) -> int:
         """The host's limit of open files; 0 if the host has not been examined."""
-        return int(self._line(0) or 0)
+        return int(self.looked_line(0) or 0)
 
     @property
     def program(self) -> str:
         """Path of the server's program on the host; empty if there is none."""
-        return self._line(1)
+        return self.looked_line(1)
 
     @property
     def version(self) -> str:
         """Version of the server on the host; empty if it is not known."""
-        return _match(r"(?<=build )[0-9.]+", self._line(2))
+        return _match(r"(?<=build )[0-9.]+", self.looked_line(2))
 
     @property
     def edition(self) -> str:
         """Edition of the server; Enterprise if the host has not been examined, so that the feature key has an effect."""
-        return _match(r"\w+(?= Edition)", self._line(2)) if self.open_files else "Enterprise"
+        return _match(r"\w+(?= Edition)", self.looked_line(2)) if self.open_files else "Enterprise"
 
     def is_before(self, version: str) -> bool:
         """Returns whether the server on the host is older than a version."""
@@ -209,7 +214,7 @@ class Aerospike(System):
         """Reason why the host has no server; empty if it has one, or if the package will be installed later."""
         if not self.asd and self.archive_problem:
             return self.archive_problem
-        if self._line(2) or (self.archive_source and not self.program):
+        if self.looked_line(2) or (self.archive_source and not self.program):
             return ""
         if self.program:
             return f"{self.program} --version failed: {self.looked['stderr']}"
@@ -251,16 +256,6 @@ class Aerospike(System):
     def is_enterprise(self) -> bool:
         """Whether Enterprise settings may be used. The Community edition rejects all of them, even with the value false."""
         return self.edition == "Enterprise" and self.feature_key != ""
-
-    @property
-    def has_tls(self) -> bool:
-        """Whether TLS is on."""
-        return self.is_enterprise and self.tls
-
-    @property
-    def has_certificates(self) -> bool:
-        """False, because the user supplies the certificates."""
-        return False
 
     @property
     def commits(self) -> bool:
@@ -462,8 +457,8 @@ class Aerospike(System):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether a load can be copied: only files can be copied, and a copy does not contain users."""
-        return self.storage == "file" and not self.authentication
+        """Whether a load can be copied; only files can be copied."""
+        return self.storage == "file" and super().is_reusable
 
     @property
     def ports(self) -> dict[str, int]:
@@ -536,11 +531,6 @@ class Aerospike(System):
     @property
     def command(self) -> list[str]:
         return [self.program, "--foreground", "--config-file", f"{self.conf}/aerospike.conf"]
-
-    @property
-    def asks_ready(self) -> bool:
-        """True, because the port opens before the cluster has formed, and until then writes fail."""
-        return True
 
     @property
     def words(self) -> list[str]:
@@ -627,41 +617,17 @@ class Aerospike(System):
         return steps.run(host, argv, stdin=script, root=system.context.systemd, environment=environment).splitlines()
 
     def tuned(self) -> list[Tuned]:
-        caches = self.storage != "memory"
+        flush_size = "128K" if self.devices and self.record_bytes < 100000 else "1M"
+        threads = self.context.cores * (1 if self.storage == "memory" else 5)
+        cache = None if self.storage == "memory" else self.cache
+        sized, counted = (cache, None) if self.has_sized_cache else (None, cache)
+        blocks = "256 blocks per device"
         return [
-            Tuned(
-                "storage",
-                "device" if self.devices else "file",
-                "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): prefers block devices to files, and discourages RAID",
-                "device, if aerospike_devices names devices",
-            ),
-            Tuned(
-                "flush_size",
-                "128K" if self.devices and self.record_bytes < 100000 else "1M",
-                "[aerospike_ssd.conf](https://github.com/aerospike/aerospike-server/blob/master/as/etc/aerospike_ssd.conf) of the server's package",
-                "128K on devices, for records below 100 kB",
-            ),
-            Tuned(
-                "service.service-threads",
-                self.context.cores * (1 if self.storage == "memory" else 5),
-                "[Best practices](https://aerospike.com/docs/database/learn/best-practices), service-threads",
-                "5 × processors; for data in memory 1 ×",
-                "the same",
-            ),
-            Tuned(
-                CACHE,
-                self.cache if caches and self.has_sized_cache else None,
-                "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device, because its content is not defragmented",
-                "256M per device, or less if the budget is too small",
-                "256M per device",
-            ),
-            Tuned(
-                QUEUE,
-                self.cache if caches and not self.has_sized_cache else None,
-                "the same",
-                "256 blocks per device, or fewer if the budget is too small; before 7.1",
-                "256 blocks per device",
-            ),
+            Tuned("storage", "device" if self.devices else "file", FLASH, "device, if aerospike_devices names devices"),
+            Tuned("flush_size", flush_size, SSD, "128K on devices, for records below 100 kB"),
+            Tuned("service.service-threads", threads, PRACTICES, "5 × processors; for data in memory 1 ×", "the same"),
+            Tuned(CACHE, sized, STORAGE, "256M per device, or less if the budget is too small", "256M per device"),
+            Tuned(QUEUE, counted, "the same", f"{blocks}, or fewer if the budget is too small; before 7.1", blocks),
         ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dohyo.bad_input import BadInputError
@@ -10,48 +11,26 @@ from dohyo.systems.context import is_older, mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import HEAP, option
-from dohyo.systems.rendering import as_yaml, option_lines
+from dohyo.systems.records import ConfigFile, DataNeeds, HostNeeds, Tuned
+from dohyo.systems.rendering import as_yaml
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import ConfigFile, DataNeeds, HostNeeds, Tuned
 
 # JDKs for each series, with the preferred one first; docs/versions.md lists the tested combinations.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
 LATEST = "[cassandra_latest.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra_latest.yaml)"
 COMMENTS = "comments of [cassandra.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra.yaml), the same since 3.11"
 # Options for JDKs with modules (from jvm17-server.options of Cassandra 5.0).
-MODULES = [
-    *(
-        f"--add-exports={package}=ALL-UNNAMED"
-        for package in (
-            "java.base/jdk.internal.misc",
-            "java.management.rmi/com.sun.jmx.remote.internal.rmi",
-            "java.rmi/sun.rmi.registry",
-            "java.rmi/sun.rmi.server",
-            "java.sql/java.sql",
-        )
-    ),
-    *(
-        f"--add-opens={package}=ALL-UNNAMED"
-        for package in (
-            "java.base/java.io",
-            "java.base/java.lang",
-            "java.base/java.lang.module",
-            "java.base/java.lang.reflect",
-            "java.base/java.nio",
-            "java.base/java.util",
-            "java.base/java.util.concurrent",
-            "java.base/java.util.concurrent.atomic",
-            "java.base/jdk.internal.loader",
-            "java.base/jdk.internal.math",
-            "java.base/jdk.internal.module",
-            "java.base/jdk.internal.ref",
-            "java.base/jdk.internal.reflect",
-            "java.base/jdk.internal.util.jar",
-            "java.base/sun.nio.ch",
-            "jdk.management/com.sun.management.internal",
-        )
-    ),
-]
+EXPORTED = (
+    *("java.base/jdk.internal.misc", "java.management.rmi/com.sun.jmx.remote.internal.rmi", "java.rmi/sun.rmi.registry"),
+    *("java.rmi/sun.rmi.server", "java.sql/java.sql"),
+)
+OPENED = (
+    *(f"java.base/java.{name}" for name in ("io", "lang", "lang.module", "lang.reflect", "nio", "util", "util.concurrent", "util.concurrent.atomic")),
+    *(f"java.base/jdk.internal.{name}" for name in ("loader", "math", "module", "ref", "reflect", "util.jar")),
+    *("java.base/sun.nio.ch", "jdk.management/com.sun.management.internal"),
+)
+MODULES = [*(f"--add-exports={package}=ALL-UNNAMED" for package in EXPORTED), *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED)]
+COMPACTORS = "the number of disks or of processors, whichever is smaller, from 2 to 8"
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
@@ -82,7 +61,7 @@ class Cassandra(OnJvm, Cql):
     settles_everywhere = True
     drops = True
     attaches = True
-    attached_options = (*("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit"),)
+    attached_options = ("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit")
     jdks_by_series = SERIES
     jar_folders = ("lib",)
     main_jar = "(apache-cassandra|cassandra-all)"
@@ -190,12 +169,8 @@ class Cassandra(OnJvm, Cql):
 
     def problems(self) -> list[str]:
         problems = [*super().problems(), *([self.impossible] if self.impossible else [])]
-        if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
-            problems.append(
-                f"cassandra_column_type=float: a float has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} produces other lengths; set fieldlength=4, of"
-                " constant length"
-            )
+        if self.column_type == "float":
+            problems += self.context.not_4_bytes("cassandra_column_type=float", "a float")
         if self.hints_folder and not self.commitlog_folder:
             problems.append(f"cassandra_hints_folder={self.hints_folder} needs cassandra_commitlog_folder; set both")
         if self.rows_per_partition != "NONE" and not self.row_cache_mb:
@@ -242,7 +217,7 @@ class Cassandra(OnJvm, Cql):
     @property
     def is_reusable(self) -> bool:
         """Whether a load can be copied: a copy contains neither users nor a commit log on another disk."""
-        return not self.authentication and not self.commitlog_folder
+        return super().is_reusable and not self.commitlog_folder
 
     @property
     def makes(self) -> dict[str, list[str]]:
@@ -288,7 +263,8 @@ class Cassandra(OnJvm, Cql):
     @property
     def jamm(self) -> str:
         """File name of the JVM agent that measures object sizes (jamm); its version depends on Cassandra's."""
-        return self.installed_jar("jamm-*.jar")
+        jars = Path(self.context.control, self.install, "lib").glob("jamm-*.jar")
+        return min((file.name for file in jars), default="jamm-*.jar")
 
     @property
     def files(self) -> list[ConfigFile]:
@@ -305,10 +281,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def command(self) -> list[str]:
-        """Command that runs the server. Its options are also written to conf/jvm.options, as a record."""
-        options = option_lines(self.render("jvm.options"))
-        classes = ["-cp", f"conf:{self.lib}/*", "org.apache.cassandra.service.CassandraDaemon"]
-        return [f"{self.context.java_home}/bin/java", *options, *classes]
+        return self.java(self.jvm_options, ["org.apache.cassandra.service.CassandraDaemon"])
 
     @property
     def repair_users(self) -> list[str]:
@@ -388,43 +361,22 @@ class Cassandra(OnJvm, Cql):
         """
         new, rotating, context = self.series == "5.0", self.context.disk_kind == "rotational", self.context
         strategy = "UnifiedCompactionStrategy" if new else COMPACTIONS[0]
+        keys, access = "0MiB" if self.sstable_format == "bti" else None, "auto" if new else None
+        mode, compactors = "NONE" if new else None, None if rotating else max(context.cores, 2)
+        unset = "before 5.0 not set"
         return [
             Tuned("memtable", "trie" if new else "skiplist", LATEST, "trie; before 5.0 skiplist"),
             Tuned("sstable_format", "bti" if new else "big", LATEST, "bti; before 5.0 big"),
             Tuned("compaction", strategy, LATEST, f"UnifiedCompactionStrategy with its own defaults (scaling T4); before 5.0 {COMPACTIONS[0]}"),
             Tuned("concurrent_reads", max(16 * context.drives, 32), COMMENTS, "16 × disks, at least 32"),
             Tuned("concurrent_writes", max(8 * context.cores, 32), COMMENTS, "8 × processors, at least 32"),
-            Tuned("memtable_allocation_type", "offheap_objects" if new else None, LATEST, "offheap_objects; before 5.0 not set", "heap_buffers"),
-            Tuned("column_index_size", "4KiB" if new else None, LATEST, "4KiB; before 5.0 not set", "64KiB"),
-            Tuned(
-                "key_cache_size",
-                "0MiB" if self.sstable_format == "bti" else None,
-                LATEST,
-                "0MiB with the format bti, which does not use it",
-                "5 % of the heap, at most 100MiB",
-            ),
-            Tuned(
-                "commitlog_disk_access_mode",
-                "auto" if new else None,
-                LATEST,
-                "auto, direct I/O if the disk supports it; before 5.0 not set",
-                "legacy (mapped into memory)",
-            ),
-            Tuned(
-                "storage_compatibility_mode",
-                "NONE" if new else None,
-                LATEST,
-                "NONE; before 5.0 not set",
-                "CASSANDRA_4; NONE with the format bti, which needs it",
-            ),
+            Tuned("memtable_allocation_type", "offheap_objects" if new else None, LATEST, f"offheap_objects; {unset}", "heap_buffers"),
+            Tuned("column_index_size", "4KiB" if new else None, LATEST, f"4KiB; {unset}", "64KiB"),
+            Tuned("key_cache_size", keys, LATEST, "0MiB with the format bti, which does not use it", "5 % of the heap, at most 100MiB"),
+            Tuned("commitlog_disk_access_mode", access, LATEST, f"auto, direct I/O if the disk supports it; {unset}", "legacy (mapped into memory)"),
+            Tuned("storage_compatibility_mode", mode, LATEST, f"NONE; {unset}", "CASSANDRA_4; NONE with the format bti, which needs it"),
             Tuned("trickle_fsync", None if rotating else True, COMMENTS, "true; not set for rotating disks", "false"),
-            Tuned(
-                "concurrent_compactors",
-                None if rotating else max(context.cores, 2),
-                COMMENTS,
-                "processors, at least 2; not set for rotating disks",
-                "the number of disks or of processors, whichever is smaller, from 2 to 8",
-            ),
+            Tuned("concurrent_compactors", compactors, COMMENTS, "processors, at least 2; not set for rotating disks", COMPACTORS),
             # "16 to 32 times the rate you are inserting data": a load inserts as fast as it can.
             Tuned("compaction_throughput", None if self.is_before_4_1 else "0MiB/s", COMMENTS, "0MiB/s, no limit", "64MiB/s"),
             Tuned("compaction_throughput_mb_per_sec", 0 if self.is_before_4_1 else None, COMMENTS, "0, no limit; before 4.1", "64 in 4.0, 16 in 3.11"),

