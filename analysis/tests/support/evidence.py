@@ -7,7 +7,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -162,12 +162,19 @@ def trial(
     return folder
 
 
+def histogram(counts: Mapping[int, int]) -> str:
+    """Returns an encoded histogram, as in a line of a histogram log. `counts` has a number for each latency in µs."""
+    recorded = HdrHistogram(1, MAX_LATENCY_US, 3)
+    for latency_us, count in counts.items():
+        if count:
+            recorded.record_value(latency_us, count)
+    return str(recorded.encode().decode())
+
+
+@cache
 def encoded(count: int, latency_us: int = 500) -> str:
-    """Returns a histogram of `count` operations with this latency, encoded as in a line of a histogram log."""
-    histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-    if count:
-        histogram.record_value(latency_us, count)
-    return str(histogram.encode().decode())
+    """Returns an encoded histogram of `count` operations with this latency."""
+    return histogram({latency_us: count})
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:
@@ -203,6 +210,14 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
         records=sum(counts),
         operations_by_type={"READ": {"statuses": statuses}},
     )
+
+
+def latencies(client: Path, counts: Mapping[int, int]) -> None:
+    """Changes a client's run to one interval of 20 s that has `counts[latency]` reads for each latency in µs."""
+    reads(client, [sum(counts.values()) // 20] * 20)
+    head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
+    (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram(counts)}\n", encoding="utf-8")
+    as_another(client)
 
 
 def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], number: int = 1) -> Path:

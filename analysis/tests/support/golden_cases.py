@@ -7,11 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hdrh.histogram import HdrHistogram
-
-from dohyo.evidence.hdr_log import MAX_LATENCY_US
 from dohyo.evidence.server_log import HEALING
-from support.evidence import DATA, clients_json, cluster, edit_json, explained, lasted, reads, trial, write_json
+from support.evidence import (
+    DATA,
+    clients_json,
+    cluster,
+    edit_json,
+    encoded,
+    explained,
+    lasted,
+    reads,
+    trial,
+    write_json,
+)
+from support.faults import ACCOUNT, ASKED, faults_json
 
 Case = Callable[[Path], None]
 
@@ -76,12 +85,7 @@ def _inserts(client: Path, counts: Sequence[int]) -> None:
     lasted(client, float(len(counts)), target=0)
     for log in client.glob("*INSERT.hdr"):
         heads = [line for line in log.read_text("utf-8").splitlines() if line[0] in '#"']
-        lines = []
-        for second, count in enumerate(counts):
-            histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-            if count:
-                histogram.record_value(500, count)
-            lines.append(f"{second}.000,1.000,0.500,{histogram.encode().decode()}")
+        lines = [f"{second}.000,1.000,0.500,{encoded(count)}" for second, count in enumerate(counts)]
         log.write_text("\n".join([*heads, *lines]) + "\n", encoding="utf-8")
     text = (client / "result.txt").read_text("utf-8")
     text = re.sub(r"(INSERT\], (Max|[0-9.]+(th)?Percentile)Latency\(us\)), [0-9.]+", r"\1, 500", text)
@@ -100,34 +104,17 @@ def equal(experiment: Path) -> None:
             edit_json(folder / f"{phase}-1/node1/client.json", target=target)
 
 
-_FAULTS = "kill(node1)@10s, start(node1)@20s"
-
-
 def faults(experiment: Path) -> None:
     """Creates two rounds of two systems whose servers were killed. One system loses acknowledged writes."""
     _facts(experiment, title="Restart")
-    began = 1795240000.0
     for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
-        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": _FAULTS}])
+        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": ASKED}])
         explained(folder / "server", system, HEALING)
         series = [100] * 10 + [0] * (4 if system == "cassandra" else 7 + turn) + [100] * 16
         lost = {"lost": 3, "missing": 2, "stale_reads": 7} if system == "cassandra" else {}
-        account = {"sample": 1, "acknowledged": 3000, "reads": 5000, "keys": 900, "read_back": True, **lost}
         reads(folder / "run-1/node1", series, not_found=[0] * 14 + [10] * (len(series) - 14))
-        edit_json(folder / "run-1/node1/client.json", accounting=account, target=0)
-        events = [
-            {
-                "kind": kind,
-                "target": "node1",
-                "planned": second,
-                "began": second,
-                "done": second,
-                "hosts": {"node1": {"began": began + second, "done": began + second, "what": f"{kind} of process 7"}},
-            }
-            for kind, second in (("kill", 10.0), ("start", 20.0))
-        ]
-        window = {"window_began": began, "window_ended": began + len(series), "whole": 21.0 + turn}
-        write_json(folder / "run-1/faults.json", {"asked": _FAULTS, **window, "events": events, "undone": []})
+        edit_json(folder / "run-1/node1/client.json", accounting={**ACCOUNT, **lost}, target=0)
+        write_json(folder / "run-1/faults.json", faults_json(series, whole=21.0 + turn))
 
 
 def attached(experiment: Path) -> None:
