@@ -1,6 +1,6 @@
 """Tests the end of a warm-up: the rule, and how the conductor applies it to all clients."""
 
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from hypothesis import given
@@ -91,14 +91,13 @@ class Warm(Stage):
                 self.say(host, "log", file=LOG, text=f"{second:.3f} {self.done[host]:.0f}\n")
             self.step()
 
-    def begin(self) -> None:
-        self.ready()
-        self.step(self.conductor.agreed - self.now)
+    def begin(self) -> Self:
+        self.ready().step(self.conductor.agreed - self.now)
+        return self
 
 
 def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
-    stage = Warm()
-    stage.begin()
+    stage = Warm().begin()
     stage.work([50, 300, 400, 500, 500])
     assert stage.measures == {}
     stage.work([500, 500, 500, 500, 500])
@@ -120,8 +119,7 @@ def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
     ("host", "share", "rests"), [("host1", 0.5, False), ("host3", 0.11, False), ("host3", 0.09, True)]
 )
 def test_compilers_that_work_keep_a_steady_rate_warm(host: str, share: float, rests: bool) -> None:
-    stage = Warm(warmup=20)
-    stage.begin()
+    stage = Warm(warmup=20).begin()
     assert stage.starts[host]["compilers"] is True
     for second in range(30):
         stage.say(host, "compilers", at=5e5 + second, used=70 + share * second)
@@ -133,8 +131,7 @@ def test_compilers_that_work_keep_a_steady_rate_warm(host: str, share: float, re
 
 
 def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
-    stage = Warm(warmup=20)
-    stage.begin()
+    stage = Warm(warmup=20).begin()
     for second in range(30):
         stage.work([500], ("host1",))
         stage.done["host2"] += 100 * second
@@ -146,8 +143,7 @@ def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
 
 
 def test_what_is_never_steady_is_measured_when_warmuptime_ends() -> None:
-    stage = Warm(warmup=20)
-    stage.begin()
+    stage = Warm(warmup=20).begin()
     stage.work([100, 900] * 12)
     outcome = stage.report()
     assert stage.measures == {}
@@ -157,8 +153,7 @@ def test_what_is_never_steady_is_measured_when_warmuptime_ends() -> None:
 
 @pytest.mark.parametrize("warmup", [0, 3, LEAST])
 def test_a_short_warm_up_is_as_long_as_it_was_meant_to_be(warmup: float) -> None:
-    stage = Warm(warmup=warmup)
-    stage.begin()
+    stage = Warm(warmup=warmup).begin()
     stage.work([500] * 8)
     outcome = stage.report()
     assert stage.measures == {}
@@ -168,8 +163,7 @@ def test_a_short_warm_up_is_as_long_as_it_was_meant_to_be(warmup: float) -> None
 
 
 def test_a_warm_up_that_cannot_end_earlier_may_have_been_steady_all_the_same() -> None:
-    stage = Warm(warmup=LEAST + 2)
-    stage.begin()
+    stage = Warm(warmup=LEAST + 2).begin()
     stage.work([500] * 9)
     outcome = stage.report()
     assert stage.measures == {}
@@ -177,8 +171,7 @@ def test_a_warm_up_that_cannot_end_earlier_may_have_been_steady_all_the_same() -
 
 
 def test_a_fixed_warm_up_is_as_long_as_it_says() -> None:
-    stage = Warm(steady=False)
-    stage.begin()
+    stage = Warm(steady=False).begin()
     stage.work([500] * 20)
     outcome = stage.report()
     assert stage.measures == {}
@@ -187,8 +180,7 @@ def test_a_fixed_warm_up_is_as_long_as_it_says() -> None:
 
 
 def test_a_client_that_is_silent_in_its_window_hangs_also_when_that_began_earlier() -> None:
-    stage = Warm(warmup=600)
-    stage.begin()
+    stage = Warm(warmup=600).begin()
     stage.work([500] * 12)
     stage.step(60)
     assert "hangs: it has sent no report since" in stage.conductor.failure
