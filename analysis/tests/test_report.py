@@ -36,7 +36,7 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 from dohyo.tables.verdict import verdict
-from support.evidence import edit_json, reads, rendered, searched, trial, write_json
+from support.evidence import edit_json, in_rounds, reads, rendered, searched, trial, write_json
 from support.pages import HOSTILE, by_name, hostile, of, of_four, two_systems
 
 OPERATIONS = ("READ", "UPDATE")
@@ -73,6 +73,23 @@ def shown(chart: Chart, column: str, part: str | None = None) -> list[Any]:
     """Returns the distinct values of a column in the tables of a chart."""
     values = [row[column] for table_rows in chart.tables.values() for row in rows(table_rows, part)]
     return list(dict.fromkeys(values))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns an experiment of two systems, which tests must not change."""
+    return two_systems(tmp_path_factory.mktemp("two"))
+
+
+@pytest.fixture(scope="module")
+def material(folder: Path) -> Material:
+    return read(folder)
+
+
+@pytest.fixture(scope="module")
+def text(folder: Path, material: Material) -> str:
+    """Returns the page of the experiment of two systems."""
+    return page.html(page.gather(folder, material))
 
 
 def measured(system: str, rates: list[float], point: dict[str, str] | None = None) -> Trial:
@@ -263,8 +280,8 @@ def test_a_host_without_a_price_leaves_the_servers_without_one(unknown: Any, tmp
     assert summarise(tmp_path).trials[0].conditions.usd_per_hour is None
 
 
-def test_without_a_price_there_is_no_column_of_prices(tmp_path: Path) -> None:
-    assert "$/M op" not in table.results_grid(summarise(two_systems(tmp_path))).heads
+def test_without_a_price_there_is_no_column_of_prices(material: Material) -> None:
+    assert "$/M op" not in table.results_grid(material.summary).heads
 
 
 # ---- header of the page ----------------------------------------------------------------------------------------------
@@ -293,13 +310,11 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
     assert places == sorted(places)
 
 
-def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(tmp_path: Path) -> None:
-    result = read(two_systems(tmp_path))
-    summary = result.summary
-    summary = replace(summary, notes=[f"note {number}" for number in range(9)])
+def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(folder: Path, material: Material) -> None:
+    summary = replace(material.summary, notes=[f"note {number}" for number in range(9)])
     reasons = [reason.text for reason in verdict(summary).trust.reasons]
     more = len(reasons) - screen.MOST_REASONS
-    text = page.html(page.gather(tmp_path, replace(result, summary=summary)))
+    text = page.html(page.gather(folder, replace(material, summary=summary)))
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
     open_, mark, folded = answer.partition(f"<summary>{more} more</summary>")
     assert mark
@@ -357,16 +372,7 @@ def test_warnings_and_settings_are_apart(tmp_path: Path) -> None:
         assert [name for name, section in sections.items() if note in section] == [where]
 
 
-def test_numbers_have_units(tmp_path: Path) -> None:
-    result = read(two_systems(tmp_path))
-    summary = result.summary
-    heads = table.results_grid(summary).heads
-    assert [head for head in heads if head.startswith(("mean", "p", "max"))] == [
-        *(f"{name} ms at own max" for name in ("mean", "p50", "p95", "p99")), "p99 ±",
-        *(f"{name} ms at own max" for name in ("p99.9", "max")),
-    ]  # fmt: skip
-    report = page.gather(tmp_path, result)
-    text = page.html(report)
+def test_numbers_have_units(folder: Path, material: Material, text: str) -> None:
     for head in ("mean, records/s", "from, records/s", "ms"):
         assert f'<th scope="col">{head}</th>' in text
     assert '<option value="p99">p99 ms</option>' in text
@@ -381,7 +387,8 @@ def test_numbers_have_units(tmp_path: Path) -> None:
         return own_title + titles(list(spec.values()))
 
     units = r"ms|seconds|records/s|operations per second|rows|percentile|share|%"
-    all_titles = [title for chart in report.charts for panel in chart.panels for title in titles(panel.spec)]
+    charts = page.gather(folder, material).charts
+    all_titles = [title for chart in charts for panel in chart.panels for title in titles(panel.spec)]
     assert len(all_titles) > 20
     assert [title for title in all_titles if not re.search(units, title) and title != "None"] == []
 
@@ -389,11 +396,9 @@ def test_numbers_have_units(tmp_path: Path) -> None:
 # ---- content of the charts -------------------------------------------------------------------------------------------
 
 
-def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
-    result = read(two_systems(tmp_path))
-    summary = result.summary
-    overall = next(row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
-    points = [run.rate for run in result.runs if run.phase == "run"][:2]
+def test_points_of_throughput_are_the_rates_of_the_runs(material: Material) -> None:
+    overall = next(row for row in material.summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    points = [run.rate for run in material.runs if run.phase == "run"][:2]
     assert sum(rate for rate in points if rate) / 2 == pytest.approx(overall.records_per_second)
 
 
@@ -415,9 +420,7 @@ def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
 
 
 def test_the_mean_has_the_interval_of_the_table(tmp_path: Path) -> None:
-    for number in range(1, 7):
-        system, round_ = ("cassandra", "hbase")[number % 2], (number + 1) // 2
-        folder = trial(tmp_path, number, system, repeats=1, trial_round=round_, trial_rounds=3)
+    for number, (_, _, folder) in enumerate(in_rounds(tmp_path, 3, ("hbase", "cassandra")), start=1):
         reads(folder / "run-1/node1", [1000 + 10 * number] * 3)
     summary = summarise(tmp_path)
     ranking = of(tmp_path)["ranking"]
@@ -573,12 +576,11 @@ def test_heat_maps_share_axes_and_colours(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_few_calls_after_the_window_have_no_column(tmp_path: Path) -> None:
-    result = read(two_systems(tmp_path))
-    runs = [run for run in result.runs if run.phase == "run"]
+def test_the_few_calls_after_the_window_have_no_column(folder: Path, material: Material) -> None:
+    runs = [run for run in material.runs if run.phase == "run"]
     # A client logs another interval after the last whole second.
     longer = [replace(run, slots=[*run.slots, Slot(float(len(run.throughput)), 1.0, 3, {}, {60: 3})]) for run in runs]
-    heat = by_name(page.gather(tmp_path, replace(result, runs=longer)).charts)["heat"]
+    heat = by_name(page.gather(folder, replace(material, runs=longer)).charts)["heat"]
     assert {row["end"] for row in rows(heat.tables["heat-0"])} == {*range(1, len(runs[0].throughput) + 1)}
 
 
@@ -635,9 +637,8 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
     assert [row["others"] for row in rows(chart.tables["hosts"])] == [31]
 
 
-def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path) -> None:
-    result = read(two_systems(tmp_path))
-    summary = result.summary
+def test_what_servers_did_has_a_row_for_each_kind_that_there_was(folder: Path, material: Material) -> None:
+    summary = material.summary
     first = summary.trials[0]
     # The window begins after one second of warm-up. The logs that two_systems writes cover two seconds of the window.
     spans = [
@@ -652,8 +653,8 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
     servers = [Server("node1", background=[flush]), Server("node2"), Server(None)]
     changed = replace(first, spans=spans, servers=servers)
     summary = replace(summary, trials=[changed, *summary.trials[1:]])
-    runs = [replace(run, trial=changed) if run.trial is first else run for run in result.runs]
-    chart = by_name(page.gather(tmp_path, replace(result, summary=summary, runs=runs)).charts)["over-time"]
+    runs = [replace(run, trial=changed) if run.trial is first else run for run in material.runs]
+    chart = by_name(page.gather(folder, replace(material, summary=summary, runs=runs)).charts)["over-time"]
     drawn = [(row["doing"], row["time"], row["until"], row["share"]) for row in rows(chart.tables["servers"])]
     assert drawn == [
         ("cassandra · compactions", 0, 1, 0.5),
@@ -709,8 +710,7 @@ def test_hostile_text_stays_text_in_files(tmp_path: Path) -> None:
     assert not [line for line in prose if re.search(r"(?<!\\)<[a-zA-Z/!?]", line)]
 
 
-def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> None:
-    text = page.html(page.gather(tmp_path, read(two_systems(tmp_path))))
+def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(text: str) -> None:
     elements = Elements(text)
     policy = next(meta["content"] or "" for meta in elements.all("meta") if meta.get("http-equiv"))
     assert policy.startswith("default-src 'none';")
@@ -724,12 +724,13 @@ def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> 
         value for _, attributes in elements.elements for name, value in attributes.items() if name in ("src", "href")
     ]
     assert not [value for value in addresses if re.match(r"\w+:|//", value or "")]
-    assert "@import" not in text.split("</style>")[0]
-    assert "url(" not in text.split("</style>")[0]
+    style, _, _ = text.partition("</style>")
+    assert "@import" not in style
+    assert "url(" not in style
 
 
-def test_a_page_can_be_used_without_eyes_and_mouse(tmp_path: Path) -> None:
-    elements = Elements(page.html(page.gather(tmp_path, read(two_systems(tmp_path)))))
+def test_a_page_can_be_used_without_eyes_and_mouse(text: str) -> None:
+    elements = Elements(text)
     assert elements.all("html") == [{"lang": "en"}]
     panels = [div for div in elements.all("div") if div.get("data-panel")]
     assert panels
@@ -802,9 +803,8 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
 # ---- over time -------------------------------------------------------------------------------------------------------
 
 
-def test_slots_have_the_operations_of_the_logs(tmp_path: Path) -> None:
-    result = read(two_systems(tmp_path))
-    run = next(run for run in result.runs if run.phase == "run")
+def test_slots_have_the_operations_of_the_logs(material: Material) -> None:
+    run = next(run for run in material.runs if run.phase == "run")
     assert sum(slot.operations for slot in run.slots) == run.run.operations
     assert run.throughput == [slot.operations for slot in run.slots][: len(run.throughput)]
     assert all(sum(slot.heat.values()) == slot.operations for slot in run.slots)
