@@ -76,10 +76,7 @@ def test_the_rate_is_fixed_after_the_first_round(tmp_path: Path, monkeypatch: py
     # The target is 70 % of 800, although both systems are faster in later rounds.
     assert facts(experiment)["equal_targets"] == {"": 560}
     assert list_phases(experiment.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
-
-
-def test_a_trial_at_another_rate_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
+    # Trials at another rate have no numbers.
     experiment.update(equal_targets={"": 600})
     trials = summarise(experiment.folder).trials
     assert [trial.status for trial in trials] == ["ok"] * 2 + ["invalid"] * 4
@@ -282,13 +279,19 @@ def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
 OWN = "phases=max,own\nown.share=50%\nown.duration=6s\n"
 
 
-def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def one_round(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of an experiment with the phase own, which tests must not change."""
+    rates: Rates = {"cassandra": [1000], "hbase": [800]}
+    with pytest.MonkeyPatch.context() as patch:
+        return measured(tmp_path_factory.mktemp("own"), patch, OWN, rates)[0].folder
+
+
+def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(one_round: Path, tmp_path: Path) -> None:
     assert plan.course(loaded(tmp_path, OWN)).endswith("own at 50% of each system's own max")
-    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    experiment = shutil.copytree(one_round, tmp_path / "copy")
     for system, rate in (("cassandra", 500), ("hbase", 400)):
-        [folder] = experiment.folder.glob(f"raw/*-{system}")
+        [folder] = experiment.glob(f"raw/*-{system}")
         phases = json.loads((folder / "trial.json").read_text())["trial_phases"]
         assert [(phase["name"], phase.get("share")) for phase in phases] == [("max", None), ("own", 0.5)]
         # Simulate a running trial.
@@ -300,31 +303,27 @@ def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
         own_target(folder)
 
 
-def test_each_line_of_the_screen_has_one_phase_also_with_a_share(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    for client in experiment.folder.glob("raw/*/own-1/node1"):
+def test_each_line_of_the_screen_has_one_phase_also_with_a_share(one_round: Path, tmp_path: Path) -> None:
+    experiment = shutil.copytree(one_round, tmp_path / "copy")
+    for client in experiment.glob("raw/*/own-1/node1"):
         target = json.loads((client / "client.json").read_text())["target"]
         reads(client, [400] * 6, 200)
         edit_json(client / "client.json", target=target)
-    summary = summarise(without_manifests(experiment.folder))
+    summary = summarise(without_manifests(experiment))
     lines = [line.split() for line in on_screen(summary).splitlines() if line[2:11] in ("cassandra", "hbase    ")]
     assert [line[:3] for line in lines][:2] == [["1", "cassandra", "1,000"], ["2", "hbase", "800"]]
     assert [line[0] for line in lines][2:] == [UNKNOWN, UNKNOWN]
     assert ["0.20" in line for line in lines] == [False, False, True, True]
 
 
-def test_systems_are_not_ranked_by_a_share_of_their_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    summary = summarise(experiment.folder)
+def test_systems_are_not_ranked_by_a_share_of_their_own_rate(one_round: Path) -> None:
+    summary = summarise(one_round)
     assert [(pair.phase, pair.operation) for pair in summary.comparisons] == [("max", "OVERALL")]
     assert verdict(summary).brief.startswith("Preliminary: cassandra was 1.25×")
 
 
-def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    summary = summarise(experiment.folder)
+def test_who_does_not_reach_its_share_is_named(one_round: Path) -> None:
+    summary = summarise(one_round)
     assert not any("own rate (" in text for text in reasons(summary))
     _, hbase = summary.trials
     for index, row in enumerate(hbase.rows):

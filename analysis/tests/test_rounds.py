@@ -124,7 +124,9 @@ def test_an_open_pair_states_the_time_of_further_rounds() -> None:
 
 
 def test_the_table_grows_where_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, _, output, _ = measured(tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY})
+    result, _, output, _ = measured(
+        tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY}, page=True
+    )
     lines = output.splitlines()
     for number in (1, 2):
         index = lines.index(f"after round {number} of 3")
