@@ -240,26 +240,3 @@ def test_points_and_rounds_together(tmp_path: Path) -> None:
     write_json(tmp_path / "raw/02-hbase-batchsize=100/run-1/clients.json", clients_json(("node1",), events=[
         {"at": 2.0, "host": "node1", "what": "it ended"}]))  # fmt: skip
     assert "hbase batchsize=100 round 1: run 1, second 2: node1: it ended" in rendered(summarise(tmp_path))
-
-
-def test_evidence_of_the_wrong_types_does_not_crash(tmp_path: Path) -> None:
-    folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"), trial_discard=1, trial_point={"batchsize": "1"},
-                   trial_round=1, trial_rounds=2, trial_load={"name": "insert"})  # fmt: skip
-    for log in folder.rglob("*.hdr"):  # this test does not need the logs, which are slow to read
-        log.unlink()
-    content = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
-    for key in ("trial_phases", "trial_discard", "trial_point", "trial_round", "trial_rounds", "trial_load"):
-        for value in (
-            None,
-            "x",
-            -1,
-            1e999,
-            [],
-            {},
-            [1],
-            {"READ": 3},
-            [{"name": None, "properties": 3, "threads": "x"}],
-        ):
-            write_json(folder / "trial.json", {**content, key: value})
-            rendered(summarise(tmp_path))
-            summarise(tmp_path).csv()

@@ -300,14 +300,6 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
     write(summary, tmp_path)
 
 
-@pytest.mark.parametrize("value", [None, "x", -1, 1e999, [], {}, 0])
-@pytest.mark.parametrize("key", ["measured_seconds", "records", "operations", "operations_by_type"])
-def test_a_broken_report_does_not_crash(tmp_path: Path, key: str, value: object) -> None:
-    edit_json(loaded(tmp_path, 1, "cassandra") / "load/node1/client.json", **{key: value})
-    rendered(summarise(tmp_path), 140)
-    write(summarise(tmp_path), tmp_path)
-
-
 def test_a_load_beside_runs_is_not_the_measurement(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", repeats=1)
     result = only(tmp_path)

@@ -1,4 +1,4 @@
-"""Tests that the role `system` checks everything before it changes anything, and that servers start together."""
+"""Tests that the role `system` checks everything first, that servers start together, and that calls have a limit."""
 
 import re
 import subprocess
@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from dohyo.places import ANSIBLE
+from dohyo.trial.servers import ADMIN_SECONDS
 from dohyo.trial.world import StepError
 from support.trial_hosts import fake_trial
 
@@ -111,3 +112,15 @@ def test_servers_that_must_find_those_before_them_start_one_after_another(tmp_pa
         *(f"node1 {agent} start cassandra", f"node1 {agent} ready cassandra"),
         *(f"node2 {agent} start cassandra", f"node2 {agent} ready cassandra"),
     ]
+
+
+def test_a_call_that_hangs_is_ended(tmp_path: Path) -> None:
+    """A call that is repeated until it succeeds may exceed its limit by ADMIN_SECONDS, the limit of one attempt."""
+    trial = fake_trial(tmp_path)
+    servers = trial.part.servers
+    servers.admin("node1", "stats")
+    servers.until_admin("node1", "user")
+    servers.until("node1", "cassandra", ["true"])
+    ready = servers.system("node1").timeouts["ready"]
+    bounds = [call.arguments["timeout"] for call in trial.calls]
+    assert bounds == [ADMIN_SECONDS, ready + ADMIN_SECONDS, ready + ADMIN_SECONDS]
