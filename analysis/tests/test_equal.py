@@ -15,7 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
 from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN
-from dohyo.planning import plan, sizing
+from dohyo.planning import plan
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import runner
 from dohyo.running.experiment import Experiment
@@ -30,6 +30,7 @@ from dohyo.tables import table
 from dohyo.tables.verdict import verdict
 from support.evidence import edit_json, on_screen, reads, rendered, write_json
 from support.rounds import STEADY, Played, Rates, Signals, facts, loaded, measured, played
+from support.scenarios import shown_plan
 
 ASKED = "phases=max,equal\nrounds=3\n"
 SLOWEST: Rates = {"cassandra": [1000, 2000, 2000], "hbase": [800, 3000, 3000]}
@@ -417,7 +418,5 @@ def test_a_broken_rate_counts_as_none(tmp_path: Path) -> None:
 def test_sizing_shows_the_equal_phase(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED.replace("rounds=3", "rounds=2"))
     needs = [Needs(name, 10**9, DataNeeds(1.0, spread=False)) for name in ("cassandra", "hbase")]
-    console = Console(file=io.StringIO(), width=500)
-    sizing.show(chosen, [Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)], console)
-    assert isinstance(console.file, io.StringIO)
-    assert "equal from round 2 on, at 70% of the slowest system's max in round 1" in console.file.getvalue()
+    sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)
+    assert "equal from round 2 on, at 70% of the slowest system's max in round 1" in shown_plan(chosen, [sizes], 500)

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree  # parses only files that the test wrote
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
@@ -932,9 +932,12 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
         site.write([], tmp_path / "new", pytest.fail)
 
 
+def report(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["report", *map(str, arguments)], standalone_mode=False)
+
+
 def test_the_command_writes_the_page_of_a_folder(tmp_path: Path) -> None:
-    two_systems(tmp_path)
-    result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
+    result = report(two_systems(tmp_path))
     assert (result.exception, result.output) == (None, f"{tmp_path}/report.html\n")
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
@@ -942,28 +945,22 @@ def test_the_command_writes_the_page_of_a_folder(tmp_path: Path) -> None:
 def test_a_page_replaces_nothing_but_a_page(tmp_path: Path) -> None:
     two_systems(tmp_path / "here")
     (tmp_path / "notes.txt").write_text("mine")
-    arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / "notes.txt")]
-    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    result = report(tmp_path / "here", "--out", tmp_path / "notes.txt")
     assert "is not a page that dohyo wrote, so it is not replaced; name another file" in str(result.exception)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     os.mkfifo(tmp_path / "fifo")
     for name, why in {"fifo": "is a FIFO", "here/raw/page.html": "raw is only for the evidence"}.items():
-        arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / name)]
-        assert why in str(CliRunner().invoke(cli, arguments, standalone_mode=False).exception)
+        assert why in str(report(tmp_path / "here", "--out", tmp_path / name).exception)
     for _ in range(2):
-        arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / "page.html")]
-        assert CliRunner().invoke(cli, arguments, standalone_mode=False).exception is None
+        assert report(tmp_path / "here", "--out", tmp_path / "page.html").exception is None
 
 
 def test_what_is_no_experiment_is_bad_input(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli, ["report", "no-such-experiment"], standalone_mode=False)
-    assert isinstance(result.exception, BadInputError)
-    assert str(result.exception).startswith("no-such-experiment is neither an ID in ")
-    result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
-    assert isinstance(result.exception, BadInputError)
-    assert str(result.exception).startswith(
-        f"{tmp_path} is not an experiment (it has no folder raw) and contains no YCSB log"
-    )
+    nothing = f"{tmp_path} is not an experiment (it has no folder raw) and contains no YCSB log"
+    for folder, why in {"no-such-experiment": "no-such-experiment is neither an ID in ", tmp_path: nothing}.items():
+        error = report(folder).exception
+        assert isinstance(error, BadInputError)
+        assert str(error).startswith(why)
 
 
 def test_the_seconds_of_hosts_are_means_where_there_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from rich.console import Console
 from dohyo import statistics
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
-from dohyo.planning import plan, sizing
+from dohyo.planning import plan
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
@@ -34,6 +34,7 @@ from dohyo.summary.trust import judged
 from dohyo.systems.system import DataNeeds
 from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
+from support.scenarios import shown_plan
 
 
 def test_steady_rates_need_no_more_than_the_least_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,10 +351,8 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
     def line(more: str) -> str:
         (tmp_path / "small").write_text(small + more)
         chosen = loading.load(tmp_path / "small")
-        console = Console(file=io.StringIO(), width=500)
-        sizing.show(chosen, [Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)], console)
-        assert isinstance(console.file, io.StringIO)
-        return console.file.getvalue().partition("in all")[2].partition("\nan estimate")[0]
+        sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)
+        return shown_plan(chosen, [sizes], 500).partition("in all")[2].partition("\nan estimate")[0]
 
     assert "at most" not in line("rounds=3\n")
     assert "for 3 rounds\nat most 48 min until ± 5 % (at most 9 rounds)" in line(
