@@ -148,21 +148,6 @@ def test_conditions_are_those_of_both_also_with_one_load(tmp_path: Path, monkeyp
     assert [trial.by_phase["equal"]["target"] for trial in merged] == [560, 560]
 
 
-def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000, 1010, 990], "hbase": [800, 808, 792]})
-    for client in experiment.folder.glob("raw/*-hbase/equal-1/node1"):
-        reads(client, [560] * 3, 200)
-    for client in experiment.folder.glob("raw/*/equal-1/node1"):
-        edit_json(client / "client.json", target=560)
-    summary = summarise(without_manifests(experiment.folder))
-    assert [(pair.phase, pair.operation, pair.of) for pair in summary.comparisons] == [
-        ("max", "OVERALL", "cassandra"),
-        ("equal", "READ", "hbase"),
-    ]
-    assert verdict(summary).brief.startswith("cassandra was 1.25× [")
-    assert not [text for text in reasons(summary) if "ate" in text and "rank" in text]
-
-
 def test_the_screen_has_the_failures_of_a_phase_in_its_own_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

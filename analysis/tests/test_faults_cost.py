@@ -27,7 +27,7 @@ from dohyo.summary.regression import compare
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from dohyo.tables import screen, table
+from dohyo.tables import screen
 from dohyo.tables.conditions import readable
 from dohyo.tables.fault_table import sentences
 from dohyo.tables.verdict import verdict as the_verdict
@@ -652,22 +652,18 @@ def test_faults_of_several_phases_are_told_apart() -> None:
     ]
 
 
-def test_the_cost_is_on_the_screen_in_summary_md_on_the_page_and_in_the_verdict(tmp_path: Path) -> None:
+def test_the_cost_is_on_the_page_and_in_the_verdict(tmp_path: Path) -> None:
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         folder = faulted(tmp_path, number, account={**ACCOUNT, "lost": 3 * (number - 1)})
         edit_json(folder / "trial.json", trial_system=system)
     material = chart_data.read(tmp_path)
-    summary = material.summary
     lines = [
         f"{system}, kill(node1) for 10 s: 4 s without success, 4 s to 90 % of the rate, 0 errors, {lost} lost"
         for system, lost in (("cassandra", 0), ("hbase", 3))
     ]
-    judgement = the_verdict(summary)
+    judgement = the_verdict(material.summary)
     assert judgement.costs == lines
     assert judgement.sentence.endswith(f" Under faults: {'; '.join(lines)}.")
-    below = on_screen(summary).split("\n\n")[2]
-    assert below.splitlines()[:2] == lines
-    assert all(f"    {line}\n" in table.markdown(summary) for line in lines)
     verdict_section = page.html(page.gather(tmp_path, material)).partition('<section id="results"')[0]
     assert all(f"<li>{line}</li>" in verdict_section for line in lines)
 

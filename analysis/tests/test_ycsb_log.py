@@ -155,13 +155,6 @@ def test_other_programs_lines_are_passed_over(tmp_path: Path) -> None:
         assert log.operations == only(STOCK / name / "result.txt").operations
 
 
-def test_a_prefix_of_a_log_collector_does_not_hide_results(tmp_path: Path) -> None:
-    lines = (STOCK / "text/result.txt").read_text(encoding="utf-8").splitlines(keepends=True)
-    (log,), warnings = read_bytes("".join("client-1  | " + line for line in lines).encode(), tmp_path)
-    assert warnings == []
-    assert log.operations == only(STOCK / "text/result.txt").operations
-
-
 def test_malformed_lines_are_named_and_never_guessed_at(tmp_path: Path) -> None:
     text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
     number = 1 + text.splitlines().index(next(li for li in text.splitlines() if li.startswith("[READ], Max")))
