@@ -27,7 +27,7 @@ from dohyo.summary.summary import joined, summarise
 from dohyo.summary.trust import Reason, judged
 from dohyo.tables import screen, table
 from dohyo.tables.remedies import Again, clauses
-from support.evidence import STOCK, edit_json, noisy, on_screen, reads, rendered, sample, searched, trial
+from support.evidence import STOCK, edit_json, in_rounds, noisy, on_screen, reads, rendered, sample, searched, trial
 from support.summaries import SYSTEMS, each_system, failed, measured, of
 
 
@@ -292,12 +292,9 @@ def test_colours_say_how_bad_it_is(tmp_path: Path) -> None:
 
 
 def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None:
-    number = 0
-    for turn, rates in enumerate(((1000, 100), (100, 1000)), start=1):
-        for system, rate in zip(("cassandra", "hbase"), rates, strict=True):
-            number += 1
-            folder = trial(tmp_path, number, system, repeats=1, trial_round=turn, trial_rounds=2)
-            reads(folder / "run-1/node1", [rate] * 10)
+    rates = {"cassandra": (1000, 100), "hbase": (100, 1000)}
+    for turn, system, folder in in_rounds(tmp_path, 2, rates):
+        reads(folder / "run-1/node1", [rates[system][turn - 1]] * 10)
     text = on_screen(summarise(tmp_path))
     assert text.count("cannot tell") == 3  # for both rates and their ratio
     brief = "Cannot tell cassandra from hbase: 1.00× [0.00, 1,103]. do not use: too noisy to tell."

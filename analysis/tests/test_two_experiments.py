@@ -91,10 +91,7 @@ def test_a_p99_that_is_not_known_everywhere_is_named(
 
 def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None:
     full = tmp_path / "a"
-    for number in ROUNDS:
-        path = trial(
-            full, number, "cassandra", repeats=1, phases=("read", "update"), trial_round=number, trial_rounds=3
-        )
+    for _, _, path in in_rounds(full, 3, ("cassandra",), phases=("read", "update")):
         for phase in ("read", "update"):
             reads(path / f"{phase}-1/node1", [1000] * 20)
             edit_json(path / f"{phase}-1/node1/client.json", target=0)

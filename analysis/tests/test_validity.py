@@ -23,6 +23,7 @@ from support.evidence import (
     edit_json,
     encoded,
     explained,
+    in_rounds,
     on_screen,
     only,
     reads,
@@ -107,11 +108,9 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
 @pytest.mark.parametrize("cause", ["errors", "server", "client"])
 def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_others(tmp_path: Path, cause: str) -> None:
     """The rounds that the system survived must not decide alone, unless the client caused the failure."""
-    folder = tmp_path
-    for turn in range(3):
-        for position, (system, count) in enumerate({"cassandra": 2000, "hbase": 1000}.items()):
-            folder = trial(tmp_path, 2 * turn + position + 1, system, repeats=1, trial_round=turn + 1, trial_rounds=3)
-            reads(folder / "run-1/node1", [count + turn] * 10)
+    counts = {"cassandra": 2000, "hbase": 1000}
+    for turn, system, folder in in_rounds(tmp_path, 3, counts):
+        reads(folder / "run-1/node1", [counts[system] + turn] * 10)
     last = tmp_path / "raw/05-cassandra"
     why = "52 of 1000 records (5.20 %) failed, above maxerrorrate=0.001; the first error was: timeout"
     if cause == "errors":

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -102,11 +101,6 @@ class Browser:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
-
-    def screenshot(self, path: Path, *, whole: bool = True) -> None:
-        """Saves an image of the page."""
-        content = self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
-        path.write_bytes(base64.b64decode(content))
 
     def _messages(self) -> Iterator[dict[str, Any]]:
         while True:

@@ -15,6 +15,7 @@ from support.evidence import (
     edit_json,
     encoded,
     explained,
+    in_rounds,
     lasted,
     reads,
     trial,
@@ -30,24 +31,10 @@ def _facts(experiment: Path, **changes: Any) -> None:
     write_json(experiment / "experiment.json", {**about, **changes})
 
 
-def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: Any) -> list[tuple[int, str, Path]]:
-    """Creates a trial for each round and system. Returns the round, system and folder of each trial."""
-    of_rounds: dict[str, Any] = {"trial_rounds": rounds} if rounds > 1 else {}
-    return [
-        (
-            turn,
-            system,
-            trial(experiment, len(systems) * (turn - 1) + index, system, 1, trial_round=turn, **of_rounds, **settings),
-        )
-        for turn in range(1, rounds + 1)
-        for index, system in enumerate(systems, start=1)
-    ]
-
-
 def ranking(experiment: Path) -> None:
     """Creates three rounds of two systems with unequal conditions, on hosts whose price is known."""
     _facts(experiment)
-    for turn, system, folder in _systems(experiment, 3, ("cassandra", "hbase")):
+    for turn, system, folder in in_rounds(experiment, 3, ("cassandra", "hbase")):
         client = folder / "run-1/node1"
         lasted(client, (2.0 if system == "hbase" else 3.0) + 0.02 * turn, target=0)
         edit_json(
@@ -96,7 +83,7 @@ def equal(experiment: Path) -> None:
     """Creates three rounds of two systems, each at its own maximum and then at 560 op/s."""
     _facts(experiment, title="Equal rates", equal_targets={"": 560})
     phases = [{"name": "max"}, {"name": "equal", "properties": {"target": "560"}}]
-    trials = _systems(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
+    trials = in_rounds(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
     for turn, system, folder in trials:
         reads(folder / "max-1/node1", [{"cassandra": 1000, "hbase": 800}[system] + 8 * turn] * 3)
         reads(folder / "equal-1/node1", [560] * 3, {"cassandra": 500, "hbase": 200}[system] + turn)
@@ -107,7 +94,7 @@ def equal(experiment: Path) -> None:
 def faults(experiment: Path) -> None:
     """Creates two rounds of two systems whose servers were killed. One system loses acknowledged writes."""
     _facts(experiment, title="Restart")
-    for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
+    for turn, system, folder in in_rounds(experiment, 2, ("cassandra", "hbase")):
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": ASKED}])
         explained(folder / "server", system, HEALING)
         series = [100] * 10 + [0] * (4 if system == "cassandra" else 7 + turn) + [100] * 16
@@ -120,7 +107,7 @@ def faults(experiment: Path) -> None:
 def attached(experiment: Path) -> None:
     """Creates a trial on an attached system, and a trial whose servers Dohyo started."""
     _facts(experiment, title="Attached")
-    for _, system, folder in _systems(experiment, 1, ("cassandra", "mysql-innodb")):
+    for _, system, folder in in_rounds(experiment, 1, ("cassandra", "mysql-innodb")):
         reads(folder / "run-1/node1", [{"cassandra": 2000, "mysql-innodb": 1500}[system]] * 3)
         if system == "cassandra":
             unknown = dict.fromkeys(("heap", "jdk", "durability", "write_copies", "read_copies"))
@@ -132,7 +119,7 @@ def rounds(experiment: Path) -> None:
     _facts(experiment, title="Rounds", precision=0.05, rounds_ended="max", alike=0.05)
     systems = ("cassandra", "hbase", "scylla")
     rates = {"cassandra": (1000, 1060, 960, 1010), "hbase": (980, 900, 1010, 940), "scylla": (500, 501, 502, 500)}
-    for turn, system, folder in _systems(experiment, 4, systems, trial_reuse="0" * 16):
+    for turn, system, folder in in_rounds(experiment, 4, systems, trial_reuse="0" * 16):
         reads(folder / "run-1/node1", [rates[system][turn - 1]] * 20 + [rates[system][turn - 1] // turn] * 10)
         edit_json(folder / "run-1/node1/client.json", target=0)
         write_json(folder / "kept.json", {"load": f"0{systems.index(system) + 1}-{system}", "note": ""})
@@ -190,7 +177,7 @@ def search(experiment: Path) -> None:
     _facts(experiment, title="Under an objective")
     settings = {"slo": "p99<10ms", "probes": 3, "duration": 2, "precision": 0.03}
     held = {"cassandra": 1000.0, "hbase": 1500.0}
-    for _, system, folder in _systems(experiment, 1, tuple(held), trial_search=settings):
+    for _, system, folder in in_rounds(experiment, 1, tuple(held), trial_search=settings):
         for number, target in enumerate((held[system], *[1.02 * held[system]] * 2), start=1):
             client = folder / f"probe-{number}/node1"
             shutil.copytree(DATA / "dohyo/run", client)
@@ -206,7 +193,7 @@ def compare(folder: Path) -> None:
         experiment = folder / name
         systems = ("cassandra", "hbase", *(("mysql-innodb",) if name == "before" else ()))
         _facts(_made(experiment))
-        for turn, system, path in _systems(experiment, 3, systems):
+        for turn, system, path in in_rounds(experiment, 3, systems):
             reads(path / "run-1/node1", [changes.get(system, 1000) + turn] * 20, 700 if name == "after" else 500)
             edit_json(path / "run-1/node1/client.json", target=0)
             edit_json(path / "conditions.json", version="5.0.6" if name == "before" else "5.0.7")
