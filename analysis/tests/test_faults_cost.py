@@ -239,18 +239,12 @@ def test_without_faults_the_same_run_is_invalid_and_there_is_no_table(tmp_path: 
     assert "Faults" not in rendered(summary)
 
 
-def test_a_fault_that_was_not_done_makes_the_run_invalid(tmp_path: Path) -> None:
+def test_a_fault_that_was_not_done_or_whose_evidence_is_damaged_makes_the_run_invalid(tmp_path: Path) -> None:
     folder = faulted(tmp_path)
     (folder / "run-1/faults.json").unlink()
     (result,) = summarise(tmp_path).trials
-    assert (result.status, result.reason) == (
-        "invalid",
-        f"run-1: faults were requested ({ASKED}), but faults.json is missing",
-    )
-
-
-def test_damaged_evidence_of_faults_is_said_and_counts_for_nothing(tmp_path: Path) -> None:
-    folder = faulted(tmp_path)
+    why = f"run-1: faults were requested ({ASKED}), but faults.json is missing"
+    assert (result.status, result.reason) == ("invalid", why)
     (folder / "run-1/faults.json").write_text("{")
     summary = summarise(tmp_path)
     assert summary.trials[0].status == "invalid"

@@ -263,14 +263,6 @@ def test_a_system_with_stricter_settings_is_unequal(tmp_path: Path) -> None:
     assert not any(note.startswith("stricter") for note in summary.notes)
 
 
-def test_values_of_a_dimension_are_not_added_up(tmp_path: Path) -> None:
-    trial(tmp_path, 1, "cassandra", trial_point={"acks": "all"})
-    trial(tmp_path, 2, "cassandra", trial_point={"acks": "one"})
-    written = table.markdown(summarise(tmp_path))
-    assert "| OVERALL | all | cassandra |" in written
-    assert "| OVERALL | one | cassandra |" in written
-
-
 def test_small_data_is_said(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra")
     note = "Small data: 10,000 records × 1,000 B = 10 MB, which fits in every cache; not a sizing result."

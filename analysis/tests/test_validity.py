@@ -239,14 +239,6 @@ def test_attempted_is_succeeded_and_failed(tmp_path: Path) -> None:
     assert only(tmp_path).status == "ok"
 
 
-def test_the_records_of_the_whole_are_those_of_its_operation_types(tmp_path: Path) -> None:
-    folder = trial(tmp_path, 1, "cassandra")
-    edit_json(folder / "run-1/node1/client.json", records=3)
-    (result,) = summarise(tmp_path).trials
-    assert (result.status, result.rows[0].phase) == ("invalid", "load")
-    assert result.reason == "run-1 on node1: client.json counts 3 records, but its operation types add up to 6,000"
-
-
 def test_the_records_of_a_type_are_those_of_its_result_lines(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra")
     file = folder / "run-1/node1/client.json"
