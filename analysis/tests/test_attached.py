@@ -128,8 +128,7 @@ def test_what_is_read_back_is_not_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "rate"),
-    [({}, 25), ({"insert.batchsize": "3"}, 166.666666), ({"matrix.insert.batchsize": "1,50"}, 10)],
+    ("values", "rate"), [({}, 25), ({"insert.batchsize": "3"}, 166.666666), ({"matrix.insert.batchsize": "1,50"}, 10)]
 )
 def test_a_bound_counts_the_records_of_the_load(values: dict[str, str], rate: float) -> None:
     chosen = bounded({**MYSQL, **values})

@@ -533,7 +533,6 @@ def test_a_run_ends_when_every_record_was_asked_for(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"phase read: passes=2 and duration=60 both determine what ends a run"):
         load(tmp_path, text, "duration=60s")
     with pytest.raises(
-        BadInputError,
-        match=r"phase read: passes=2 with requestdistribution=uniform: passes need 'ranges'",
+        BadInputError, match=r"phase read: passes=2 with requestdistribution=uniform: passes need 'ranges'"
     ):
         load(tmp_path, text, "read.requestdistribution=uniform")

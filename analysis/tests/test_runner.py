@@ -78,11 +78,7 @@ def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize(
     ("more", "broken"),
-    [
-        ("", "trial 02-"),
-        ("rounds=2\nreuse=data\n", ""),
-        ("duration=5\nfaults=kill(node1)@1s,start(node1)@2s\n", ""),
-    ],
+    [("", "trial 02-"), ("rounds=2\nreuse=data\n", ""), ("duration=5\nfaults=kill(node1)@1s,start(node1)@2s\n", "")],
 )
 def test_the_end_stops_what_a_trial_may_have_left(
     more: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
