@@ -18,24 +18,10 @@ from dohyo.tables.conditions import readable
 from support.evidence import edit_json, only, rendered, trial
 
 GOOD = {
-    "sample": 1,
-    "acknowledged": 600_000,
-    "maybe": 0,
-    "reads": 1_500_000,
-    "unknown_reads": 7,
-    "stale_reads": 0,
-    "unwritten_reads": 0,
-    "corrupt_reads": 0,
-    "keys": 10_000,
-    "lost": 0,
-    "missing": 0,
-    "unwritten": 0,
-    "corrupt": 0,
-    "unreadable": 0,
-    "read_back": True,
-    "by_second": [],
-    "examples": [],
-}
+    "sample": 1, "acknowledged": 600_000, "maybe": 0, "reads": 1_500_000, "unknown_reads": 7, "stale_reads": 0,
+    "unwritten_reads": 0, "corrupt_reads": 0, "keys": 10_000, "lost": 0, "missing": 0, "unwritten": 0, "corrupt": 0,
+    "unreadable": 0, "read_back": True, "by_second": [], "examples": [],
+}  # fmt: skip
 
 
 def of_runs(experiment: Path, consistency: str = "strong", **counts: Any) -> Trial:

@@ -27,13 +27,9 @@ from support.faults import ACCOUNT, faulted
 LOGS = DATA / "servers" / "healing"
 # Start of the window of each trial (epoch seconds). The server was killed in second 20 and restarted in second 25.
 BEGAN = {
-    "cassandra": 1795622295.932,
-    "hbase": 1795622934.847,
-    "aerospike": 1795623290.322,
-    "mysql-innodb": 1795620131.702,
-    "postgresql": 1795620798.218,
-    "scylla": 1795853375.309,
-}
+    "cassandra": 1795622295.932, "hbase": 1795622934.847, "aerospike": 1795623290.322,
+    "mysql-innodb": 1795620131.702, "postgresql": 1795620798.218, "scylla": 1795853375.309,
+}  # fmt: skip
 
 
 # Folder for copies of recorded logs. It is removed when the process exits.

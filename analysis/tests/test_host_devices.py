@@ -76,14 +76,10 @@ def test_links_to_one_disk_count_once_by_the_shortest_name(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("devices", "layout", "is_refused"),
     [
-        (["/dev/x", "/dev/y*"], "jbod", False),
-        ([], "raid0", False),
-        ([], "raid5", True),
-        ("/dev/x", "jbod", True),
-        (None, "raid0", True),
-        ([["/dev/x"]], "raid0", True),
+        (["/dev/x", "/dev/y*"], "jbod", False), ([], "raid0", False), ([], "raid5", True), ("/dev/x", "jbod", True),
+        (None, "raid0", True), ([["/dev/x"]], "raid0", True),
     ],
-)
+)  # fmt: skip
 def test_devices_are_a_list_and_a_layout_is_known(devices: Any, layout: str, is_refused: bool) -> None:
     plays = yaml.safe_load((ANSIBLE / "deploy.yml").read_text("utf-8"))
     name = "Check dohyo_devices and host_disk_layout"

@@ -760,21 +760,14 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
     ]
     hosts = [
         {
-            "system": run.trial.system,
-            "point": "",
-            "round": "1",
-            "phase": "run",
-            "run": str(run.number),
-            "host": host,
-            "time": second + 0.123,
-            "cpu": (second * 7919 % 1009) / 1009,
-            "disk": second % 7 / 7,
+            "system": run.trial.system, "point": "", "round": "1", "phase": "run", "run": str(run.number),
+            "host": host, "time": second + 0.123, "cpu": (second * 7919 % 1009) / 1009, "disk": second % 7 / 7,
             "others": second % 11 / 110,
         }
         for run in runs
         for host in HOSTS
         for second in range(SECONDS)
-    ]
+    ]  # fmt: skip
     summary = Summary("long", trials, comparisons=comparisons(trials))
     material = Material(summary, runs, curves, hosts)
     report = page.Report(tmp_path, material, charts(material), {})

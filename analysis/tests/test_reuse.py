@@ -109,16 +109,9 @@ class Host:
     def __init__(self, folder: Path) -> None:
         self.data = [folder / "disk1", folder / "disk2"]
         self.arguments: dict[str, Any] = {
-            "data": list(map(str, self.data)),
-            "role": "mysql",
-            "load": "0123456789abcdef",
-            "trial": "01-mysql",
-            "experiment": "/results/one",
-            "deployment": OWN,
-            "controller": {},
-            "need_mb": 0,
-            "budget_mb": 0,
-        }
+            "data": list(map(str, self.data)), "role": "mysql", "load": "0123456789abcdef", "trial": "01-mysql",
+            "experiment": "/results/one", "deployment": OWN, "controller": {}, "need_mb": 0, "budget_mb": 0,
+        }  # fmt: skip
 
     def ask(self, state: str, **arguments: Any) -> dict[str, Any]:
         answer = module("kept_load", **{**self.arguments, "state": state, **arguments})

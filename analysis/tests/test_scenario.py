@@ -25,28 +25,15 @@ def test_workload_a_says_what_it_promises() -> None:
     assert (chosen.number("rounds"), chosen.repeats, chosen.warmup, chosen.duration) == (3, 1, 60, 20)
     assert chosen.data_bytes == 100_000_000
     assert chosen.conditions == {
-        "replication": 1,
-        "write_acks": "all",
-        "read_acks": "one",
-        "durability": "memory",
-        "compression": "none",
+        "replication": 1, "write_acks": "all", "read_acks": "one", "durability": "memory", "compression": "none",
         "profile": "vanilla",
-    }
+    }  # fmt: skip
     # The stock client ends after operationcount operations, Dohyo's client after the measured time.
     assert chosen.client_properties == {
-        "workload": "site.ycsb.workloads.CoreWorkload",
-        "readproportion": "0.5",
-        "updateproportion": "0.5",
-        "scanproportion": "0",
-        "insertproportion": "0",
-        "readallfields": "true",
-        "requestdistribution": "zipfian",
-        "recordcount": "100000",
-        "fieldcount": "10",
-        "fieldlength": "100",
-        "threadcount": "8",
-        "warmup": "steady",
-    }
+        "workload": "site.ycsb.workloads.CoreWorkload", "readproportion": "0.5", "updateproportion": "0.5",
+        "scanproportion": "0", "insertproportion": "0", "readallfields": "true", "requestdistribution": "zipfian",
+        "recordcount": "100000", "fieldcount": "10", "fieldlength": "100", "threadcount": "8", "warmup": "steady",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", loading.scenario_files().values(), ids=lambda path: path.name)

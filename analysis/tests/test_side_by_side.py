@@ -92,12 +92,8 @@ def test_sides_take_turns_and_missed_aims_are_printed(
     assert (tmp_path / "order").read_text() == "ABBABAAB"
     columns = capsys.readouterr().out.split("|")
     assert [column.strip() for column in columns[1:6]] == [
-        "a cell",
-        "200",
-        "100",
-        "**2.00** [2.00, 2.00]",
-        "3 **missed**",
-    ]
+        "a cell", "200", "100", "**2.00** [2.00, 2.00]", "3 **missed**",
+    ]  # fmt: skip
     assert columns[9].strip() == "–"
     assert [column.strip() for column in columns[11:15]] == ["10", "10", "**1.00** [1.00, 1.00]", "1"]
     assert re.fullmatch(r"[\d.]+", columns[6].strip())

@@ -204,17 +204,10 @@ def test_gzip_whole_cut_and_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("begin", "repeated", "end"),
     [
-        ("[A], b,", " ", ""),
-        ("[A],", " ", ""),
-        ("", " ", "]"),
-        ("", "[", ""),
-        ("", "{", ""),
-        ("", "[READ], ", ""),
-        ("", '"metric":"', ""),
-        ("", "1 sec: 1 operations;", ""),
-        ("", "[READ: Count=1, Max=", ""),
+        ("[A], b,", " ", ""), ("[A],", " ", ""), ("", " ", "]"), ("", "[", ""), ("", "{", ""), ("", "[READ], ", ""),
+        ("", '"metric":"', ""), ("", "1 sec: 1 operations;", ""), ("", "[READ: Count=1, Max=", ""),
     ],
-)
+)  # fmt: skip
 def test_long_lines_take_linear_time(begin: str, repeated: str, end: str, tmp_path: Path) -> None:
     line = begin + repeated * (10**6 // len(repeated)) + end
     start = time.process_time()

@@ -29,22 +29,10 @@ from dohyo.tables import changes_table, screen, table
 
 DATA = Path(__file__).parents[1] / "data"
 CONDITIONS = {
-    "version": "5.0.6",
-    "nodes": 1,
-    "replication": 1,
-    "write_acks": "all",
-    "read_acks": "one",
-    "write_copies": 1,
-    "read_copies": 1,
-    "consistency": "strong",
-    "differences": [],
-    "durability": "memory",
-    "compression": "none",
-    "heap": "1g",
-    "jdk": "17.0.13",
-    "endpoints": ["127.0.0.1:9042"],
-    "notes": [],
-}
+    "version": "5.0.6", "nodes": 1, "replication": 1, "write_acks": "all", "read_acks": "one", "write_copies": 1,
+    "read_copies": 1, "consistency": "strong", "differences": [], "durability": "memory", "compression": "none",
+    "heap": "1g", "jdk": "17.0.13", "endpoints": ["127.0.0.1:9042"], "notes": [],
+}  # fmt: skip
 STOCK = DATA / "stock"
 TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
 Color = Literal["standard"] | None
@@ -241,13 +229,8 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
         "offset_limit_ms": 10,
         "clients": {
             host: {
-                "offset_ms": -0.25 * number,
-                "offset_error_ms": 0.1 * number,
-                "start_ms": 0.2 * number,
-                "end_ms": 1.5 * number,
-                "state": "ended",
-                "exit": 0,
-                "reason": "",
+                "offset_ms": -0.25 * number, "offset_error_ms": 0.1 * number, "start_ms": 0.2 * number,
+                "end_ms": 1.5 * number, "state": "ended", "exit": 0, "reason": "",
             }
             for number, host in enumerate(hosts)
         },
@@ -260,7 +243,7 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
         "failure": "",
         "events": [],
         **changes,
-    }
+    }  # fmt: skip
 
 
 def printed(draw: Callable[[Console], object], width: int, color: Color = None) -> str:
