@@ -56,9 +56,7 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--list"]) == 0
     shown = capsys.readouterr().out
     assert "workloadA  " in shown

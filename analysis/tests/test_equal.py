@@ -148,9 +148,7 @@ def test_conditions_are_those_of_both_also_with_one_load(tmp_path: Path, monkeyp
     assert [trial.by_phase["equal"]["target"] for trial in merged] == [560, 560]
 
 
-def test_the_screen_has_the_failures_of_a_phase_in_its_own_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_screen_has_failures_of_a_phase_in_its_own_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
     summary = summarise(experiment.folder)
     assert "not found" not in " ".join(on_screen(summary).split())
@@ -187,18 +185,14 @@ def test_precision_looks_at_max_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (short.trial, short.phase, short.rounds) == ("cassandra", "max", 4)
 
 
-def test_a_rate_that_is_given_is_measured_in_the_first_round_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_given_rate_is_measured_in_the_first_round_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment, *_ = measured(tmp_path, monkeypatch, "phases=max,equal\nequal.target=300\n", SLOWEST)
     assert list_phases(experiment.folder) == [[("max", "0"), ("equal", "300")]] * 2
     assert "equal_targets" not in facts(experiment)
     assert "at equal rate 300 op/s" in table.legend(summarise(experiment.folder))
 
 
-def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compare_has_what_equal_reached_and_its_latencies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def compared(before: int, after: int) -> regression.Changes:
         summaries = []
         for number, rate in enumerate((before, after)):
@@ -323,9 +317,7 @@ def test_who_does_not_reach_its_share_is_named(one_round: Path) -> None:
         assert any("(hbase 350 of 400 op/s)" in text for text in reasons(summary)) == expected
 
 
-def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rounds_at_own_rates_are_not_at_that_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # In the first round, both systems run at 500 op/s. In the second round, one of them runs at 1,000 op/s.
     experiment, *_ = measured(tmp_path, monkeypatch, OWN + "rounds=2\n", {"cassandra": [1000, 2000], "hbase": [1000]})
     summary = summarise(experiment.folder)
@@ -336,9 +328,7 @@ def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
     assert "target 750 op/s per client" in shown
 
 
-def test_a_system_that_became_faster_has_not_more_errors_under_faults(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_faster_system_has_not_more_errors_under_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def faulted(name: str, rate: int) -> Summary:
         (tmp_path / name).mkdir()
         rates = {"cassandra": [rate], "hbase": [800]}

@@ -14,10 +14,11 @@ from dohyo.scenario import loading
 
 BUSY = "while True: pass"
 Look = tuple[Taken, list[Busy]]
+Looked = tuple[list[int], Look, Look]
 
 
 @pytest.fixture(scope="module")
-def looked() -> tuple[list[int], Look, Look]:
+def looked() -> Looked:
     """Looks twice while one process per processor is busy. The second list of processes has no limits.
 
     Each process is in its own session, so that Dohyo does not consider it its own. Root gives it a high priority,
@@ -46,7 +47,7 @@ def looked() -> tuple[list[int], Look, Look]:
             os.kill(pid, 9)
 
 
-def test_what_others_use_is_known_by_process(looked: tuple[list[int], Look, Look]) -> None:
+def test_what_others_use_is_known_by_process(looked: Looked) -> None:
     pids, (usage, few), (_, every) = looked
     assert usage.other is not None
     # The limit is low because other programs may compete with these processes for the processors.
@@ -59,10 +60,7 @@ def test_what_others_use_is_known_by_process(looked: tuple[list[int], Look, Look
 
 @pytest.mark.parametrize("settings", [{"max.other.cpu": "10%"}, {"strict_conditions": "true"}])
 def test_a_busy_machine_is_said_with_the_processes_and_the_way_out(
-    settings: dict[str, str],
-    looked: tuple[list[int], Look, Look],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    settings: dict[str, str], looked: Looked, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pids, _, every = looked
     monkeypatch.setattr(neighbours, "look", lambda: every)
@@ -73,9 +71,7 @@ def test_a_busy_machine_is_said_with_the_processes_and_the_way_out(
     assert "end these programs, or set max.other.cpu=50%" in output
 
 
-def test_on_a_terminal_the_answer_may_be_no(
-    looked: tuple[list[int], Look, Look], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_the_answer_may_be_no(looked: Looked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "look", lambda: looked[1])
     scenario = loading.load(loading.find("workloadA"), {"max.other.cpu": "10%"})
     terminal, stdin = os.openpty()

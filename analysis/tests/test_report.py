@@ -803,9 +803,7 @@ def test_a_long_run_has_longer_slots(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("short_loads")
-def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_log_is_read_once_and_probes_are_in_no_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = trial(tmp_path, 1, "cassandra")
     shutil.copytree(folder / "run-1", folder / "probe-1")
     settings = {"slo": "read.p99<10ms", "probes": 1, "duration": 2, "precision": 0.1}

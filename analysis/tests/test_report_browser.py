@@ -78,9 +78,7 @@ def change(browser: Browser, selector: str, value: object, event: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 375])
-def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
-    quiet: Browser, page: Path, width: int, scheme: str
-) -> None:
+def test_every_chart_is_drawn_and_fits_on_the_screen(quiet: Browser, page: Path, width: int, scheme: str) -> None:
     draw(quiet, page, width, scheme)
     assert quiet.value(f"{PANELS}.length") > 8
     drawn = f"{PANELS}.filter(panel => !panel.querySelector('svg, canvas') && !panel.closest('figure').hidden).length"

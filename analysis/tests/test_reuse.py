@@ -87,9 +87,7 @@ def test_what_nobody_shares_is_not_kept(tmp_path: Path, text: str) -> None:
         ("insert.threadcount=1,2", 2),
     ],
 )
-def test_points_share_a_load_where_they_differ_in_runs_alone(
-    tmp_path: Path, dimension: str, loads_of_cassandra: int
-) -> None:
+def test_points_that_differ_in_runs_alone_share_a_load(tmp_path: Path, dimension: str, loads_of_cassandra: int) -> None:
     key = dimension.partition("=")[0]
     text = "".join(f"{line}\n" for line in TEXT.splitlines() if not line.startswith(f"{key}="))
     shared = loads(tmp_path, f"{text}rounds=2\nmatrix.{dimension}\n")

@@ -186,9 +186,7 @@ def test_without_a_valid_round_the_experiment_stops_unfinished(tmp_path: Path, m
     assert (len(play.trials), code, result.has_ended) == (4, 1, False)
 
 
-def test_a_first_round_that_is_invalid_for_one_reason_is_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_round_invalid_for_one_reason_is_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rates = {"cassandra": STEADY, "hbase": STEADY}
     result, play, output, code = measured(
         tmp_path, monkeypatch, "rounds=3\n", rates, saturated={"cassandra": 0.95, "hbase": 0.97}
@@ -256,9 +254,7 @@ def test_killed_between_two_rounds_it_goes_on(tmp_path: Path, monkeypatch: pytes
     assert (again.trials, code) == ([trial.name for trial in last], 0)
 
 
-def test_the_servers_that_are_kept_are_those_of_the_very_last_trial(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_kept_servers_are_those_of_the_very_last_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, play, output, _ = measured(
         tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=3\n", {"cassandra": UNSTEADY, "hbase": STEADY},
         keep=True,

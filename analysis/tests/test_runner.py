@@ -89,9 +89,7 @@ def test_the_end_stops_what_a_trial_may_have_left(
     assert played.count("stop") == 1
 
 
-def test_the_end_stops_nothing_where_the_failed_trial_was_not_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_stops_nothing_where_an_earlier_trial_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, played = measured(tmp_path, monkeypatch, SMALL, broken="trial 01")
     assert played == ["deploy cassandra,hbase", "trial 01-cassandra", "stop", "trial 02-hbase"]
 
@@ -135,9 +133,7 @@ def test_each_version_is_deployed_before_anything_is_measured_and_again_where_an
     ]
 
 
-def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_that_fails_to_deploy_costs_others_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     created, played = measured(tmp_path, monkeypatch, SMALL + "matrix.cassandra_version=4.1.10,9.9\n", broken="9.9")
     assert [playbook for playbook in played if playbook.startswith("trial")] == [
         "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
@@ -164,9 +160,7 @@ def test_a_deployment_that_failed_before_a_trial_is_repeated_before_the_next_one
     assert "04-cassandra" in played[trials[2]]
 
 
-def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_playbook_begins_no_earlier_than_servers_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     happened: list[str] = []
 
     class Playbook:

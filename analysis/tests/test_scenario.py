@@ -164,9 +164,7 @@ def test_two_ends_of_a_run_are_refused(tmp_path: Path, text: str, assignments: t
         ("phases=read\nread.maxexecutiontime=9\n", (), (9, 1000)),
     ],
 )
-def test_one_end_of_a_run_is_enough(
-    tmp_path: Path, text: str, assignments: tuple[str, ...], end: tuple[int, int]
-) -> None:
+def test_a_run_needs_one_end(tmp_path: Path, text: str, assignments: tuple[str, ...], end: tuple[int, int]) -> None:
     small = SMALL.replace("operationcount=1000\n", "") if "operationcount" in text else SMALL
     chosen = load(tmp_path, small + text, *assignments).of("read")
     assert (chosen.duration, chosen.number("operationcount")) == end

@@ -93,9 +93,7 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({**ASKED, "matrix__target": "0,500"}, "at target=500: search=max and target=500: the search begins"),
     ],
 )
-def test_what_cannot_be_searched_is_refused_with_a_way_out(
-    values: dict[str, str], message: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_searched_is_refused(values: dict[str, str], message: str, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=message):
         load(tmp_path, **values)
 

@@ -259,9 +259,7 @@ def stale(*counts: int) -> Change:
         (stale(0, 0, 0), accounted([None] * 3), "stale reads", "inconclusive", 5),
     ],
 )
-def test_shares_are_compared(
-    tmp_path: Path, before: Change, after: Change, figure: str, verdict: str, code: int
-) -> None:
+def test_shares_are_judged(tmp_path: Path, before: Change, after: Change, figure: str, verdict: str, code: int) -> None:
     result = compared(make(tmp_path / "a", before), make(tmp_path / "b", after))
     assert [(finding.figure, finding.verdict) for finding in result.findings] == [(figure, verdict)]
     assert result.exit_code == code
@@ -520,9 +518,7 @@ def found_in(*rounds: int) -> Change:
 
 
 @pytest.mark.parametrize(("before", "after"), [((1,), ()), ((), (1,)), ((1, 2, 3), (1, 3))])
-def test_rounds_of_0_on_both_sides_are_inconclusive(
-    tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
-) -> None:
+def test_rounds_of_0_in_both_are_inconclusive(tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]) -> None:
     changes = compared(make(tmp_path / "a", found_in(*before)), make(tmp_path / "b", found_in(*after)))
     rates = [(entry.verdict, entry.reason) for entry in changes.findings if entry.figure == "rec/s"]
     rates += [(change.verdict, change.reason) for change in changes.changes if change.pair.operation == "OVERALL"]
@@ -531,9 +527,7 @@ def test_rounds_of_0_on_both_sides_are_inconclusive(
 
 
 @pytest.mark.parametrize(("before", "after"), [((1,), ()), ((), (1,)), ((), ())])
-def test_a_rate_of_0_in_a_single_round_is_inconclusive(
-    tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
-) -> None:
+def test_a_single_round_of_0_is_inconclusive(tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]) -> None:
     for folder, rounds in zip("ab", (before, after), strict=True):
         path = trial(tmp_path / folder, 1, "cassandra", repeats=1)
         found_in(*rounds)(1, path, path / "run-1/node1")
