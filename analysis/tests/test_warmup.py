@@ -142,41 +142,26 @@ def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
     assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (20, False)
 
 
-def test_what_is_never_steady_is_measured_when_warmuptime_ends() -> None:
-    stage = Warm(warmup=20).begin()
-    stage.work([100, 900] * 12)
+@pytest.mark.parametrize(
+    ("options", "rates", "seconds", "is_steady"),
+    [
+        ({"warmup": 20}, [100, 900] * 12, 20, False),
+        *(({"warmup": short}, [500] * 8, short, None) for short in (0, 3, LEAST)),  # too short for the rule
+        ({"warmup": LEAST + 2}, [500] * 9, LEAST + 2, True),  # it cannot end earlier
+        ({"steady": False}, [500] * 20, 30, None),
+    ],
+)
+def test_a_warm_up_that_does_not_end_earlier_is_as_long_as_it_was_meant_to_be(
+    options: dict[str, Any], rates: list[float], seconds: float, is_steady: bool | None
+) -> None:
+    stage = Warm(**options).begin()
+    stage.work(rates)
     outcome = stage.report()
     assert stage.measures == {}
-    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (20, False)
+    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (seconds, is_steady)
     assert stage.conductor.failure == ""
-
-
-@pytest.mark.parametrize("warmup", [0, 3, LEAST])
-def test_a_short_warm_up_is_as_long_as_it_was_meant_to_be(warmup: float) -> None:
-    stage = Warm(warmup=warmup).begin()
-    stage.work([500] * 8)
-    outcome = stage.report()
-    assert stage.measures == {}
-    assert outcome["warmup_seconds"] == warmup
-    # The warm-up is too short for the rule.
-    assert outcome["warmup_steady"] is None
-
-
-def test_a_warm_up_that_cannot_end_earlier_may_have_been_steady_all_the_same() -> None:
-    stage = Warm(warmup=LEAST + 2).begin()
-    stage.work([500] * 9)
-    outcome = stage.report()
-    assert stage.measures == {}
-    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (LEAST + 2, True)
-
-
-def test_a_fixed_warm_up_is_as_long_as_it_says() -> None:
-    stage = Warm(steady=False).begin()
-    stage.work([500] * 20)
-    outcome = stage.report()
-    assert stage.measures == {}
-    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (30, None)
-    assert (stage.starts["host1"]["compilers"], outcome["warmup_compiling"]) == (False, None)
+    if options == {"steady": False}:
+        assert (stage.starts["host1"]["compilers"], outcome["warmup_compiling"]) == (False, None)
 
 
 def test_a_client_that_is_silent_in_its_window_hangs_also_when_that_began_earlier() -> None:
