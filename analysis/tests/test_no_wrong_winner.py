@@ -49,9 +49,7 @@ def make(
 
     :param hook: changes the folder of each trial
     """
-    phases = (
-        tuple(next(rate for rate in rates.values() if isinstance(rate, Mapping))) if is_by_phase(rates) else ("run",)
-    )
+    phases = next((tuple(rate) for rate in rates.values() if isinstance(rate, Mapping)), ("run",))
     of_first = next(iter(rates.values()))
     rounds = len(next(iter(of_first.values())) if isinstance(of_first, Mapping) else of_first)
     about = {"trial_properties": {"recordcount": "2000000"}, **settings}
@@ -65,10 +63,6 @@ def make(
             hook(system, folder)
     write_json(experiment / "experiment.json", {"format": 2})
     return summarise(experiment)
-
-
-def is_by_phase(rates: Mapping[str, Rates | Mapping[str, Rates]]) -> bool:
-    return any(isinstance(rate, Mapping) for rate in rates.values())
 
 
 def target(rate: float, *runs: str) -> Callable[[str, Path], None]:

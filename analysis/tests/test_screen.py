@@ -31,11 +31,6 @@ from support.evidence import STOCK, edit_json, in_rounds, noisy, on_screen, read
 from support.summaries import SYSTEMS, each_system, failed, measured, of
 
 
-def screen_of_others(summary: Summary) -> str:
-    """Returns the text of the screen without commands, as summary.md contains it."""
-    return "\n".join(screen.plain(summary))
-
-
 def table_of(text: str) -> list[str]:
     """Returns the lines of the table between the verdict and the reasons."""
     return text.split("\n\n")[1].splitlines()
@@ -328,7 +323,7 @@ def _without_work(trial: Trial) -> Trial:
 
 
 def test_the_readme_and_the_sample_show_the_screen() -> None:
-    lines = [line.rstrip() for line in table_of(screen_of_others(make("sample")))]
+    lines = [line.rstrip() for line in table_of("\n".join(screen.plain(make("sample"))))]
     text = (ROOT / "README.md").read_text("utf-8")
     # The last line names the skipped systems and ends with a command.
     assert "\n".join(["", *lines]) + ". Try: " in text

@@ -192,16 +192,12 @@ def compare(folder: Path) -> None:
     }.items():
         experiment = folder / name
         systems = ("cassandra", "hbase", *(("mysql-innodb",) if name == "before" else ()))
-        _facts(_made(experiment))
+        experiment.mkdir()
+        _facts(experiment)
         for turn, system, path in in_rounds(experiment, 3, systems):
             reads(path / "run-1/node1", [changes.get(system, 1000) + turn] * 20, 700 if name == "after" else 500)
             edit_json(path / "run-1/node1/client.json", target=0)
             edit_json(path / "conditions.json", version="5.0.6" if name == "before" else "5.0.7")
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 CASES: tuple[Case, ...] = (
