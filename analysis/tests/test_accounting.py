@@ -15,27 +15,13 @@ from dohyo.scenario.contradictions import STAMP_BYTES
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables.conditions import readable
-from support.evidence import edit_json, rendered, trial
+from support.evidence import edit_json, only, rendered, trial
 
 GOOD = {
-    "sample": 1,
-    "acknowledged": 600_000,
-    "maybe": 0,
-    "reads": 1_500_000,
-    "unknown_reads": 7,
-    "stale_reads": 0,
-    "unwritten_reads": 0,
-    "corrupt_reads": 0,
-    "keys": 10_000,
-    "lost": 0,
-    "missing": 0,
-    "unwritten": 0,
-    "corrupt": 0,
-    "unreadable": 0,
-    "read_back": True,
-    "by_second": [],
-    "examples": [],
-}
+    "sample": 1, "acknowledged": 600_000, "maybe": 0, "reads": 1_500_000, "unknown_reads": 7, "stale_reads": 0,
+    "unwritten_reads": 0, "corrupt_reads": 0, "keys": 10_000, "lost": 0, "missing": 0, "unwritten": 0, "corrupt": 0,
+    "unreadable": 0, "read_back": True, "by_second": [], "examples": [],
+}  # fmt: skip
 
 
 def of_runs(experiment: Path, consistency: str = "strong", **counts: Any) -> Trial:
@@ -44,8 +30,7 @@ def of_runs(experiment: Path, consistency: str = "strong", **counts: Any) -> Tri
     edit_json(folder / "conditions.json", consistency=consistency)
     edit_json(folder / "run-1/node1/client.json", accounting=GOOD)
     edit_json(folder / "run-2/node1/client.json", accounting={**GOOD, **counts})
-    (result,) = summarise(experiment).trials
-    return result
+    return only(experiment)
 
 
 def test_the_table_and_the_summary_have_the_sums(tmp_path: Path) -> None:
@@ -90,11 +75,8 @@ def test_what_makes_a_run_invalid(tmp_path: Path, counts: dict[str, Any], why: s
 
 def test_stale_reads_are_a_figure_where_less_is_promised(tmp_path: Path) -> None:
     result = of_runs(tmp_path, "eventual", stale_reads=5)
-    assert result.status == "ok"
-    assert (
-        str(result.accounting)
-        == "5 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back)"
-    )
+    sums = "5 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back)"
+    assert (result.status, str(result.accounting)) == ("ok", sums)
 
 
 def test_a_sample_is_said_to_be_one(tmp_path: Path) -> None:
@@ -105,22 +87,17 @@ def test_a_sample_is_said_to_be_one(tmp_path: Path) -> None:
 def test_a_loss_is_shown_although_another_run_read_nothing_back(tmp_path: Path) -> None:
     of_runs(tmp_path, read_back=False, keys=0, unreadable=10_000, stale_reads=2)
     edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", accounting={**GOOD, "lost": 3})
-    (result,) = summarise(tmp_path).trials
-    assert (
-        str(result.accounting)
-        == "2 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (10,000 records read back), not all read back"
-    )
+    result = only(tmp_path)
+    sums = "2 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (10,000 records read back), not all read back"
+    assert str(result.accounting) == sums
     assert "records not read back" not in str(result.reason)
 
 
 def test_a_client_without_an_account_has_read_nothing_back(tmp_path: Path) -> None:
     of_runs(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/run-2/node1/client.json", accounting=None)
-    (result,) = summarise(tmp_path).trials
-    assert (
-        str(result.accounting)
-        == "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged (10,000 records read back), not all read back"
-    )
+    sums = "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged (10,000 records read back), not all read back"
+    assert str(only(tmp_path).accounting) == sums
 
 
 def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
@@ -128,11 +105,9 @@ def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
     folder = tmp_path / "raw/01-cassandra"
     edit_json(folder / "trial.json", trial_discard=1)
     edit_json(folder / "run-1/node1/client.json", accounting={**GOOD, "lost": 3})
-    (result,) = summarise(tmp_path).trials
-    assert (
-        str(result.accounting)
-        == "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (20,000 records read back)"
-    )
+    result = only(tmp_path)
+    sums = "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (20,000 records read back)"
+    assert str(result.accounting) == sums
     lost = "run-1 on node1: records whose acknowledged writes were lost: 3"
     assert (result.status, result.reason) == ("invalid", lost)
 

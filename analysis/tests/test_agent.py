@@ -21,6 +21,9 @@ def tool(tmp_path: Path) -> Path:
     return install(tmp_path)
 
 
+Agent = subprocess.Popen[str]
+
+
 def converse(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
     agent = subprocess.run(
         [tool, "converse"],
@@ -86,14 +89,10 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
         lines = (tool.parent / "out").read_text().split("\n")
         return float(lines[-2]) if lines[1:] else 0
 
-    begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "db"}
-    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert agent.stdin is not None
+    now = time.time()
     try:
-        now = time.time()
-        for message in (begin, {"do": "start", "at": now, "window": [now, None], "compilers": False}):
-            agent.stdin.write(json.dumps(message) + "\n")
-            agent.stdin.flush()
+        start = {"do": "start", "at": now, "window": [now, None], "compilers": False}
+        agent = begun(tool, start, servers="db")
         # On a busy machine the agent may notice late that the window has begun.
         until = used() + 1
         while used() < until:
@@ -107,47 +106,53 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     assert 5 < finished["memory"] < 60
 
 
-def launched(tool: Path, client: dict[str, Any]) -> "subprocess.Popen[str]":
-    """Starts an agent that launches a client."""
+def begun(tool: Path, *messages: dict[str, Any], client: dict[str, Any] | None = None, servers: str = "") -> Agent:
+    """Starts an agent, and sends it the message `begin` and these messages."""
     agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert agent.stdin is not None
-    for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):
+    for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": servers}, *messages):
         agent.stdin.write(json.dumps(message) + "\n")
         agent.stdin.flush()
     return agent
 
 
+def until_end(agent: Agent) -> list[dict[str, Any]]:
+    """Returns the messages until the client has ended, and finishes the conversation."""
+    assert agent.stdout is not None
+    messages: list[dict[str, Any]] = []
+    for message in messages_of(agent.stdout):
+        messages.append(message)
+        if message["is"] == "ended":
+            break
+    agent.communicate('{"do": "finish"}\n', timeout=60)
+    return messages
+
+
 def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
     """The next run inserts its records after those that this run inserted."""
-    folder = tool.parent.parent / "client/run-1/host1"
     wrote = {"agreed_start_ms": None, "skew_ms": 0.5, "finished_ms": 9.5, "inserted": 1234, "operations": 7}
-    client = {
-        "name": "client-host1",
-        "folder": str(folder),
-        "properties": "inserted=1000\n",
-        "secrets": str(tool.parent.parent / "secret/client-host1.properties"),
-        "secret_properties": "",
-        "command": ["sh", "-c", f"echo '{json.dumps(wrote)}' > client.json"],
-    }
-    agent = launched(tool, client)
-    assert agent.stdout is not None
-    ended = next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")
-    agent.communicate('{"do": "finish"}\n', timeout=60)
+    command = f"echo '{json.dumps(wrote)}' > client.json"
+    client = client_of(tool.parent.parent, command, properties="inserted=1000\n")
+    ended = until_end(begun(tool, LAUNCH, client=client))[-1]
     assert ended["exit"] == 0
     assert ended["summary"] == {key: wrote[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
 
 
-def client_of(home: Path, run: int, command: str) -> dict[str, Any]:
-    """Returns a client whose windows alternate with those of other trials. After its first run, it is continued."""
+def client_of(home: Path, command: str, run: int = 1, lane: str = "", properties: str = "") -> dict[str, Any]:
+    """Returns a client. One with a lane alternates its windows with other trials, and continues after its first run."""
+    name, folder = f"client-host1.{lane}" if lane else "client-host1", home / "client" / lane
     return {
-        "name": "client-host1.cassandra",
-        "folder": str(home / f"client/cassandra/run-{run}/host1"),
-        "properties": "windows=2\n",
-        "secrets": str(home / "secret/client-host1.cassandra.properties"),
+        "name": name,
+        "folder": str(folder / f"run-{run}/host1"),
+        "properties": properties,
+        "secrets": str(home / f"secret/{name}.properties"),
         "secret_properties": "",
         "command": ["sh", "-c", command],
-        "paused": str(home / f"client/cassandra/run-{run - 1}/host1") if run > 1 else "",
+        "paused": str(folder / f"run-{run - 1}/host1") if run > 1 else "",
     }
+
+
+LAUNCH = {"do": "launch"}
 
 
 # Script that pauses after the first window as the client does, continues in the next folder, and ends.
@@ -159,19 +164,12 @@ PAUSES = (
 
 def test_a_client_pauses_between_two_conversations_and_goes_on(tool: Path) -> None:
     home = tool.parent.parent
-    agent = launched(tool, client_of(home, 1, PAUSES))
-    assert agent.stdout is not None
-    ended = next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")
-    agent.communicate('{"do": "finish"}\n', timeout=60)
+    ended = until_end(begun(tool, LAUNCH, client=client_of(home, PAUSES, lane="cassandra")))[-1]
     assert (ended["exit"], ended["summary"]["inserted"]) == (0, 1)
     pid = (home / "run/client-host1.cassandra/pid").read_text()
     assert Path(f"/proc/{pid.split()[0]}").exists(), "the end of a conversation does not stop it"
-    agent = launched(tool, client_of(home, 2, "exit 9"))
-    assert agent.stdout is not None
-    answers = messages_of(agent.stdout)
-    assert next(answer["is"] for answer in answers if answer["is"] in ("ready", "ended")) == "ready"
-    ended = next(answer for answer in answers if answer["is"] == "ended")
-    agent.communicate('{"do": "finish"}\n', timeout=60)
+    *earlier, ended = until_end(begun(tool, LAUNCH, client=client_of(home, "exit 9", 2, "cassandra")))
+    assert "ready" in [message["is"] for message in earlier]
     assert (ended["exit"], ended["summary"]["inserted"]) == (4, 2)
     assert (home / "run/client-host1.cassandra/pid").read_text() == pid
     assert (home / "run/client-host1.cassandra/errors").readlink() == home / "client/cassandra/run-2/host1/status.txt"
@@ -180,15 +178,10 @@ def test_a_client_pauses_between_two_conversations_and_goes_on(tool: Path) -> No
 
 def test_a_client_that_ended_while_it_paused_fails(tool: Path) -> None:
     home = tool.parent.parent
-    agent = launched(tool, client_of(home, 1, "touch ready paused; sleep 300"))
-    assert agent.stdout is not None
-    assert next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")["exit"] == 0
-    agent.communicate('{"do": "finish"}\n', timeout=60)
+    first = client_of(home, "touch ready paused; sleep 300", lane="cassandra")
+    assert until_end(begun(tool, LAUNCH, client=first))[-1]["exit"] == 0
     subprocess.run([tool, "stop", "client-host1.cassandra", "0"], check=True)
-    agent = launched(tool, client_of(home, 2, "exit 9"))
-    assert agent.stdout is not None
-    ended = next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")
-    agent.communicate('{"do": "finish"}\n', timeout=60)
+    ended = until_end(begun(tool, LAUNCH, client=client_of(home, "exit 9", 2, "cassandra")))[-1]
     assert ended["exit"] == 137
     assert "signal KILL" in ended["words"]
 
@@ -196,16 +189,7 @@ def test_a_client_that_ended_while_it_paused_fails(tool: Path) -> None:
 def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> None:
     """On a busy machine, the client's supervisor may be delayed."""
     home = tool.parent.parent
-    client = {
-        "name": "client-host1",
-        "folder": str(home / "client/run-1/host1"),
-        "properties": "",
-        "secrets": str(home / "secret/client-host1.properties"),
-        "secret_properties": "",
-        "command": ["sleep", "60"],
-    }
-    agent = launched(tool, client)
-    assert agent.stdout is not None
+    agent = begun(tool, LAUNCH, client=client_of(home, "exec sleep 60"))
     while not (noted := home / "run/client-host1/pid").exists():
         time.sleep(0.05)
     pid = int(noted.read_text().split()[0])
@@ -213,18 +197,14 @@ def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> 
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(pid, signal.SIGKILL)
     threading.Timer(2, os.kill, [supervisor, signal.SIGCONT]).start()
-    ended = next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")
-    agent.communicate('{"do": "finish"}\n', timeout=60)
+    ended = until_end(agent)[-1]
     assert ended["exit"] == 137
     assert "exit code 137 (signal KILL)" in ended["words"]
 
 
 def test_the_agent_is_noted_for_the_sampler(tool: Path) -> None:
-    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert agent.stdin is not None
+    agent = begun(tool)
     assert agent.stdout is not None
-    agent.stdin.write(json.dumps({"do": "begin", "tool": str(tool), "client": None, "servers": ""}) + "\n")
-    agent.stdin.flush()
     next(messages_of(agent.stdout))
     start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
     assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start}\n"

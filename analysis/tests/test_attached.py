@@ -61,15 +61,10 @@ def test_a_port_that_cannot_be_is_refused(places: str, port: str) -> None:
 @pytest.mark.parametrize(
     "places",
     [
-        "mysql-innodb=db:3306/theirs",
-        "mysql-innodb=db:3306/theirs?x=",
-        "mysql-innodb=db1,db2",
-        "postgresql=db1,db2/postgres",
-        "postgresql=db/a/b",
-        "cassandra=db/../x",
-        "aerospike=db/a/b",
+        "mysql-innodb=db:3306/theirs", "mysql-innodb=db:3306/theirs?x=", "mysql-innodb=db1,db2",
+        "postgresql=db1,db2/postgres", "postgresql=db/a/b", "cassandra=db/../x", "aerospike=db/a/b",
     ],
-)
+)  # fmt: skip
 def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
     name, _, hosts = places.partition("=")
     with pytest.raises(BadInputError, match="must be hosts"):
@@ -128,8 +123,7 @@ def test_what_is_read_back_is_not_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "rate"),
-    [({}, 25), ({"insert.batchsize": "3"}, 166.666666), ({"matrix.insert.batchsize": "1,50"}, 10)],
+    ("values", "rate"), [({}, 25), ({"insert.batchsize": "3"}, 166.666666), ({"matrix.insert.batchsize": "1,50"}, 10)]
 )
 def test_a_bound_counts_the_records_of_the_load(values: dict[str, str], rate: float) -> None:
     chosen = bounded({**MYSQL, **values})

@@ -29,10 +29,7 @@ SYSTEMS = {
         'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\nVERSION_CODENAME=noble',
         [*DEBIAN, "openjdk-17-jre-headless"],
     ),
-    "rocky9": (
-        'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.4"',
-        [*REDHAT, "java-17-openjdk-headless"],
-    ),
+    "rocky9": ('ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.4"', [*REDHAT, "java-17-openjdk-headless"]),
     "rhel9": ('ID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.6"', [*REDHAT, "java-17-openjdk-headless"]),
     "rhel10": ('ID="rhel"\nID_LIKE="centos fedora"\nVERSION_ID="10.0"', "has no JDK 17 package"),
     "plan9": ("ID=plan9\nVERSION_ID=4", "the operating system is"),

@@ -158,9 +158,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
 @pytest.mark.parametrize(
     ("clients", "servers", "share"), [(1, 1, 1), (4, 4, 4), (100, 100, 4), (1, 100, 100), (3, 100, 34), (100, 4, 4)]
 )
-def test_the_rotation_reaches_all_servers_and_no_two_clients_meet_at_one(
-    clients: int, servers: int, share: int
-) -> None:
+def test_the_rotation_reaches_all_servers_and_no_two_clients_meet(clients: int, servers: int, share: int) -> None:
     turns = [canary.rotation(client, clients, servers) for client in range(clients)]
     assert {len(servers_of_client) for servers_of_client in turns} == {share}
     assert all(len(set(servers_of_client)) == share for servers_of_client in turns)

@@ -44,10 +44,7 @@ def test_output_that_has_no_room_is_named() -> None:
         result = subprocess.run(
             [ROOT / ".venv/bin/dohyo", "properties"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (result.returncode, result.stderr) == (
-        1,
-        "ERROR: the output cannot be written: No space left on device\n",
-    )
+    assert (result.returncode, result.stderr) == (1, "ERROR: the output cannot be written: No space left on device\n")
 
 
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,9 +56,7 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--list"]) == 0
     shown = capsys.readouterr().out
     assert "workloadA  " in shown
@@ -103,14 +98,8 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
         (["workloadA", "--records", "lots"], "recordcount=lots: must be a whole number from 1"),
         (["workloadA", "--systems", "mysql-innodb", "--records", "5000G"], "no room for the databases"),
         (["workloadA", "--systems", "mysql-innodb", "--records", "5000G", "--plan"], "records (datasize="),
-        (
-            ["workloadA", "--set", "replication=3", "--plan"],
-            "replication=3: needs 3 database hosts, but there is 1;",
-        ),
-        (
-            ["workloadA", "--set", "matrix.replication=1,3"],
-            "replication=3: needs 3 database hosts, but there is 1;",
-        ),
+        (["workloadA", "--set", "replication=3", "--plan"], "replication=3: needs 3 database hosts, but there is 1;"),
+        (["workloadA", "--set", "matrix.replication=1,3"], "replication=3: needs 3 database hosts, but there is 1;"),
         (["workloadA", "--scale", "2"], "scale=2: must be a number from"),
         (["workloadA", "--records", "5", "--set", "datasize=1GB"], "recordcount=5 and datasize=1GB both determine"),
         (["workloadA", "--set", "host_count=4"], "host_count=4: this machine has 1 database host"),

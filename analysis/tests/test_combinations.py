@@ -12,11 +12,7 @@ from support.described import described
 @pytest.mark.parametrize(
     ("system", "variables", "expected"),
     [
-        (
-            "cassandra",
-            {"version": "3.11.19", "jdk": 17},
-            "Cassandra 3.11 does not run on JDK 17; set cassandra_jdk",
-        ),
+        ("cassandra", {"version": "3.11.19", "jdk": 17}, "Cassandra 3.11 does not run on JDK 17; set cassandra_jdk"),
         ("cassandra", {"jdk": 8}, "Cassandra 5.0 does not run on JDK 8; set cassandra_jdk to 17"),
         ("cassandra", {"version": "2.2.19"}, "choose one of 3.11.x, 4.0.x, 4.1.x, 5.0.x"),
         ("cassandra", {"version": "4.1.10", "memtable": "trie"}, "need Cassandra 5.0, but the version is 4.1.10"),

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 import shutil
 from pathlib import Path
@@ -14,7 +13,6 @@ from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
-from dohyo.tables import table
 from dohyo.tables.files import write
 from support.evidence import clients_json, edit_json, lasted, only, rendered, trial, write_json
 
@@ -33,19 +31,6 @@ def slower(folder: Path, phase: str, seconds: float) -> None:
 
 
 # ---- phases ---------------------------------------------------------------------------------------------------------
-
-
-def test_each_phase_has_rows_of_its_own_in_the_order_of_the_trial(tmp_path: Path) -> None:
-    folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"))
-    slower(folder, "read-1", 2.0)
-    result = only(tmp_path)
-    assert (result.status, result.reason) == ("ok", None)
-    assert list(dict.fromkeys(line.phase for line in result.rows)) == ["update", "read", "load"]
-    assert row(result, "update").ops_per_second == pytest.approx(2000)
-    assert row(result, "read").ops_per_second == pytest.approx(math.sqrt(3000 * 2000))
-    assert row(result, "read").repeats == 2
-    lines = list(csv.DictReader(io.StringIO(summarise(tmp_path).csv())))
-    assert {line["phase"] for line in lines} == {"update", "read", "load"}
 
 
 def test_a_phase_that_is_missing_is_named(tmp_path: Path) -> None:
@@ -92,15 +77,6 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
     assert (aside.repeats, aside.operations) == (1, 6000)
     assert aside.ops_per_second == pytest.approx(1000)
     assert result.clients[0].rows == result.rows
-    text = rendered(summarise(tmp_path))
-    assert "[update, discarded] OVERALL" in text
-    assert "[update, discarded] UPDATE" not in text  # only summary.json has a row for each operation
-    assert "means of 2 repeats" in text
-    assert "Discarded repeats do not count." in " ".join(text.split())
-    content = json.loads(summarise(tmp_path).json())
-    assert [line["discarded"] for line in content["trials"][0]["rows"] if line["operation"] == "OVERALL"] == [
-        False, False, True, True, False,
-    ]  # fmt: skip
     lines = list(csv.DictReader(io.StringIO(summarise(tmp_path).csv())))
     assert {(line["phase"], line["repeats"], line["discarded"]) for line in lines} == {
         ("update", "2", "false"), ("read", "2", "false"), ("update", "1", "true"), ("read", "1", "true"),
@@ -136,9 +112,6 @@ def test_points_stand_side_by_side_and_each_row_says_its_own(tmp_path: Path) -> 
     ]  # fmt: skip
     for width in (100, 120):
         assert max(map(len, rendered(summary, width).splitlines())) <= width
-    page = table.markdown(summary)
-    assert "| operation | batchsize | cassandra_gc | system |" in page
-    assert "| OVERALL | 100 | G1 | cassandra |" in page
     csv_lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert {(line["system"], line["matrix.batchsize"], line["matrix.cassandra_gc"]) for line in csv_lines} == {
         ("cassandra", "1", "G1"), ("cassandra", "100", "G1"), ("hbase", "1", ""), ("hbase", "100", ""),
@@ -206,12 +179,6 @@ def test_rounds_are_merged(tmp_path: Path) -> None:
     # The histograms of all rounds are added.
     assert row(cassandra, "run", "READ").operations == 4 * 2990
     assert row(cassandra, "run", "READ").latency_source == "histograms"
-    text = rendered(summary)
-    assert [line.split()[:2] for line in text.splitlines() if line.startswith("OVERALL")] == [
-        ["OVERALL", "cassandra"], ["OVERALL", "hbase"]
-    ]  # fmt: skip
-    assert "means of 4 repeats" in text
-    assert ["03-cassandra", "2", "3,000"] in [line.split() for line in text.splitlines()]
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert {(line["scope"], line["trial"], line["round"]) for line in lines} == {
         ("cluster", "01-cassandra", "1"), ("cluster", "02-hbase", "1"), ("cluster", "03-cassandra", "2"),
@@ -240,26 +207,3 @@ def test_points_and_rounds_together(tmp_path: Path) -> None:
     write_json(tmp_path / "raw/02-hbase-batchsize=100/run-1/clients.json", clients_json(("node1",), events=[
         {"at": 2.0, "host": "node1", "what": "it ended"}]))  # fmt: skip
     assert "hbase batchsize=100 round 1: run 1, second 2: node1: it ended" in rendered(summarise(tmp_path))
-
-
-def test_evidence_of_the_wrong_types_does_not_crash(tmp_path: Path) -> None:
-    folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"), trial_discard=1, trial_point={"batchsize": "1"},
-                   trial_round=1, trial_rounds=2, trial_load={"name": "insert"})  # fmt: skip
-    for log in folder.rglob("*.hdr"):  # this test does not need the logs, which are slow to read
-        log.unlink()
-    content = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
-    for key in ("trial_phases", "trial_discard", "trial_point", "trial_round", "trial_rounds", "trial_load"):
-        for value in (
-            None,
-            "x",
-            -1,
-            1e999,
-            [],
-            {},
-            [1],
-            {"READ": 3},
-            [{"name": None, "properties": 3, "threads": "x"}],
-        ):
-            write_json(folder / "trial.json", {**content, key: value})
-            rendered(summarise(tmp_path))
-            summarise(tmp_path).csv()

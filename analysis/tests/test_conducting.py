@@ -18,8 +18,7 @@ def test_the_shortest_round_trip_says_what_the_clock_is() -> None:
 
 
 def test_all_begin_at_one_instant_of_their_own_clocks() -> None:
-    stage = Stage()
-    stage.ready()
+    stage = Stage().ready()
     agreed = stage.conductor.agreed
     assert stage.requests["host1"] == ["begin", "launch", "start"]
     assert stage.requests["host3"] == ["begin", "start"]  # database hosts also measure their servers
@@ -42,17 +41,13 @@ def test_nobody_begins_before_all_are_ready() -> None:
 
 
 def test_skews_are_those_of_the_real_starts_and_ends() -> None:
-    stage = Stage()
-    stage.ready()
+    stage = Stage().ready()
     stage.step(12)
     stage.end("host1", skew=0.5, finished=12000, inserted=40)
     stage.step()
     assert not stage.conductor.over
     stage.end("host2", skew=4.5, finished=12030)
-    stage.step()
-    stage.step()
-    assert stage.conductor.over
-    outcome = stage.report()
+    outcome = stage.last_report()
     assert outcome["valid"]
     assert outcome["start_skew_ms"] == pytest.approx(4, abs=1.1)
     assert outcome["end_skew_ms"] == pytest.approx(30, abs=1.1)
@@ -67,24 +62,19 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
 
 
 def test_the_failure_of_one_client_stops_all() -> None:
-    stage = Stage()
-    stage.ready()
+    stage = Stage().ready()
     stage.step(5)
     stage.end("host2", code=4, output="client-host2 ended with exit code 4: ERROR: no")
     stage.step()
     assert stage.requests["host1"][-1] == "stop"
     stage.end("host1", code=143)
-    stage.step()
-    stage.step()
-    outcome = stage.report()
-    assert stage.conductor.over
+    outcome = stage.last_report()
     assert outcome["failure"] == "the client on host2 failed: client-host2 ended with exit code 4: ERROR: no"
     assert [row["state"] for row in outcome["clients"].values()] == ["stopped", "failed"]
 
 
 def test_a_host_that_does_not_answer_has_vanished_and_nobody_waits_for_it() -> None:
-    stage = Stage()
-    stage.ready()
+    stage = Stage().ready()
     stage.step(5)
     stage.dead.add("host2")
     began = stage.now
@@ -92,18 +82,14 @@ def test_a_host_that_does_not_answer_has_vanished_and_nobody_waits_for_it() -> N
         stage.step(0.5)
     assert stage.now - began < SILENCE_SECONDS + 2
     stage.end("host1", code=143)
-    stage.step()
-    stage.step()
-    outcome = stage.report()
-    assert stage.conductor.over
+    outcome = stage.last_report()
     assert outcome["clients"]["host2"]["state"] == "vanished"
     assert "host2 vanished" in outcome["failure"]
     assert "s after the start: no answer for 10 s" in outcome["failure"]
 
 
 def test_a_client_that_does_not_stop_is_not_waited_for_forever() -> None:
-    stage = Stage()
-    stage.ready()
+    stage = Stage().ready()
     stage.step(1)
     stage.conductor.lost("host2", "Connection closed", stage.now)
     stage.step(STOP_SECONDS + 2)
@@ -112,8 +98,7 @@ def test_a_client_that_does_not_stop_is_not_waited_for_forever() -> None:
 
 
 def test_a_client_without_news_hangs() -> None:
-    stage = Stage()
-    stage.ready()
+    stage = Stage().ready()
     for _ in range(45):
         stage.step(1)
         stage.say("host1", "log", file="READ.hdr", text="")
@@ -121,16 +106,14 @@ def test_a_client_without_news_hangs() -> None:
 
 
 def test_a_client_has_a_bound() -> None:
-    stage = Stage(silence=1000)
-    stage.ready()
+    stage = Stage(silence=1000).ready()
     stage.step(110)
     assert "the client on host1 is still running 10" in stage.conductor.failure
 
 
 @pytest.mark.parametrize("how", ["vanished", "ended"])
 def test_servers_that_go_do_not_end_the_run_but_it_does_not_count(how: str) -> None:
-    stage = Stage()
-    stage.ready()
+    stage = Stage().ready()
     stage.step(7)
     if how == "vanished":
         stage.conductor.lost("host3", "Connection reset", stage.now)
@@ -140,10 +123,7 @@ def test_servers_that_go_do_not_end_the_run_but_it_does_not_count(how: str) -> N
     assert stage.requests["host1"][-1] == "start"
     stage.end("host1")
     stage.end("host2")
-    stage.step()
-    stage.step()
-    outcome = stage.report()
-    assert stage.conductor.over
+    outcome = stage.last_report()
     assert outcome["nodes"]["host3"]["state"] == how
     assert 0 < outcome["nodes"]["host3"]["at"] < 7
     assert not outcome["valid"]
@@ -154,10 +134,7 @@ def test_servers_that_go_do_not_end_the_run_but_it_does_not_count(how: str) -> N
 def test_without_a_connection_nothing_begins() -> None:
     stage = Stage()
     stage.conductor.lost("host3", "Permission denied (publickey).", stage.now)
-    stage.step()
-    stage.step()
-    assert stage.conductor.over
-    assert stage.report()["failure"] == "no agent could be started on host3: Permission denied (publickey)."
+    assert stage.last_report()["failure"] == "no agent could be started on host3: Permission denied (publickey)."
 
 
 def test_one_client_alone_does_not_wait_long_and_has_no_skew() -> None:
@@ -169,9 +146,7 @@ def test_one_client_alone_does_not_wait_long_and_has_no_skew() -> None:
     assert stage.conductor.agreed - stage.now < 0.3
     stage.step()
     stage.end("host1", skew=50)
-    stage.step()
-    stage.step()
-    outcome = stage.report()
+    outcome = stage.last_report()
     assert outcome["valid"]
     assert sentences("run 1", outcome) == []
 
@@ -190,8 +165,7 @@ def done(stage: Stage, host: str, number: int | None, kind: str, time: float, er
 
 
 def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
-    stage = Stage(faults=FAULTS)
-    stage.ready()
+    stage = Stage(faults=FAULTS).ready()
     measure = stage.conductor.measure
     stage.step(4)
     # The agent may report the killed server before the report of the fault arrives.
@@ -224,8 +198,7 @@ def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
 
 
 def test_a_server_that_ends_by_itself_in_a_run_with_faults_is_named_and_a_result() -> None:
-    stage = Stage(faults=FAULTS)
-    stage.ready()
+    stage = Stage(faults=FAULTS).ready()
     measure = stage.conductor.measure
     stage.step(4)
     done(stage, "host3", 0, "kill", 2.0)
@@ -247,8 +220,7 @@ POWER = [
 
 
 def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
-    stage = Stage(faults=POWER)
-    stage.ready()
+    stage = Stage(faults=POWER).ready()
     measure = stage.conductor.measure
     stage.until(measure + 2)
     assert stage.requests["host3"] == ["begin", "start", "power"]
@@ -297,8 +269,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
 
 
 def test_the_end_of_the_window_switches_a_host_on() -> None:
-    stage = Stage(faults=POWER[:1], silence=1000.0)
-    stage.ready()
+    stage = Stage(faults=POWER[:1], silence=1000.0).ready()
     measure = stage.conductor.measure
     stage.until(measure + 9)
     stage.conductor.switched("host3", False, measure + 2, measure + 2.5, None)
@@ -309,8 +280,7 @@ def test_the_end_of_the_window_switches_a_host_on() -> None:
 
 
 def test_a_host_that_cannot_be_switched_off_stays_and_the_fault_says_why() -> None:
-    stage = Stage(faults=POWER)
-    stage.ready()
+    stage = Stage(faults=POWER).ready()
     measure = stage.conductor.measure
     stage.until(measure + 3)
     stage.conductor.switched("host3", False, measure + 2, measure + 3, "dohyo_power_off ended with exit code 1: no")
@@ -325,8 +295,7 @@ def test_a_host_that_cannot_be_switched_off_stays_and_the_fault_says_why() -> No
 
 @pytest.mark.parametrize("how", ["no answer", "no command"])
 def test_a_host_that_stays_off_costs_the_run_its_numbers_and_nobody_waits_for_ever(how: str) -> None:
-    stage = Stage(faults=POWER, boot=20, undo=60, bound=1000.0, silence=1000.0)
-    stage.ready()
+    stage = Stage(faults=POWER, boot=20, undo=60, bound=1000.0, silence=1000.0).ready()
     measure = stage.conductor.measure
     stage.until(measure + 2)
     stage.conductor.switched("host3", False, measure + 2, measure + 2.5, None)
@@ -353,8 +322,7 @@ def test_a_host_that_stays_off_costs_the_run_its_numbers_and_nobody_waits_for_ev
 
 
 def test_servers_that_are_not_ready_again_do_not_keep_the_clients_for_ever() -> None:
-    stage = Stage(faults=FAULTS, bound=1000.0, silence=1000.0)
-    stage.ready()
+    stage = Stage(faults=FAULTS, bound=1000.0, silence=1000.0).ready()
     stage.say("host1", "fault", done={"whole": None})
     stage.step(12 + 430)
     assert stage.requests["host1"][-1] == "readback"

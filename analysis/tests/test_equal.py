@@ -15,7 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
 from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN
-from dohyo.planning import plan, sizing
+from dohyo.planning import plan
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import runner
 from dohyo.running.experiment import Experiment
@@ -30,6 +30,7 @@ from dohyo.tables import table
 from dohyo.tables.verdict import verdict
 from support.evidence import edit_json, on_screen, reads, rendered, write_json
 from support.rounds import STEADY, Played, Rates, Signals, facts, loaded, measured, played
+from support.scenarios import shown_plan
 
 ASKED = "phases=max,equal\nrounds=3\n"
 SLOWEST: Rates = {"cassandra": [1000, 2000, 2000], "hbase": [800, 3000, 3000]}
@@ -76,10 +77,7 @@ def test_the_rate_is_fixed_after_the_first_round(tmp_path: Path, monkeypatch: py
     # The target is 70 % of 800, although both systems are faster in later rounds.
     assert facts(experiment)["equal_targets"] == {"": 560}
     assert list_phases(experiment.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
-
-
-def test_a_trial_at_another_rate_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
+    # Trials at another rate have no numbers.
     experiment.update(equal_targets={"": 600})
     trials = summarise(experiment.folder).trials
     assert [trial.status for trial in trials] == ["ok"] * 2 + ["invalid"] * 4
@@ -150,24 +148,7 @@ def test_conditions_are_those_of_both_also_with_one_load(tmp_path: Path, monkeyp
     assert [trial.by_phase["equal"]["target"] for trial in merged] == [560, 560]
 
 
-def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000, 1010, 990], "hbase": [800, 808, 792]})
-    for client in experiment.folder.glob("raw/*-hbase/equal-1/node1"):
-        reads(client, [560] * 3, 200)
-    for client in experiment.folder.glob("raw/*/equal-1/node1"):
-        edit_json(client / "client.json", target=560)
-    summary = summarise(without_manifests(experiment.folder))
-    assert [(pair.phase, pair.operation, pair.of) for pair in summary.comparisons] == [
-        ("max", "OVERALL", "cassandra"),
-        ("equal", "READ", "hbase"),
-    ]
-    assert verdict(summary).brief.startswith("cassandra was 1.25× [")
-    assert not [text for text in reasons(summary) if "ate" in text and "rank" in text]
-
-
-def test_the_screen_has_the_failures_of_a_phase_in_its_own_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_screen_has_failures_of_a_phase_in_its_own_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
     summary = summarise(experiment.folder)
     assert "not found" not in " ".join(on_screen(summary).split())
@@ -204,18 +185,14 @@ def test_precision_looks_at_max_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (short.trial, short.phase, short.rounds) == ("cassandra", "max", 4)
 
 
-def test_a_rate_that_is_given_is_measured_in_the_first_round_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_given_rate_is_measured_in_the_first_round_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment, *_ = measured(tmp_path, monkeypatch, "phases=max,equal\nequal.target=300\n", SLOWEST)
     assert list_phases(experiment.folder) == [[("max", "0"), ("equal", "300")]] * 2
     assert "equal_targets" not in facts(experiment)
     assert "at equal rate 300 op/s" in table.legend(summarise(experiment.folder))
 
 
-def test_compare_compares_what_was_reached_of_equal_and_its_latencies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compare_has_what_equal_reached_and_its_latencies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def compared(before: int, after: int) -> regression.Changes:
         summaries = []
         for number, rate in enumerate((before, after)):
@@ -282,13 +259,19 @@ def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
 OWN = "phases=max,own\nown.share=50%\nown.duration=6s\n"
 
 
-def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def one_round(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of an experiment with the phase own, which tests must not change."""
+    rates: Rates = {"cassandra": [1000], "hbase": [800]}
+    with pytest.MonkeyPatch.context() as patch:
+        return measured(tmp_path_factory.mktemp("own"), patch, OWN, rates)[0].folder
+
+
+def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(one_round: Path, tmp_path: Path) -> None:
     assert plan.course(loaded(tmp_path, OWN)).endswith("own at 50% of each system's own max")
-    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    experiment = shutil.copytree(one_round, tmp_path / "copy")
     for system, rate in (("cassandra", 500), ("hbase", 400)):
-        [folder] = experiment.folder.glob(f"raw/*-{system}")
+        [folder] = experiment.glob(f"raw/*-{system}")
         phases = json.loads((folder / "trial.json").read_text())["trial_phases"]
         assert [(phase["name"], phase.get("share")) for phase in phases] == [("max", None), ("own", 0.5)]
         # Simulate a running trial.
@@ -300,31 +283,27 @@ def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
         own_target(folder)
 
 
-def test_each_line_of_the_screen_has_one_phase_also_with_a_share(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    for client in experiment.folder.glob("raw/*/own-1/node1"):
+def test_each_line_of_the_screen_has_one_phase_also_with_a_share(one_round: Path, tmp_path: Path) -> None:
+    experiment = shutil.copytree(one_round, tmp_path / "copy")
+    for client in experiment.glob("raw/*/own-1/node1"):
         target = json.loads((client / "client.json").read_text())["target"]
         reads(client, [400] * 6, 200)
         edit_json(client / "client.json", target=target)
-    summary = summarise(without_manifests(experiment.folder))
+    summary = summarise(without_manifests(experiment))
     lines = [line.split() for line in on_screen(summary).splitlines() if line[2:11] in ("cassandra", "hbase    ")]
     assert [line[:3] for line in lines][:2] == [["1", "cassandra", "1,000"], ["2", "hbase", "800"]]
     assert [line[0] for line in lines][2:] == [UNKNOWN, UNKNOWN]
     assert ["0.20" in line for line in lines] == [False, False, True, True]
 
 
-def test_systems_are_not_ranked_by_a_share_of_their_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    summary = summarise(experiment.folder)
+def test_systems_are_not_ranked_by_a_share_of_their_own_rate(one_round: Path) -> None:
+    summary = summarise(one_round)
     assert [(pair.phase, pair.operation) for pair in summary.comparisons] == [("max", "OVERALL")]
     assert verdict(summary).brief.startswith("Preliminary: cassandra was 1.25×")
 
 
-def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
-    summary = summarise(experiment.folder)
+def test_who_does_not_reach_its_share_is_named(one_round: Path) -> None:
+    summary = summarise(one_round)
     assert not any("own rate (" in text for text in reasons(summary))
     _, hbase = summary.trials
     for index, row in enumerate(hbase.rows):
@@ -338,9 +317,7 @@ def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pyte
         assert any("(hbase 350 of 400 op/s)" in text for text in reasons(summary)) == expected
 
 
-def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rounds_at_own_rates_are_not_at_that_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # In the first round, both systems run at 500 op/s. In the second round, one of them runs at 1,000 op/s.
     experiment, *_ = measured(tmp_path, monkeypatch, OWN + "rounds=2\n", {"cassandra": [1000, 2000], "hbase": [1000]})
     summary = summarise(experiment.folder)
@@ -351,9 +328,7 @@ def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
     assert "target 750 op/s per client" in shown
 
 
-def test_a_system_that_became_faster_has_not_more_errors_under_faults(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_faster_system_has_not_more_errors_under_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def faulted(name: str, rate: int) -> Summary:
         (tmp_path / name).mkdir()
         rates = {"cassandra": [rate], "hbase": [800]}
@@ -418,7 +393,5 @@ def test_a_broken_rate_counts_as_none(tmp_path: Path) -> None:
 def test_sizing_shows_the_equal_phase(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED.replace("rounds=3", "rounds=2"))
     needs = [Needs(name, 10**9, DataNeeds(1.0, spread=False)) for name in ("cassandra", "hbase")]
-    console = Console(file=io.StringIO(), width=500)
-    sizing.show(chosen, [Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)], console)
-    assert isinstance(console.file, io.StringIO)
-    assert "equal from round 2 on, at 70% of the slowest system's max in round 1" in console.file.getvalue()
+    sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)
+    assert "equal from round 2 on, at 70% of the slowest system's max in round 1" in shown_plan(chosen, [sizes], 500)

@@ -247,12 +247,7 @@ def installing(**variables: Any) -> list[Any]:
     look = {"include_tasks": str(ANSIBLE / "tasks/available.yml"), "vars": {**variables, "available_system": name}}
     install = {"name": "system", "tasks_from": f"{{{{ systems.{name}.verbs.install }}}}"}
     state = {"state": "{{ state | default([]) + [system_state." + name + "] }}"}
-    return [
-        look,
-        {"include_role": install, "vars": variables},
-        look,
-        {"set_fact": state},
-    ]
+    return [look, {"include_role": install, "vars": variables}, look, {"set_fact": state}]
 
 
 @pytest.mark.slow

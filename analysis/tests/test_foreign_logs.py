@@ -43,6 +43,18 @@ def results(ops: Mapping[str, int], seconds: float = 10, overall: int | None = N
     return "".join(f"{line}\n" for line in lines)
 
 
+def go(ops: Mapping[str, int], seconds: float = 10, **properties: str) -> str:
+    """Returns the output of go-ycsb at the end of a run."""
+    lines = [
+        "***************** properties *****************",
+        *(f'"{key}"="{value}"' for key, value in properties.items()),
+    ]
+    lines += ["*" * 46, f"Run finished, takes {seconds}s"]
+    for name, count in ops.items():
+        lines.append(f"{name:6} - Takes(s): {seconds}, Count: {count}, OPS: 9.9, Avg(us): 70, Min(us): 9, Max(us): 900")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def only(folder: Path) -> Trial:
     (trial,) = collect([folder]).trials
     return trial
@@ -95,32 +107,6 @@ def test_files_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.Captur
 # ---- several clients in one file ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "prefix",
-    ["host{} | ", "[host{}] out: ", "host{}: ", "[pod/ycsb-{}/main] ", "\x1b[32mclient-{}  |\x1b[0m ",
-     "Nov 21 05:48:0{} host{} ycsb[1{}]: ", "2026-11-21T05:48:07.{}73Z stdout F node{} "],
-)  # fmt: skip
-def test_prefixes_tell_the_clients_of_one_file_apart(prefix: str, tmp_path: Path) -> None:
-    second = results({"READ": 5000, "UPDATE": 5000})
-    lines = zip(RUN.splitlines(), second.splitlines(), strict=True)
-    text = "".join(f"{prefix.replace('{}', str(who))}{line}\n" for pair in lines for who, line in enumerate(pair))
-    write(tmp_path / "all.txt", text)
-    trial = only(tmp_path)
-    assert (row(trial, "READ").operations, rate(trial), trial.conditions.clients) == (10021, 2000, 2)
-    assert collect([tmp_path]).warnings == []
-
-
-def test_a_prefix_that_changes_with_the_time_is_one_client(tmp_path: Path) -> None:
-    lines = RUN.splitlines()
-    text = "".join(f"Nov 21 05:48:{second:02} host1 ycsb[7]: {line}\n" for second, line in enumerate(lines))
-    write(tmp_path / "a/syslog", text)
-    text = "".join(f"2026-11-21T05:48:{second:02}.073Z {line}\n" for second, line in enumerate(lines))
-    write(tmp_path / "b/kubectl", text)
-    assert [(trial.status, rate(trial), trial.conditions.clients) for trial in collect([tmp_path]).trials] == [
-        ("ok", 1000, 1)
-    ] * 2
-
-
 def registered(text: str, **more: object) -> dict[str, object]:
     return {"changed": True, "cmd": "bin/ycsb run", "stdout": text.strip(), "stdout_lines": text.splitlines(), **more}
 
@@ -136,32 +122,120 @@ def printed(hosts: Mapping[str, str]) -> str:
 STATUS = "Command line: -db basic -t\n2026-11-21 05:10:50:000 10 sec: 10000 operations; \n"
 
 
-@pytest.mark.parametrize(
-    ("content", "clients"),
+def go_table(ops: Mapping[str, int]) -> str:
+    """Returns the output of go-ycsb with outputstyle=table. The column headings are centred."""
+    rows = [["OPERATION", "TAKES(S)", "COUNT", "AVG(US)", "MIN(US)", "MAX(US)", "99TH(US)"]]
+    rows += [[name, "10.0", str(count), "70", "9", "900", "99"] for name, count in ops.items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    lines = [
+        "|"
+        + "|".join(f" {cell:{'<' if number else '^'}{width}} " for cell, width in zip(cells, widths, strict=True))
+        + "|"
+        for number, cells in enumerate(rows)
+    ]
+    return "\n".join(["Run finished, takes 10s", rule, lines[0], rule, *lines[1:], rule, ""])
+
+
+PRETTY = json.dumps(
     [
-        (json.dumps(registered(RUN)), 1),
-        (json.dumps(registered(RUN), indent=4), 1),
-        (json.dumps(registered(f"YCSB Client 0.17\n{RUN}", stderr=STATUS)), 1),
-        (printed({"client1": RUN}), 1),
-        (printed({"client1": RUN, "client2": RUN}), 2),
-        (f"client1 | CHANGED | rc=0 >>\n{RUN}client2 | CHANGED | rc=0 >>\n{RUN}", 2),
-        ("".join(json.dumps({"log": f"{line}\n", "stream": "stdout"}) + "\n" for line in RUN.splitlines()), 1),
+        dict(zip(("metric", "measurement", "value"), line.strip("[").replace("],", ",").split(", "), strict=True))
+        for line in RUN.splitlines()
     ],
-    ids=["registered", "indented", "both streams", "debug", "two hosts", "ad hoc", "docker"],
+    indent=2,
 )
-def test_results_inside_json_and_what_ansible_prints_are_read(content: str, clients: int, tmp_path: Path) -> None:
-    write(tmp_path / "log", content)
-    trial = only(tmp_path)
-    assert (trial.status, row(trial, "READ").operations, trial.conditions.clients) == ("ok", 5021 * clients, clients)
-    assert rate(trial) == 1000 * clients
-    assert collect([tmp_path]).warnings == []
 
 
-def test_json_results_inside_json_are_read(tmp_path: Path) -> None:
-    rows = [tuple(line.strip("[").replace("],", ",").split(", ")) for line in RUN.splitlines()]
-    exported = [dict(zip(("metric", "measurement", "value"), values, strict=True)) for values in rows]
-    write(tmp_path / "log", json.dumps(registered(json.dumps(exported, indent=1))))
-    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+def turns(prefix: str, text: str, names: tuple[str, str] = ("1", "2")) -> str:
+    """Returns the lines of two clients with the same output in turn. In the prefix, {} is the name of a client."""
+    return "".join(f"{prefix.replace('{}', name)}{line}\n" for line in text.splitlines() for name in names)
+
+
+def numbered(prefix: str, text: str) -> str:
+    """Returns the lines of a text, each with a prefix. In the prefix, {} is the number of the line."""
+    return "".join(f"{prefix.replace('{}', f'{number:02}')}{line}\n" for number, line in enumerate(text.splitlines()))
+
+
+def appended() -> str:
+    """Returns the output of go-ycsb that was told to write its results to a file, and the file."""
+    output = go({"READ": 9}, 10, **{"measurement.output_file": "x.txt", "operationcount": "10000", "threadcount": "2"})
+    head, end, interval = output.partition(f"{'*' * 46}\nRun finished, takes 10s\n")
+    return head + interval + end + go({"READ": 5000, "UPDATE": 5000}).partition(end)[2]
+
+
+# Output of clients that are told apart, and the number of clients. Each client has 1,000 operations per second.
+OUTPUTS: dict[str, tuple[str, int]] = {
+    **{
+        f"prefix {prefix}": (turns(prefix, RUN), 2)
+        for prefix in (
+            *("host{} | ", "[host{}] out: ", "[pod/ycsb-{}/main] ", "\x1b[32mclient-{}  |\x1b[0m "),
+            *("Nov 21 05:48:0{} host{} ycsb[1{}]: ", "2026-11-21T05:48:07.{}73Z stdout F node{} "),
+        )
+    },
+    **{
+        f"{name} with {prefix}": (turns(prefix, text, names), 2)
+        for name, text in {"text": RUN, "table": go_table({"READ": 10_000}), "JSON": PRETTY}.items()
+        for prefix, names in {
+            "host{}: ": ("1", "2"),
+            "host{}\t": ("1", "10"),
+            "10.0.0.{}: ": ("1", "2"),
+            "{}: ": ("0", "1"),
+        }.items()
+    },
+    "grep": (turns("host{}.txt:", STATUS + RUN), 2),
+    "syslog": (numbered("Nov 21 05:48:{} host1 ycsb[7]: ", RUN), 1),
+    "kubectl": (numbered("2026-11-21T05:48:{}.073Z ", RUN), 1),
+    **{
+        f"job {prefix}": (numbered(prefix, STATUS + RUN), 1)
+        for prefix in (
+            *("[2026-11-21T05:48:07.0{}Z] ", "05:48:{}  ", "\x1b[0K\x1b[32;1m"),
+            "2026-11-21 05:48:07,0{} INFO [main] ycsb.Client - ",
+        )
+    },
+    **{
+        name: ("".join(heading.format("-" * 16, host) + RUN for host in (1, 2)), 2)
+        for name, heading in {
+            "dshbak": "{0}\nhost{1}\n{0}\n",
+            "pssh": "[{1}] 10:00:00 [SUCCESS] host{1}\n",
+            "pssh, addresses": "[{1}] 10:00:00 [SUCCESS] 10.0.0.{1}\n",
+        }.items()
+    },
+    "a text before the first line": (f"2026-11-21 05:06:42,123 bench INFO ReturnCode:0 STDOUT: {RUN}", 1),
+    "collected twice": ("".join(line + line for line in RUN.splitlines(keepends=True)), 1),
+    "registered": (json.dumps(registered(RUN)), 1),
+    "indented": (json.dumps(registered(RUN), indent=4), 1),
+    "both streams": (json.dumps(registered(f"YCSB Client 0.17\n{RUN}", stderr=STATUS)), 1),
+    "JSON in JSON": (json.dumps(registered(PRETTY)), 1),
+    "debug": (printed({"client1": RUN}), 1),
+    "debug of two hosts": (printed({"client1": RUN, "client2": RUN}), 2),
+    "ad hoc": (f"client1 | CHANGED | rc=0 >>\n{RUN}client2 | CHANGED | rc=0 >>\n{RUN}", 2),
+    "docker": ("".join(json.dumps({"log": f"{line}\n", "stream": "stdout"}) + "\n" for line in RUN.splitlines()), 1),
+    "results appended to go-ycsb": (appended(), 1),
+    "a warm-up of go-ycsb": (go({"READ": 10_000}, 15, warmuptime="5", operationcount="10000"), 1),
+    "transactions of go-ycsb": (go({"READ": 5000, "UPDATE": 5000, "COMMIT": 999, "TXN": 999, "TOTAL": 11_998}), 1),
+    "transactions of YCSB+T": (
+        "[TOTAL CASH], 1000\n[ANOMALY SCORE], 0.0\n"
+        + results(
+            {"READ": 3000, "UPDATE": 3000, "TX-READMODIFYWRITE": 1000, "START": 1000, "COMMIT": 1000}, 1, overall=1000
+        ),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_clients_are_told_apart_in_what_programs_collect(name: str, tmp_path: Path) -> None:
+    text, clients = OUTPUTS[name]
+    write(tmp_path / "log", text)
+    summary = collect([tmp_path])
+    (trial,) = summary.trials
+    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 1000 * clients, clients)
+    assert summary.warnings == []
+
+
+def test_the_warm_up_of_go_ycsb_is_no_part_of_its_load(tmp_path: Path) -> None:
+    write(tmp_path / "go.log", go({"INSERT": 10_000}, 10, warmuptime="5", dotransactions="false"))
+    assert row(only(tmp_path), "OVERALL", "load").ops_per_second == 1000
 
 
 # ---- parts of runs --------------------------------------------------------------------------------------------------
@@ -239,9 +313,7 @@ def test_a_second_view_of_a_type_and_latencies_of_each_error_are_no_more_operati
 
 
 @pytest.mark.parametrize("code", ["ERROR", "NOT_FOUND"])
-def test_one_failure_does_not_prevent_a_comparison(
-    code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_failure_prevents_no_comparison(code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "a/run.txt", results({"READ": 199_999, "READ-FAILED": 1}, overall=200_000, **{code: 1}))
     write(tmp_path / "b/run.txt", results({"READ": 150_000}))
     assert tabulate([tmp_path]) == 0
@@ -256,18 +328,6 @@ def test_go_ycsb_is_compared_with_stock_ycsb(tmp_path: Path, capsys: pytest.Capt
     assert tabulate([tmp_path]) == 0
     out, _ = capsys.readouterr()
     assert "a was 1.33× as fast as b" in out
-
-
-def go(ops: Mapping[str, int], seconds: float = 10, **properties: str) -> str:
-    """Returns the output of go-ycsb at the end of a run."""
-    lines = [
-        "***************** properties *****************",
-        *(f'"{key}"="{value}"' for key, value in properties.items()),
-    ]
-    lines += ["*" * 46, f"Run finished, takes {seconds}s"]
-    for name, count in ops.items():
-        lines.append(f"{name:6} - Takes(s): {seconds}, Count: {count}, OPS: 9.9, Avg(us): 70, Min(us): 9, Max(us): 900")
-    return "".join(f"{line}\n" for line in lines)
 
 
 def test_a_system_that_fails_is_not_ranked_by_what_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -463,9 +523,7 @@ def test_records_of_no_system_are_refused(tmp_path: Path, values: list[str], exp
 REPEATS = {"1.txt": 5.0, "2.txt": 4.5, "3.txt": 4.6}
 
 
-def test_the_screen_says_what_was_added_up_and_offers_repeats(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_screen_says_what_was_added_and_offers_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, seconds in REPEATS.items():
         write(tmp_path / name, results({"READ": 491, "UPDATE": 509}, seconds))
     write(tmp_path / "load.txt", results({"INSERT": 1000}, 6.754))
@@ -620,54 +678,6 @@ def test_go_ycsb_prints_a_table(tmp_path: Path) -> None:
     assert (rate(trial), row(trial, "OVERALL").errors) == (9999.9, 1)
 
 
-def test_the_warm_up_of_go_ycsb_is_no_part_of_its_run(tmp_path: Path) -> None:
-    write(tmp_path / "go.log", go({"READ": 10_000}, 15, warmuptime="5", operationcount="10000"))
-    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
-    write(tmp_path / "go.log", go({"INSERT": 10_000}, 10, warmuptime="5", dotransactions="false"))
-    assert row(only(tmp_path), "OVERALL", "load").ops_per_second == 1000
-
-
-def test_transactions_of_go_ycsb_do_not_count_twice(tmp_path: Path) -> None:
-    write(tmp_path / "go.log", go({"READ": 5000, "UPDATE": 5000, "COMMIT": 999, "TXN": 999, "TOTAL": 11_998}))
-    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
-
-
-def test_transactions_of_ycsb_t_have_several_calls_each(tmp_path: Path) -> None:
-    extra = "[TOTAL CASH], 1000\n[ANOMALY SCORE], 0.0\n"
-    ops = {"READ": 3000, "UPDATE": 3000, "TX-READMODIFYWRITE": 1000, "START": 1000, "COMMIT": 1000}
-    write(tmp_path / "run.txt", extra + results(ops, 10, overall=1000))
-    trial = only(tmp_path)
-    assert (trial.status, rate(trial)) == ("ok", 100)
-
-
-def test_what_stands_before_a_single_line_is_no_client(tmp_path: Path) -> None:
-    lines = RUN.splitlines(keepends=True)
-    write(
-        tmp_path / "pkb.log", f"2026-11-21 05:06:42,123 bench INFO ReturnCode:0 STDOUT: {lines[0]}{''.join(lines[1:])}"
-    )
-    trial = only(tmp_path)
-    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 1000, 1)
-    assert collect([tmp_path]).warnings == []
-
-
-@pytest.mark.parametrize(
-    "prefix",
-    [
-        "[2026-11-21T05:48:07.07{}Z] ",
-        "05:48:0{}  ",
-        "\x1b[0K\x1b[32;1m",
-        "2026-11-21 05:48:07,07{} INFO [main] ycsb.Client - ",
-    ],
-    ids=["jenkins", "timestamper", "gitlab", "log4j"],
-)
-def test_prefixes_of_continuous_integration_are_one_client(prefix: str, tmp_path: Path) -> None:
-    text = STATUS + RUN
-    lines = enumerate(text.splitlines())
-    write(tmp_path / "job.log", "".join(f"{prefix.replace('{}', str(number % 10))}{line}\n" for number, line in lines))
-    trial = only(tmp_path)
-    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 1000, 1)
-
-
 def test_a_client_that_died_beside_others_in_one_file_is_missing(tmp_path: Path) -> None:
     text = "".join(f"host1 | {line}\n" for line in (STATUS + RUN).splitlines())
     text += "".join(f"host2 | {line}\n" for line in STATUS.splitlines())
@@ -676,17 +686,6 @@ def test_a_client_that_died_beside_others_in_one_file_is_missing(tmp_path: Path)
         "incomplete",
         "all.txt (host2) has no results (10,000 operations)",
     )
-
-
-def test_an_output_that_was_collected_twice_is_one_run(tmp_path: Path) -> None:
-    write(tmp_path / "run.txt", "".join(line + line for line in RUN.splitlines(keepends=True)))
-    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
-
-
-def interleaved(prefixes: tuple[str, str], *texts: str) -> str:
-    """Returns alternating lines of two clients, each with its client's prefix."""
-    pairs = zip(*(text.splitlines() for text in texts), strict=True)
-    return "".join(f"{prefix}{line}\n" for pair in pairs for prefix, line in zip(prefixes, pair, strict=True))
 
 
 def test_latencies_per_record_of_scans_are_no_more_operations(tmp_path: Path) -> None:
@@ -716,21 +715,6 @@ def test_a_label_before_status_lines_is_no_client(label: str, option: str, tmp_p
         assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
 
 
-def go_table(ops: Mapping[str, int]) -> str:
-    """Returns the output of go-ycsb with outputstyle=table. The column headings are centred."""
-    rows = [["OPERATION", "TAKES(S)", "COUNT", "AVG(US)", "MIN(US)", "MAX(US)", "99TH(US)"]]
-    rows += [[name, "10.0", str(count), "70", "9", "900", "99"] for name, count in ops.items()]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-    lines = [
-        "|"
-        + "|".join(f" {cell:{'<' if number else '^'}{width}} " for cell, width in zip(cells, widths, strict=True))
-        + "|"
-        for number, cells in enumerate(rows)
-    ]
-    return "\n".join(["Run finished, takes 10s", rule, lines[0], rule, *lines[1:], rule, ""])
-
-
 def test_the_heads_of_a_table_of_go_ycsb_move_with_its_longest_name(tmp_path: Path) -> None:
     # These tables precede the final one, as go-ycsb prints them during a run.
     tables = (go_table({"READ": 5000}), go_table({"READ": 7000, "UPDATE": 9}))
@@ -739,45 +723,6 @@ def test_the_heads_of_a_table_of_go_ycsb_move_with_its_longest_name(tmp_path: Pa
     trial = only(tmp_path)
     assert collect([tmp_path]).warnings == []
     assert (trial.status, rate(trial), row(trial, "READ").p99_ms) == ("ok", 1000, 0.099)
-
-
-PRETTY = json.dumps(
-    [
-        dict(zip(("metric", "measurement", "value"), line.strip("[").replace("],", ",").split(", "), strict=True))
-        for line in RUN.splitlines()
-    ],
-    indent=2,
-)
-
-
-@pytest.mark.parametrize(
-    "prefixes", [("host1: ", "host2: "), ("host1\t", "host10\t"), ("10.0.0.1: ", "10.0.0.2: "), ("0: ", "1: ")]
-)
-@pytest.mark.parametrize(
-    "text", [RUN, go_table({"READ": 10_000}), PRETTY], ids=["text", "table of go-ycsb", "JSON, a line per member"]
-)
-def test_lines_of_two_clients_in_turn_are_told_apart(text: str, prefixes: tuple[str, str], tmp_path: Path) -> None:
-    write(tmp_path / "all.txt", interleaved(prefixes, text, text))
-    summary = collect([tmp_path])
-    trial = only(tmp_path)
-    assert (summary.warnings, trial.status, rate(trial), trial.conditions.clients) == ([], "ok", 2000, 2)
-
-
-@pytest.mark.parametrize(
-    "heading",
-    ["{0}\nhost{1}\n{0}\n", "[{1}] 10:00:00 [SUCCESS] host{1}\n", "[{1}] 10:00:00 [SUCCESS] 10.0.0.{1}\n"],
-    ids=["dshbak", "pssh", "pssh, addresses"],
-)
-def test_headings_of_hosts_tell_clients_apart(heading: str, tmp_path: Path) -> None:
-    write(tmp_path / "all.txt", "".join(heading.format("-" * 16, host) + RUN for host in (1, 2)))
-    trial = only(tmp_path)
-    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 2000, 2)
-
-
-def test_what_grep_puts_before_a_line_tells_files_apart(tmp_path: Path) -> None:
-    write(tmp_path / "all.txt", interleaved(("host1.txt:", "host2.txt:"), STATUS + RUN, STATUS + RUN))
-    trial = only(tmp_path)
-    assert (trial.status, rate(trial), trial.conditions.clients) == ("ok", 2000, 2)
 
 
 def test_folders_and_files_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -831,14 +776,6 @@ PLANNED = {"operationcount": "20000", "threadcount": "2"}
 def test_go_ycsb_without_results_says_why(text: str, reason: str, tmp_path: Path) -> None:
     write(tmp_path / "go.log", text)
     assert only(tmp_path).reason == reason
-
-
-def test_results_that_were_appended_to_the_output_of_go_ycsb_are_its_own(tmp_path: Path) -> None:
-    output = go({"READ": 9}, 10, **{"measurement.output_file": "x.txt", **PLANNED, "operationcount": "10000"})
-    head, end, interval = output.partition(f"{'*' * 46}\nRun finished, takes 10s\n")
-    results_file = go({"READ": 5000, "UPDATE": 5000}).partition(end)[2]
-    write(tmp_path / "go.log", head + interval + end + results_file)
-    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
 
 
 def test_records_that_were_not_inserted_are_missing_for_no_other_reason(tmp_path: Path) -> None:

@@ -148,15 +148,6 @@ def test_numbers_that_cannot_be_true_are_flagged_in_the_page(damage: object, rea
     assert labels == {"bad · invalid", "good"}
 
 
-def test_clients_that_did_not_overlap_are_flagged_in_the_page(tmp_path: Path) -> None:
-    text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
-    for client, minute in (("a", 10), ("b", 30)):
-        write(tmp_path / f"{client}.log", f"2026-11-21 05:{minute}:50:000 50 sec: 300 operations; \n{text}")
-    result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
-    assert result.return_value == 1
-    assert "a.log had ended at 2026-11-21 05:10:50, before b.log began" in (tmp_path / page.FILE).read_text("utf-8")
-
-
 def test_go_ycsb_is_charted_and_says_what_it_lacks(tmp_path: Path) -> None:
     lines = [line for line in GO.splitlines() if "99th(us): 0," not in line]
     write(tmp_path / "go.log", "\n".join([*lines, ""]))

@@ -77,17 +77,13 @@ def test_what_is_no_log_is_a_warning(tmp_path: Path, content: bytes) -> None:
 PIECES = st.sampled_from(
     [
         *(
-            "[2026-11-21T20:53:23.035+0000]",
-            "2026-11-21T21:12:33.481+0000: ",
-            "[9999-99-99T00] ",
-            "[0.1s] ",
-            "\n",
+            "[2026-11-21T20:53:23.035+0000]", "2026-11-21T21:12:33.481+0000: ", "[9999-99-99T00] ", "[0.1s] ", "\n",
             "\r\n",
         ),
         *("GC(1) ", "GC(-) ", "Y: ", "Pause ", "1.2.3ms", "4ms", "5.0ms\n", "\0"),
         *("[GC ", "[Full GC ", ", 0.5 secs]", ", .. secs]", " [Times: "),
     ]
-)
+)  # fmt: skip
 
 
 @given(st.lists(PIECES | st.text(max_size=5), max_size=30))

@@ -76,14 +76,10 @@ def test_links_to_one_disk_count_once_by_the_shortest_name(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("devices", "layout", "is_refused"),
     [
-        (["/dev/x", "/dev/y*"], "jbod", False),
-        ([], "raid0", False),
-        ([], "raid5", True),
-        ("/dev/x", "jbod", True),
-        (None, "raid0", True),
-        ([["/dev/x"]], "raid0", True),
+        (["/dev/x", "/dev/y*"], "jbod", False), ([], "raid0", False), ([], "raid5", True), ("/dev/x", "jbod", True),
+        (None, "raid0", True), ([["/dev/x"]], "raid0", True),
     ],
-)
+)  # fmt: skip
 def test_devices_are_a_list_and_a_layout_is_known(devices: Any, layout: str, is_refused: bool) -> None:
     plays = yaml.safe_load((ANSIBLE / "deploy.yml").read_text("utf-8"))
     name = "Check dohyo_devices and host_disk_layout"
@@ -118,9 +114,7 @@ def test_what_becomes_of_empty_devices(layout: str, states: list[str], places: l
     assert [device["mount_point"] for device in new_devices] == places
 
 
-def test_several_empty_devices_become_one_array_if_the_host_can_make_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_empty_devices_become_an_array_if_possible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_devices, "PATH", str(tmp_path))
     host = host_devices.Host(LABEL, "/dohyo", "none", "raid0")
     (volume,) = host.new(entries("empty", "empty"))
@@ -133,9 +127,7 @@ def test_several_empty_devices_become_one_array_if_the_host_can_make_one(
     assert host.new(entries("empty", "empty"))[0]["problem"] == ""
 
 
-def test_a_volume_has_the_room_that_is_free_on_it_once_it_is_mounted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_volume_has_the_room_that_is_free_once_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device = entries("ours")[0]
     host = host_devices.Host(LABEL, "/dohyo", "none", "jbod")
     assert host.volume(device["path"], [device], {"TYPE": "xfs"})["free_mb"] == device["size_mb"]

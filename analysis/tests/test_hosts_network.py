@@ -57,14 +57,9 @@ def test_folders_of_data_on_one_file_system_share_its_room(tmp_path: Path) -> No
 
 def test_what_a_host_lacks_for_a_server_is_said_with_the_way_out(tmp_path: Path) -> None:
     request = {
-        "host": "db1",
-        "memory_mb": 1,
-        "shared_mb": 0,
-        "disk_mb": 1,
-        "disk_by": ["x_log"],
-        "spare_gb": 0,
+        "host": "db1", "memory_mb": 1, "shared_mb": 0, "disk_mb": 1, "disk_by": ["x_log"], "spare_gb": 0,
         "playbook": "play",
-    }
+    }  # fmt: skip
     answer = host_resources.answer(str(tmp_path), carries=request)
     assert answer["problems"] == ([] if answer["java_home"] else answer["problems"][:1])
     large = {**request, "memory_mb": "1", "shared_mb": str(1 << 40), "disk_mb": 1, "spare_gb": str(1 << 40)}

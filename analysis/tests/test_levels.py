@@ -64,17 +64,10 @@ def dips(every: int, length: int, share: float) -> list[float]:
         [1000.0] * (LEAST_SECONDS // 2) + [500.0] * (LEAST_SECONDS // 2 - 1),
     ],
     ids=[
-        "noise",
-        "slow noise",
-        "flushes",
-        "as often as a level lasts",
-        "compactions",
-        "flat",
-        "zero",
-        "small",
+        "noise", "slow noise", "flushes", "as often as a level lasts", "compactions", "flat", "zero", "small",
         "short",
     ],
-)
+)  # fmt: skip
 def test_noise_and_dips_are_no_change_of_level(series: list[float]) -> None:
     assert changes(series) == []
 

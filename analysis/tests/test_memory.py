@@ -173,9 +173,7 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path, monk
         small.check()
 
 
-def test_a_share_of_a_memory_that_is_not_known_is_said_to_be_none(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_share_of_an_unknown_memory_is_said_to_be_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     share: dict[str, Any] = {"dohyo_systemd": True, "host_has": {"memory_mb": 0}}
     plans = {name: described(name, **share).planned for name in ("hbase", "cassandra")}
     assert {(plan["unknown"], plan["budget_mb"]) for plan in plans.values()} == {(True, 0)}

@@ -3,75 +3,76 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
 from dohyo.bad_input import BadInputError
+from dohyo.evidence.host_metrics import Taken
 from dohyo.running import neighbours
+from dohyo.running.neighbours import Busy
 from dohyo.scenario import loading
 
 BUSY = "while True: pass"
+Look = tuple[Taken, list[Busy]]
+Looked = tuple[list[int], Look, Look]
 
 
-@pytest.fixture
-def busy() -> Iterator[list[int]]:
-    """Starts one busy process per processor, each in its own session, so that Dohyo does not consider them its own.
+@pytest.fixture(scope="module")
+def looked() -> Looked:
+    """Looks twice while one process per processor is busy. The second list of processes has no limits.
 
-    Root gives them a high priority, because only the busiest processes are named.
+    Each process is in its own session, so that Dohyo does not consider it its own. Root gives it a high priority,
+    because only the busiest processes are named. The test's processes may be less busy than others.
+
+    :returns: the pids of the busy processes, and the results
     """
     script = f"import os, sys\nif os.fork(): sys.exit()\nprint(os.getpid(), flush=True)\n{BUSY}"
     if os.geteuid() == 0:
         script = f"import os\nos.nice(-10)\n{script}"
-    started = []
-    for _ in range(os.cpu_count() or 1):
-        with subprocess.Popen(
-            [sys.executable, "-c", script], start_new_session=True, stdout=subprocess.PIPE, text=True
-        ) as parent:
-            assert parent.stdout is not None
-            started.append(int(parent.stdout.readline()))
-    yield started
-    for pid in started:
-        os.kill(pid, 9)
+    pids = []
+    try:
+        for _ in range(os.cpu_count() or 1):
+            with subprocess.Popen(
+                [sys.executable, "-c", script], start_new_session=True, stdout=subprocess.PIPE, text=True
+            ) as parent:
+                assert parent.stdout is not None
+                pids.append(int(parent.stdout.readline()))
+        few = neighbours.look()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(neighbours, "_MOST_NAMED", 10_000)
+            patch.setattr(neighbours, "_NAMED", 0.0)
+            return pids, few, neighbours.look()
+    finally:
+        for pid in pids:
+            os.kill(pid, 9)
 
 
-@pytest.fixture
-def all_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Removes the limits on the list of processes, because other processes may be busier than those of the test."""
-    monkeypatch.setattr(neighbours, "_MOST_NAMED", 10_000)
-    monkeypatch.setattr(neighbours, "_NAMED", 0.0)
-
-
-def test_what_others_use_is_known_by_process(busy: list[int]) -> None:
-    usage, named = neighbours.look()
+def test_what_others_use_is_known_by_process(looked: Looked) -> None:
+    pids, (usage, few), (_, every) = looked
     assert usage.other is not None
     # The limit is low because other programs may compete with these processes for the processors.
     assert usage.other > 0.3
     assert usage.stolen is not None
-    assert 1 <= len(named) <= 3
-    assert all(0.05 <= process.share <= 1 for process in named)
+    assert 1 <= len(few) <= 3
+    assert all(0.05 <= process.share <= 1 for process in few)
+    assert set(pids) <= {process.pid for process in every}
 
 
-@pytest.mark.usefixtures("all_named")
-def test_the_processes_that_are_busy_are_named(busy: list[int]) -> None:
-    _, named = neighbours.look()
-    assert set(busy) <= {process.pid for process in named}
-
-
-@pytest.mark.usefixtures("all_named")
 @pytest.mark.parametrize("settings", [{"max.other.cpu": "10%"}, {"strict_conditions": "true"}])
 def test_a_busy_machine_is_said_with_the_processes_and_the_way_out(
-    settings: dict[str, str], busy: list[int], capfd: pytest.CaptureFixture[str]
+    settings: dict[str, str], looked: Looked, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    pids, _, every = looked
+    monkeypatch.setattr(neighbours, "look", lambda: every)
     neighbours.agree(loading.load(loading.find("workloadA"), settings), agreed=False)
     output = capfd.readouterr().err
     assert "other processes used " in output
-    assert any(f"(process {pid} of " in output for pid in busy)
+    assert all(f"(process {pid} of " in output for pid in pids)
     assert "end these programs, or set max.other.cpu=50%" in output
 
 
-def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert busy
+def test_on_a_terminal_the_answer_may_be_no(looked: Looked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "look", lambda: looked[1])
     scenario = loading.load(loading.find("workloadA"), {"max.other.cpu": "10%"})
     terminal, stdin = os.openpty()
     with open(stdin, encoding="utf-8") as answers:  # noqa: PTH123

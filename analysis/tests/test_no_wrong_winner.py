@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hdrh.histogram import HdrHistogram
 
 from dohyo import statistics
 from dohyo.evidence.rows import sampled
@@ -23,7 +22,18 @@ from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
-from support.evidence import DATA, as_another, edit_json, in_rounds, on_screen, reads, shorts, write_json
+from support.evidence import (
+    DATA,
+    as_another,
+    edit_json,
+    encoded,
+    in_rounds,
+    latencies,
+    on_screen,
+    reads,
+    shorts,
+    write_json,
+)
 
 Rates = Sequence[float]
 
@@ -39,9 +49,7 @@ def make(
 
     :param hook: changes the folder of each trial
     """
-    phases = (
-        tuple(next(rate for rate in rates.values() if isinstance(rate, Mapping))) if is_by_phase(rates) else ("run",)
-    )
+    phases = next((tuple(rate) for rate in rates.values() if isinstance(rate, Mapping)), ("run",))
     of_first = next(iter(rates.values()))
     rounds = len(next(iter(of_first.values())) if isinstance(of_first, Mapping) else of_first)
     about = {"trial_properties": {"recordcount": "2000000"}, **settings}
@@ -55,10 +63,6 @@ def make(
             hook(system, folder)
     write_json(experiment / "experiment.json", {"format": 2})
     return summarise(experiment)
-
-
-def is_by_phase(rates: Mapping[str, Rates | Mapping[str, Rates]]) -> bool:
-    return any(isinstance(rate, Mapping) for rate in rates.values())
 
 
 def target(rate: float, *runs: str) -> Callable[[str, Path], None]:
@@ -298,9 +302,7 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
         client, records = folder / "run-1/node1", rows[system == "hbase"]
         for log in client.glob("*.hdr"):
             log.unlink()
-        histogram = HdrHistogram(1, 60_000_000, 3)
-        histogram.record_value(500, 1000)
-        lines = [f"{second}.000,1.000,0.500,{histogram.encode().decode()}" for second in range(20)]
+        lines = [f"{second}.000,1.000,0.500,{encoded(1000)}" for second in range(20)]
         head = ["#[Logging for: SCAN, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
         (client / "SCAN.hdr").write_text("\n".join([*head, *lines]) + "\n", "utf-8")
         as_another(client)
@@ -438,17 +440,6 @@ def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
         "A target rate was set: compare latencies, not throughput; in b, rates differed or missed the target: no"
         " ranking."
     )
-
-
-def latencies(client: Path, counts: Mapping[int, int]) -> None:
-    """Changes a client's run so that it has `counts[latency]` reads for each latency in µs."""
-    reads(client, [sum(counts.values()) // 20] * 20)
-    histogram = HdrHistogram(1, 60_000_000, 3)
-    for latency, count in counts.items():
-        histogram.record_value(latency, count)
-    head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-    (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram.encode().decode()}\n", "utf-8")
-    as_another(client)
 
 
 def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> None:

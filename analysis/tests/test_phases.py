@@ -89,12 +89,6 @@ def test_updates_before_the_runs_are_one_number_in_a_comparison(tmp_path: Path) 
     assert requested_settings.workload(damaged)[""]["preconditioning"] == "0"
 
 
-def test_updates_before_the_runs_need_records(tmp_path: Path) -> None:
-    scans = ("scanproportion=1", "readproportion=0", "updateproportion=0", "requestdistribution=next")
-    with pytest.raises(BadInputError, match="preconditioning=8 with requestdistribution=next"):
-        load(tmp_path, SMALL, "preconditioning=8", *scans)
-
-
 def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
     chosen = load(
         tmp_path, SMALL, "phases=update,read", "threadcount=8", "target=500", "duration=30s",
@@ -170,6 +164,13 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("discard=2 repeats=2", "discard=2 with repeats=2: no repeat would be left"),
         ("settle=never", "settle=never: must be one of load, phases"),
         ("warmup=soon", "warmup=soon: must be one of fixed, steady"),
+        ("preconditioning=8 scanproportion=1 readproportion=0 updateproportion=0 requestdistribution=next",
+         "preconditioning=8 with requestdistribution=next"),
+        ("settle.flush=no", "settle.flush=no: must be true or false"),
+        ("settle.cache=prefetch", "settle.cache=prefetch: must be one of keep, drop"),
+        ("run.settle.flush=false", "it applies to all phases of a trial; set settle.flush without a phase"),
+        ("hbase_regionservers_per_host=9", "must be one of 1, 2, 3"),
+        ("variant.few.tablecount=2", r"no variant is measured; set matrix\.variant=few"),
         ("insert.warmup=steady", "phase to phase, because the load ends when it has inserted every record once"),
     ],
 )  # fmt: skip
@@ -370,11 +371,10 @@ def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path:
     ("assignments", "expected"),
     [
         ("matrix.batchsize=1,5000", "at batchsize=5000: batchsize=5000: must be at most 1000"),
-        ("matrix.batchsize=1,5000 phases=read", "at batchsize=1 tablecount=4: phase read: batchsize=300"),
-        (
-            "matrix.batchsiz=1,2",
-            "command line: matrix.batchsiz=1,2: unknown property 'batchsiz': did you mean batchsize",
-        ),
+        ("matrix.batchsize=1 matrix.tablecount=1,4 phases=read read.batchsize=300",
+         "at batchsize=1 tablecount=4: phase read: batchsize=300"),
+        ("matrix.batchsiz=1,2",
+         "command line: matrix.batchsiz=1,2: unknown property 'batchsiz': did you mean batchsize"),
         ("matrix.batchsize=1,,2", "must be values separated by commas"),
         ("matrix.batchsize=1,x", "matrix.batchsize=1,x: batchsize=x: must be a whole number"),
         ("matrix.batchsize=1,1", "a value occurs twice"),
@@ -383,14 +383,19 @@ def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path:
         ("matrix.repeats=1,2", "repeats applies to the whole experiment"),
         ("matrix.replication=1,2,3 rounds=1000 matrix.keysalt=none,crc32", "12 points × 1000 rounds"),
         ("matrix.recordcount=1,2 datasize=1GB", "both determine how many records are loaded"),
+        ("matrix.variant=few,fw", "unknown variant 'fw': did you mean few"),
+        ("variant.few.batchsiz=3", "variant.few.batchsiz=3: unknown property 'batchsiz': did you mean batchsize"),
+        ("variant.few.systems=cassandr", "unknown system 'cassandr': did you mean cassandra"),
+        ("variant.few.rounds=3", "with a key that may differ from point to point"),
+        ("variant.few.matrix.batchsize=3", "with a key that may differ from point to point"),
+        ("variant.few=3", "must read variant.NAME.key=value"),
+        ("variant.few.batchsize=3 matrix.batchsize=1,2", "both determine batchsize at a point"),
+        ("variant.few.batchsize=5000", "at variant=few: phase insert: batchsize=5000: must be at most 500"),
     ],
-)
+)  # fmt: skip
 def test_a_matrix_that_cannot_be_is_refused(tmp_path: Path, assignments: str, expected: str) -> None:
-    settings = assignments.split()
-    if "at batchsize=1 tablecount=4" in expected:
-        settings = ["matrix.batchsize=1", "matrix.tablecount=1,4", "phases=read", "read.batchsize=300"]
     with pytest.raises(BadInputError, match=expected):
-        load(tmp_path, SMALL, *settings)
+        load(tmp_path, MANY if "variant" in assignments else SMALL, *assignments.split())
 
 
 # ---- variants and sizes ----------------------------------------------------------------------------------------------
@@ -403,11 +408,11 @@ variant.many.read.threadcount=8
 variant.packed.aerospike.layout=packed=10
 variant.old.cassandra_version=3.11.19
 """
+MANY = "recordcount=1000\noperationcount=1000\nphases=read\nsystems=cassandra\n" + VARIANTS
 
 
 def test_a_variant_is_several_properties_under_one_name_for_the_systems_that_can_have_it(tmp_path: Path) -> None:
-    text = "recordcount=1000\noperationcount=1000\nphases=read\n" + VARIANTS
-    chosen = load(tmp_path, text, "systems=cassandra,aerospike", "matrix.batchsize=1,10")
+    chosen = load(tmp_path, MANY, "systems=cassandra,aerospike", "matrix.batchsize=1,10")
     trials = {trial.label: trial for trial in plan.trials(chosen)}
     assert [label for label in trials if label.endswith("batchsize=1")] == [
         "cassandra variant=few batchsize=1",
@@ -439,34 +444,9 @@ def test_a_system_without_a_variant_is_measured_without_one(tmp_path: Path) -> N
 
 
 def test_the_command_line_chooses_among_variants_and_replaces_what_they_say(tmp_path: Path) -> None:
-    text = "recordcount=1000\noperationcount=1000\nphases=read\nsystems=cassandra\n" + VARIANTS
-    chosen = load(tmp_path, text, "matrix.variant=many,old", "tablecount=3")
+    chosen = load(tmp_path, MANY, "matrix.variant=many,old", "tablecount=3")
     assert [trial.scenario["tablecount"] for trial in plan.trials(chosen)] == ["3", "3"]
     assert list(chosen.variants) == ["many", "old"]
-
-
-@pytest.mark.parametrize(
-    ("assignments", "expected"),
-    [
-        ("matrix.variant=few,fw", "unknown variant 'fw': did you mean few"),
-        ("variant.few.batchsiz=3", "variant.few.batchsiz=3: unknown property 'batchsiz': did you mean batchsize"),
-        ("variant.few.systems=cassandr", "unknown system 'cassandr': did you mean cassandra"),
-        ("variant.few.rounds=3", "with a key that may differ from point to point"),
-        ("variant.few.matrix.batchsize=3", "with a key that may differ from point to point"),
-        ("variant.few=3", "must read variant.NAME.key=value"),
-        ("variant.few.batchsize=3 matrix.batchsize=1,2", "both determine batchsize at a point"),
-        ("variant.few.batchsize=5000", "at variant=few: phase insert: batchsize=5000: must be at most 500"),
-    ],
-)
-def test_a_variant_that_cannot_be_is_refused(tmp_path: Path, assignments: str, expected: str) -> None:
-    text = "recordcount=1000\noperationcount=1000\nphases=read\nsystems=cassandra\n" + VARIANTS
-    with pytest.raises(BadInputError, match=expected):
-        load(tmp_path, text, *assignments.split())
-
-
-def test_variants_that_nobody_measures_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"no variant is measured; set matrix\.variant=few"):
-        load(tmp_path, SMALL + "variant.few.tablecount=2\n")
 
 
 def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
@@ -553,7 +533,6 @@ def test_a_run_ends_when_every_record_was_asked_for(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"phase read: passes=2 and duration=60 both determine what ends a run"):
         load(tmp_path, text, "duration=60s")
     with pytest.raises(
-        BadInputError,
-        match=r"phase read: passes=2 with requestdistribution=uniform: passes need 'ranges'",
+        BadInputError, match=r"phase read: passes=2 with requestdistribution=uniform: passes need 'ranges'"
     ):
         load(tmp_path, text, "read.requestdistribution=uniform")

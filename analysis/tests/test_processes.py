@@ -123,9 +123,7 @@ def test_a_command_that_cannot_be_started_is_named(host: Host) -> None:
     assert "exit code 127: ERROR: /no/such/program cannot be started" in host.call("status", "one", code=3)
 
 
-def test_a_check_that_hangs_is_killed_with_its_children_and_repeated(
-    host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hanging_check_is_killed_with_its_children_and_repeated(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """Covers ZooKeeper 3.8, which never answers a request that arrives before it has read its database."""
     module = host.home / "bin/modules/processes.py"
     text = module.read_text()

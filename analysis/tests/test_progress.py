@@ -149,14 +149,8 @@ def test_updates_before_the_runs_are_a_step_of_their_own() -> None:
     forecast = Forecast(settled)
     forecast.begin(settled[:1])
     steps = [
-        ("settle", 0),
-        ("precondition", 0),
-        ("run", 1),
-        ("settle", 0),
-        ("precondition", 0),
-        ("run", 2),
-        ("stop", 0),
-    ]
+        ("settle", 0), ("precondition", 0), ("run", 1), ("settle", 0), ("precondition", 0), ("run", 2), ("stop", 0),
+    ]  # fmt: skip
     remaining = left_in_each_step(forecast, steps)
     assert remaining == sorted(remaining, reverse=True)
     assert len(set(remaining)) == len(remaining)

@@ -21,14 +21,9 @@ def test_escapes_and_separators_of_java_properties_are_read(tmp_path: Path) -> N
         encoding="utf-8",
     )
     assert properties.read(file) == {
-        "indented": "1",
-        "colon": "2",
-        "blank": "3",
-        "none": "",
-        "long": "a,b",
-        "key with=signs": "x",
+        "indented": "1", "colon": "2", "blank": "3", "none": "", "long": "a,b", "key with=signs": "x",
         "escaped": "é\t\\",
-    }
+    }  # fmt: skip
 
 
 def test_a_key_given_twice_is_refused_with_both_lines(tmp_path: Path) -> None:

@@ -80,9 +80,7 @@ def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device
     assert "is not empty" in raw_devices("look", tmp_path, device)
 
 
-def test_a_device_above_the_limit_gets_equal_partitions_which_are_ours_until_they_are_undone(
-    large: str, tmp_path: Path
-) -> None:
+def test_a_device_above_the_limit_gets_equal_partitions_which_are_ours_until_undone(large: str, tmp_path: Path) -> None:
     parts = [f"{large}p{number}" for number in (1, 2, 3)]
     assert raw_devices("parts", tmp_path, large).split() == parts
     assert raw_devices("look", tmp_path, large) == ""

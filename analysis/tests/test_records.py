@@ -39,9 +39,7 @@ def test_the_records_have_the_fields_that_are_written() -> None:
         ({"operations_by_type": ["READ"]}, "operations_by_type is a list: "),
     ],
 )
-def test_a_value_of_another_type_is_named_and_the_rest_counts(
-    content: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_a_wrong_type_is_named_and_the_rest_counts(content: dict[str, Any], message: str, tmp_path: Path) -> None:
     file = tmp_path / "client.json"
     write_json(file, {**content, "operations": 7, "records": "8", "inserted": None})
     warnings: list[str] = []

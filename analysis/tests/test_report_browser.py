@@ -10,7 +10,7 @@ from dohyo.foreign import page as foreign
 from dohyo.report import files, site
 from dohyo.report.grammar import GREY, rows
 from support.browser import Browser, browser, chromium
-from support.evidence import edit_json, reads, searched, trial, write_json
+from support.evidence import edit_json, in_rounds, reads, searched, trial, write_json
 from support.pages import hostile, of, of_four, two_systems
 
 pytestmark = pytest.mark.skipif(
@@ -36,14 +36,50 @@ def quiet(chrome: Browser) -> Iterator[Browser]:
     assert [url for url in chrome.requests if not url.startswith(("file:", "about:", "data:"))] == []
 
 
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the page of two systems."""
+    (written,) = files.write(two_systems(tmp_path_factory.mktemp("two")))
+    return written
+
+
+@pytest.fixture(scope="module")
+def page_with_loads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a page whose charts have the loads, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dohyo.report.chart_data.SHORTEST_SECONDS", 1.0)
+        (written,) = files.write(two_systems(tmp_path_factory.mktemp("loads")))
+    return written
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the index of a site with one experiment of two systems at two points."""
+    folder = tmp_path_factory.mktemp("site")
+    of_four(folder / "results/a")
+    edit_json(folder / "results/a/raw/02-cassandra-batchsize=100/conditions.json", durability="disk")
+    return site.write(site.experiments(folder / "results"), folder / "site", pytest.fail)
+
+
+def draw(browser: Browser, page: Path, width: int = 1200, scheme: str = "light") -> None:
+    """Opens a page with charts, and waits until they are drawn."""
+    browser.open(page, width, scheme=scheme)
+    browser.wait("document.documentElement.dataset.drawn === 'yes'")
+
+
+def change(browser: Browser, selector: str, value: object, event: str) -> None:
+    """Sets the value of an element, as a user does."""
+    browser.value(f"""{{
+        const element = document.querySelector('{selector}');
+        element.value = '{value}';
+        element.dispatchEvent(new Event('{event}', {{bubbles: true}}));
+    }}""")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 375])
-def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
-    quiet: Browser, tmp_path: Path, width: int, scheme: str
-) -> None:
-    (page,) = files.write(two_systems(tmp_path))
-    quiet.open(page, width, scheme=scheme)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+def test_every_chart_is_drawn_and_fits_on_the_screen(quiet: Browser, page: Path, width: int, scheme: str) -> None:
+    draw(quiet, page, width, scheme)
     assert quiet.value(f"{PANELS}.length") > 8
     drawn = f"{PANELS}.filter(panel => !panel.querySelector('svg, canvas') && !panel.closest('figure').hidden).length"
     assert quiet.value(drawn) == 0
@@ -56,15 +92,11 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
 def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_path: Path, width: int) -> None:
     """The rates of cassandra vary widely, so a triangle shows that its interval extends beyond the chart."""
     rates = {"cassandra": [800, 900, 2400], "hbase": [500, 520, 480], "mysql-innodb": [990, 1100, 1050]}
-    for turn in range(3):
-        for system, of_system in rates.items():
-            number = len(list(tmp_path.glob("raw/*"))) + 1
-            folder = trial(tmp_path, number, system, repeats=1, trial_round=turn + 1, trial_rounds=3)
-            reads(folder / "run-1/node1", [of_system[turn]] * 10)
+    for turn, system, folder in in_rounds(tmp_path, 3, rates):
+        reads(folder / "run-1/node1", [rates[system][turn - 1]] * 10)
     write_json(tmp_path / "experiment.json", {"title": "Workload A: half reads, half updates, popular records first"})
     (page,) = files.write(tmp_path)
-    quiet.open(page, width)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    draw(quiet, page, width)
     bottom = "document.querySelector('{}').getBoundingClientRect().bottom"
     ends = [quiet.value(bottom.format(selector)) for selector in (".verdict .mark", "#verdict [data-panel]")]
     assert ends == sorted(ends)
@@ -94,28 +126,19 @@ def test_the_table_of_results_fits_1280_pixels(quiet: Browser, tmp_path: Path) -
     assert needed <= available
 
 
-@pytest.mark.usefixtures("short_loads")
-def test_charts_without_data_of_a_phase_are_hidden(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(two_systems(tmp_path))
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+def test_charts_without_data_of_a_phase_are_hidden(quiet: Browser, page_with_loads: Path) -> None:
+    draw(quiet, page_with_loads)
     seen = (
         "[...document.querySelectorAll('#percentiles figure')].filter(figure => figure.offsetHeight)"
         ".map(figure => figure.querySelector('figcaption').textContent)"
     )
     assert not any("INSERT" in title for title in quiet.value(seen))
-    quiet.value("""{
-        const select = document.querySelector('select[data-chart=percentiles]');
-        select.value = '1';
-        select.dispatchEvent(new Event('change'));
-    }""")
+    change(quiet, "select[data-chart=percentiles]", 1, "change")
     quiet.wait(f"{seen}.length > 0 && {seen}.every(title => title.includes('INSERT'))")
 
 
-@pytest.mark.usefixtures("short_loads")
-def test_the_legend_stands_in_each_chart_that_needs_one(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(two_systems(tmp_path))
-    quiet.open(page)
+def test_the_legend_stands_in_each_chart_that_needs_one(quiet: Browser, page_with_loads: Path) -> None:
+    quiet.open(page_with_loads)
     where = (
         "[...document.querySelectorAll('.key')].map(key => [key.closest('section').id, key.innerText.split(/\\s+/)])"
     )
@@ -124,11 +147,9 @@ def test_the_legend_stands_in_each_chart_that_needs_one(quiet: Browser, tmp_path
 
 
 @pytest.mark.usefixtures("short_loads")
-def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
-    charts = of(two_systems(tmp_path))
-    (page,) = files.write(tmp_path)
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+def test_every_chart_has_its_series(quiet: Browser, page_with_loads: Path) -> None:
+    charts = of(page_with_loads.parent)
+    draw(quiet, page_with_loads)
 
     def marks(chart: str, kind: str) -> list[int]:
         """Returns the number of marks in each panel, without legends."""
@@ -170,13 +191,9 @@ def barriers(browser: Browser) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
-def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme: str) -> None:
-    of_four(tmp_path / "results/a")
-    edit_json(tmp_path / "results/a/raw/02-cassandra-batchsize=100/conditions.json", durability="disk")
-    index = site.write(site.experiments(tmp_path / "results"), tmp_path / "site", pytest.fail)
-    for page in (tmp_path / "site/a/report.html", index):
+def test_axe_finds_no_barrier(quiet: Browser, index: Path, width: int, scheme: str) -> None:
+    for page in (index.parent / "a/report.html", index):
         quiet.open(page, width, scheme=scheme)
-        quiet.wait("document.documentElement.dataset.drawn !== 'no'")
         assert barriers(quiet) == []
     quiet.value("document.querySelector('select').setAttribute('aria-label', '')")
     quiet.value("document.querySelector('label').replaceWith(document.querySelector('select'))")
@@ -188,8 +205,7 @@ def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) ->
         about = {"trial_system": system, "repeats": 3, "trial_discard": 1}
         searched(tmp_path, (1000 * number, 1000 * number), (3000, 2000), number=number, slo="p99<10ms", facts=about)
     (page,) = files.write(tmp_path)
-    quiet.open(page, 375)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    draw(quiet, page, 375)
     points = "[...document.querySelectorAll('#{} .mark-symbol.role-mark path')].map(path => {})"
     # Each system has one discarded run (grey) and two that count.
     strokes = quiet.value(points.format("verdict", "path.getAttribute('stroke')"))
@@ -206,22 +222,15 @@ def test_charts_of_logs_of_others_are_drawn(quiet: Browser, tmp_path: Path, widt
     stock = Path(__file__).parent / "data/stock"
     report = foreign.gather(stock)
     (page,) = files.write_report(report, tmp_path / "page.html", figures=False)
-    quiet.open(page, width)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    draw(quiet, page, width)
     assert quiet.value(f"{PANELS}.length") == sum(len(chart.panels) for chart in report.charts)
     assert quiet.value(f"{PANELS}.filter(panel => !panel.querySelector('svg, canvas')).length") == 0
     assert quiet.value("document.documentElement.scrollWidth") <= width
 
 
-def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(two_systems(tmp_path))
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
-    quiet.value("""{
-        const slider = document.querySelector('[data-cursor]');
-        slider.value = 1;
-        slider.dispatchEvent(new Event('input'));
-    }""")
+def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, page: Path) -> None:
+    draw(quiet, page)
+    change(quiet, "[data-cursor]", 1, "input")
     lines = quiet.value("document.querySelector('[data-readout]').innerText").splitlines()
     assert lines[0].split("\t")[0] == "second 1"
     assert [line.split("\t")[0] for line in lines[1:]] == [
@@ -241,8 +250,7 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
     heads = "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
     (tmp_path / "hosts.csv").write_text(heads + seconds)
     (page,) = files.write(tmp_path)
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    draw(quiet, page)
     over_time = "[...document.querySelectorAll('#over-time [data-panel]')]"
     ends = (
         f"{over_time}.map(panel => [...panel.querySelectorAll('.role-axis-label')]"
@@ -277,12 +285,8 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
     quiet.wait(f"{ends}.every(([first, last]) => first === 0 && last === 20)")
 
     # Use the keyboard to choose a place with the slider and to zoom in with a button.
-    quiet.value("""{
-        const slider = document.querySelector('[data-cursor]');
-        slider.value = 10;
-        slider.dispatchEvent(new Event('input'));
-        document.querySelector('[data-zoom]').focus();
-    }""")
+    change(quiet, "[data-cursor]", 10, "input")
+    quiet.value("document.querySelector('[data-zoom]').focus()")
     for kind in ("keyDown", "keyUp"):
         quiet.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r", windowsVirtualKeyCode=13)
     quiet.wait("document.querySelector('[data-shown]').textContent === 'seconds 5 to 15 of 20'")
@@ -296,19 +300,15 @@ def mouse(browser: Browser, kind: str, x: float, y: float, **more: object) -> No
 
 def test_hostile_text_runs_nothing(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(hostile(tmp_path / "a<b>"))
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    draw(quiet, page)
     assert quiet.value("document.querySelectorAll('img').length") == 0
 
 
-def test_any_dimension_stands_on_either_axis(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(of_four(tmp_path))
-    quiet.open(page)
+def test_any_dimension_stands_on_either_axis(quiet: Browser, index: Path) -> None:
+    quiet.open(index.parent / "a/report.html")
     heads = "[...document.querySelectorAll('#matrix-table thead th')].map(head => head.innerText)"
     assert quiet.value(heads) == ["batchsize", "operation", "cassandra", "hbase"]
-    quiet.value(
-        "{const x = document.getElementById('matrix-x'); x.value = 'batchsize'; x.dispatchEvent(new Event('change'))}"
-    )
+    change(quiet, "#matrix-x", "batchsize", "change")
     assert quiet.value(heads) == ["system", "operation", "1", "100"]
 
 
@@ -326,12 +326,8 @@ def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
 
     def shown(field: str, value: str) -> list[str]:
         """Sets one field of the form to a value, and returns the entries that are still shown."""
-        quiet.value(f"""{{
-            document.querySelector('form').reset();
-            const field = document.querySelector('{field}');
-            field.value = '{value}';
-            field.dispatchEvent(new Event('input', {{bubbles: true}}));
-        }}""")
+        quiet.value("document.querySelector('form').reset()")
+        change(quiet, field, value, "input")
         links = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
         texts = list(quiet.value(links))
         assert quiet.value("document.getElementById('shown').textContent") == str(len(texts))

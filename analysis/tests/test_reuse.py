@@ -1,6 +1,5 @@
 """Tests trials that share a load: how they are chosen, which files a host keeps between them, and their evidence."""
 
-import io
 import json
 import os
 import shutil
@@ -9,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from dohyo.bad_input import BadInputError
 from dohyo.planning import plan
-from dohyo.planning.sizing import LOAD_RATE, Needs, Sizes, show
+from dohyo.planning.sizing import LOAD_RATE, Needs, Sizes
 from dohyo.running.progress import Forecast
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
@@ -23,6 +21,7 @@ from dohyo.tables import table
 from failure import AgentError
 from support.evidence import DATA, rendered, trial, write_json
 from support.marked_folders import module
+from support.scenarios import shown_plan
 
 TEXT = "recordcount=1000\noperationcount=1000\nsystems=cassandra,mysql-innodb\nreuse=data\n"
 OWN = "0123456789ab"
@@ -88,9 +87,7 @@ def test_what_nobody_shares_is_not_kept(tmp_path: Path, text: str) -> None:
         ("insert.threadcount=1,2", 2),
     ],
 )
-def test_points_share_a_load_where_they_differ_in_runs_alone(
-    tmp_path: Path, dimension: str, loads_of_cassandra: int
-) -> None:
+def test_points_that_differ_in_runs_alone_share_a_load(tmp_path: Path, dimension: str, loads_of_cassandra: int) -> None:
     key = dimension.partition("=")[0]
     text = "".join(f"{line}\n" for line in TEXT.splitlines() if not line.startswith(f"{key}="))
     shared = loads(tmp_path, f"{text}rounds=2\nmatrix.{dimension}\n")
@@ -110,16 +107,9 @@ class Host:
     def __init__(self, folder: Path) -> None:
         self.data = [folder / "disk1", folder / "disk2"]
         self.arguments: dict[str, Any] = {
-            "data": list(map(str, self.data)),
-            "role": "mysql",
-            "load": "0123456789abcdef",
-            "trial": "01-mysql",
-            "experiment": "/results/one",
-            "deployment": OWN,
-            "controller": {},
-            "need_mb": 0,
-            "budget_mb": 0,
-        }
+            "data": list(map(str, self.data)), "role": "mysql", "load": "0123456789abcdef", "trial": "01-mysql",
+            "experiment": "/results/one", "deployment": OWN, "controller": {}, "need_mb": 0, "budget_mb": 0,
+        }  # fmt: skip
 
     def ask(self, state: str, **arguments: Any) -> dict[str, Any]:
         answer = module("kept_load", **{**self.arguments, "state": state, **arguments})
@@ -313,7 +303,6 @@ def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> No
     # The first two trials load records; the last two start from a copy.
     load = chosen.number("recordcount") / LOAD_RATE
     assert seconds == pytest.approx([seconds[2] + load, seconds[2] + load, seconds[2], seconds[2]])
-    output = io.StringIO()
     needs = [Needs(system, 1, DataNeeds(2000.0, spread=False)) for system in ("cassandra", "mysql-innodb")]
-    show(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)], Console(file=output, width=200))
-    assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than available" in output.getvalue()
+    text = shown_plan(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)])
+    assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than available" in text

@@ -21,7 +21,7 @@ from rich.console import Console
 from dohyo import statistics
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
-from dohyo.planning import plan, sizing
+from dohyo.planning import plan
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
@@ -35,6 +35,7 @@ from dohyo.systems.records import DataNeeds
 from dohyo.tables.verdict import verdict
 from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
+from support.scenarios import shown_plan
 
 
 def test_steady_rates_need_no_more_than_the_least_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +132,9 @@ def test_an_open_pair_states_the_time_of_further_rounds() -> None:
 
 
 def test_the_table_grows_where_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, _, output, _ = measured(tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY})
+    result, _, output, _ = measured(
+        tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY}, page=True
+    )
     lines = output.splitlines()
     for number in (1, 2):
         index = lines.index(f"after round {number} of 3")
@@ -190,9 +193,7 @@ def test_without_a_valid_round_the_experiment_stops_unfinished(tmp_path: Path, m
     assert (len(play.trials), code, result.has_ended) == (4, 1, False)
 
 
-def test_a_first_round_that_is_invalid_for_one_reason_is_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_round_invalid_for_one_reason_is_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rates = {"cassandra": STEADY, "hbase": STEADY}
     result, play, output, code = measured(
         tmp_path, monkeypatch, "rounds=3\n", rates, saturated={"cassandra": 0.95, "hbase": 0.97}
@@ -260,9 +261,7 @@ def test_killed_between_two_rounds_it_goes_on(tmp_path: Path, monkeypatch: pytes
     assert (again.trials, code) == ([trial.name for trial in last], 0)
 
 
-def test_the_servers_that_are_kept_are_those_of_the_very_last_trial(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_kept_servers_are_those_of_the_very_last_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, play, output, _ = measured(
         tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=3\n", {"cassandra": UNSTEADY, "hbase": STEADY},
         keep=True,
@@ -355,10 +354,8 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
     def line(more: str) -> str:
         (tmp_path / "small").write_text(small + more)
         chosen = loading.load(tmp_path / "small")
-        console = Console(file=io.StringIO(), width=500)
-        sizing.show(chosen, [Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)], console)
-        assert isinstance(console.file, io.StringIO)
-        return console.file.getvalue().partition("in all")[2].partition("\nan estimate")[0]
+        sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)
+        return shown_plan(chosen, [sizes], 500).partition("in all")[2].partition("\nan estimate")[0]
 
     assert "at most" not in line("rounds=3\n")
     assert "for 3 rounds\nat most 48 min until ± 5 % (at most 9 rounds)" in line(

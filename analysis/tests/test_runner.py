@@ -45,19 +45,24 @@ def measured(
         return None
 
     monkeypatch.setattr(runner, "play", play)
-    return carry_out(folder, text), played
+    created = create(folder, text)
+    carry_out(created)
+    return created, played
 
 
-def carry_out(folder: Path, text: str) -> experiment.Experiment:
-    """Creates an experiment from the text of a scenario, and runs it."""
+def create(folder: Path, text: str) -> experiment.Experiment:
+    """Creates an experiment from the text of a scenario."""
     folder.mkdir(exist_ok=True)
-    file = folder / "small"
-    file.write_text(text)
-    chosen = loading.load(file)
-    created = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
-    console = Console(file=(folder / "said").open("w"))
-    runner._Measurement(created, created.trials, runner.Options(), Signals(), console).carry_out()
-    return created
+    (folder / "small").write_text(text)
+    chosen = loading.load(folder / "small")
+    return experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
+
+
+def carry_out(created: experiment.Experiment) -> int:
+    """Runs an experiment, and returns the exit code. The output goes to the file `said` beside its folder."""
+    with (created.folder.parent / "said").open("w") as output:
+        measurement = runner._Measurement(created, created.trials, runner.Options(), Signals(), Console(file=output))
+        return measurement.carry_out()
 
 
 def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,11 +78,7 @@ def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize(
     ("more", "broken"),
-    [
-        ("", "trial 02-"),
-        ("rounds=2\nreuse=data\n", ""),
-        ("duration=5\nfaults=kill(node1)@1s,start(node1)@2s\n", ""),
-    ],
+    [("", "trial 02-"), ("rounds=2\nreuse=data\n", ""), ("duration=5\nfaults=kill(node1)@1s,start(node1)@2s\n", "")],
 )
 def test_the_end_stops_what_a_trial_may_have_left(
     more: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -88,9 +89,7 @@ def test_the_end_stops_what_a_trial_may_have_left(
     assert played.count("stop") == 1
 
 
-def test_the_end_stops_nothing_where_the_failed_trial_was_not_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_stops_nothing_where_an_earlier_trial_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, played = measured(tmp_path, monkeypatch, SMALL, broken="trial 01")
     assert played == ["deploy cassandra,hbase", "trial 01-cassandra", "stop", "trial 02-hbase"]
 
@@ -134,9 +133,7 @@ def test_each_version_is_deployed_before_anything_is_measured_and_again_where_an
     ]
 
 
-def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_that_fails_to_deploy_costs_others_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     created, played = measured(tmp_path, monkeypatch, SMALL + "matrix.cassandra_version=4.1.10,9.9\n", broken="9.9")
     assert [playbook for playbook in played if playbook.startswith("trial")] == [
         "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
@@ -163,9 +160,7 @@ def test_a_deployment_that_failed_before_a_trial_is_repeated_before_the_next_one
     assert "04-cassandra" in played[trials[2]]
 
 
-def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_playbook_begins_no_earlier_than_servers_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     happened: list[str] = []
 
     class Playbook:
@@ -208,19 +203,19 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
     )
     phases = ["turn of trial.yml 02-cassandra", "start", "run", "stop", "end"]
     broken = False
-    carry_out(tmp_path / "whole", text)
+    carry_out(create(tmp_path / "whole", text))
     assert happened == [*start, begin, *phases]
     # After a failure, all servers are stopped before the next trial takes its turn.
     happened.clear()
     broken = True
-    carry_out(tmp_path / "broken", text)
+    carry_out(create(tmp_path / "broken", text))
     assert happened == [*start, begin, "stop.yml stop", *phases]
     # The variables have changed since the trial was started, so it is discarded and started again.
     happened.clear()
     with monkeypatch.context() as changing:
         numbers = count()
         changing.setattr(runner._Measurement, "_variables", lambda *_, **__: {"rate": next(numbers)})
-        carry_out(tmp_path / "other", text)
+        carry_out(create(tmp_path / "other", text))
     assert happened[len(start) :] == [
         begin, "stop.yml stop", "discard trial.yml 02-cassandra", "trial.yml 02-cassandra", "start", "run", "stop",
         "stop.yml stop",
@@ -229,7 +224,7 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
     happened.clear()
     monkeypatch.setattr(rounds, "common_cause", lambda _: "run-1: skew of 20 ms")
     broken = False
-    carry_out(tmp_path / "invalid", text)
+    carry_out(create(tmp_path / "invalid", text))
     assert happened == [*start, begin, "discard trial.yml 02-cassandra"]
 
 
@@ -242,12 +237,8 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
             options["watch"]({"event": "phase"})  # the event lacks the name of the phase
 
     monkeypatch.setattr(runner, "play", play)
-    (tmp_path / "small").write_text(SMALL)
-    chosen = loading.load(tmp_path / "small")
-    created = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
-    with (tmp_path / "said").open("w") as output:
-        measurement = runner._Measurement(created, created.trials, runner.Options(), Signals(), Console(file=output))
-        assert measurement.carry_out() == 1
+    created = create(tmp_path, SMALL)
+    assert carry_out(created) == 1
     assert played == ["deploy.yml", "trial.yml", "stop.yml", "trial.yml", "stop.yml"]
     for trial in created.trials:
         state = json.loads((created.trial_folder(trial) / "state.json").read_text())
@@ -298,13 +289,9 @@ def test_a_page_that_cannot_be_written_costs_no_numbers(tmp_path: Path, monkeypa
 
 def test_a_stray_folder_beside_the_trials_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "play", lambda *_, **__: None)
-    (tmp_path / "small").write_text(SMALL)
-    chosen = loading.load(tmp_path / "small")
-    created = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
+    created = create(tmp_path, SMALL)
     (created.folder / "raw/00-copy").mkdir()
-    with (tmp_path / "said").open("w") as output:
-        measurement = runner._Measurement(created, created.trials, runner.Options(), Signals(), Console(file=output))
-        assert measurement.carry_out() == 1
+    assert carry_out(created) == 1
     assert "internal error" not in (tmp_path / "said").read_text()
     trials = json.loads((created.folder / "summary.json").read_text())["trials"]
     assert "raw/00-copy belongs to another experiment" in trials[0]["reason"]

@@ -27,13 +27,8 @@ from dohyo.summary.summary import joined, summarise
 from dohyo.summary.trust import Reason, judged
 from dohyo.tables import screen, table
 from dohyo.tables.remedies import Again, clauses
-from support.evidence import STOCK, edit_json, noisy, on_screen, reads, rendered, sample, searched, trial
+from support.evidence import STOCK, edit_json, in_rounds, noisy, on_screen, reads, rendered, sample, searched, trial
 from support.summaries import SYSTEMS, each_system, failed, measured, of
-
-
-def screen_of_others(summary: Summary) -> str:
-    """Returns the text of the screen without commands, as summary.md contains it."""
-    return "\n".join(screen.plain(summary))
 
 
 def table_of(text: str) -> list[str]:
@@ -86,9 +81,14 @@ def make(name: str) -> Summary:
     return SCENARIOS[name]()
 
 
-@pytest.mark.parametrize(("name", "width"), [*product(SCENARIOS, (100, 80, 200))])
+@cache
+def drawn(name: str, width: int = 100) -> str:
+    return on_screen(make(name), width)
+
+
+@pytest.mark.parametrize(("name", "width"), [*product(SCENARIOS, (100, 80)), ("sample", 200), ("failures", 200)])
 def test_every_table_fits(name: str, width: int) -> None:
-    text = on_screen(make(name), width)
+    text = drawn(name, width)
     assert len(table_of(text)) <= screen.MOST_LINES == 25
     assert max(map(len, text.splitlines())) <= min(width, screen.MOST_COLUMNS)
     assert screen.MOST_COLUMNS == 100
@@ -205,19 +205,19 @@ def test_trials_that_were_summarised_one_by_one_are_ranked_together(tmp_path: Pa
 
 
 def test_records_and_errors_have_columns_where_they_say_something() -> None:
-    assert "rec/s" not in on_screen(make("workloadE"))
-    assert re.search(r"ops/s +rec/s", on_screen(make("four hosts, batches")))
-    assert "4 hosts, 16 cores each" in on_screen(make("four hosts, batches"))
-    assert "12,345" in on_screen(make("errors"), 80)
-    assert "no errors" not in on_screen(make("errors"))
+    assert "rec/s" not in drawn("workloadE")
+    assert re.search(r"ops/s +rec/s", drawn("four hosts, batches"))
+    assert "4 hosts, 16 cores each" in drawn("four hosts, batches")
+    assert "12,345" in drawn("errors", 80)
+    assert "no errors" not in drawn("errors")
     assert "rec/s" not in rendered(make("workloadE")).partition("Comparison")[0]
 
 
 def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -> None:
-    titles = [line.strip() for line in table_of(on_screen(make("phases"))) if not line[:1].strip().isdecimal()]
+    titles = [line.strip() for line in table_of(drawn("phases")) if not line[:1].strip().isdecimal()]
     assert titles[-2:] == ["update", "read"]
-    assert re.search(r"insert ms *\n.*last/first", on_screen(make("insert race")))
-    lines = table_of(on_screen(make("three points")))
+    assert re.search(r"insert ms *\n.*last/first", drawn("insert race"))
+    lines = table_of(drawn("three points"))
     assert [line.strip() for line in lines if line.startswith("threadcount")] == [
         f"threadcount={number}" for number in range(3)
     ]
@@ -226,7 +226,7 @@ def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -
 
 
 def test_of_too_many_points_those_with_another_winner_and_close_ones_are_shown() -> None:
-    lines = table_of(on_screen(make("forty points")))
+    lines = table_of(drawn("forty points"))
     assert lines[-1] == "180 more lines are in summary.md"
     shown = [re.findall(r"^threadcount=(\d+) +(\S+)", line) for line in lines]
     assert [pair for (pair,) in filter(None, shown)][:3] == [("0", "aerospike"), ("1", "aerospike"), ("2", "scylla")]
@@ -253,7 +253,7 @@ def test_of_too_many_points_no_best_at_a_rate_that_was_asked_for_is_shown() -> N
 
 
 def test_reasons_stand_in_one_line_each_and_the_files_have_them_whole() -> None:
-    lines = table_of(on_screen(make("failures")))
+    lines = table_of(drawn("failures"))
     assert [line[:20] for line in lines if line.startswith("–")] == [
         *(f"– b{number}  failed: becaus"[:20] for number in range(4)), "– 5 more in summary."
     ]  # fmt: skip
@@ -287,12 +287,9 @@ def test_colours_say_how_bad_it_is(tmp_path: Path) -> None:
 
 
 def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None:
-    number = 0
-    for turn, rates in enumerate(((1000, 100), (100, 1000)), start=1):
-        for system, rate in zip(("cassandra", "hbase"), rates, strict=True):
-            number += 1
-            folder = trial(tmp_path, number, system, repeats=1, trial_round=turn, trial_rounds=2)
-            reads(folder / "run-1/node1", [rate] * 10)
+    rates = {"cassandra": (1000, 100), "hbase": (100, 1000)}
+    for turn, system, folder in in_rounds(tmp_path, 2, rates):
+        reads(folder / "run-1/node1", [rates[system][turn - 1]] * 10)
     text = on_screen(summarise(tmp_path))
     assert text.count("cannot tell") == 3  # for both rates and their ratio
     brief = "Cannot tell cassandra from hbase: 1.00× [0.00, 1,103]. do not use: too noisy to tell."
@@ -326,7 +323,7 @@ def _without_work(trial: Trial) -> Trial:
 
 
 def test_the_readme_and_the_sample_show_the_screen() -> None:
-    lines = [line.rstrip() for line in table_of(screen_of_others(make("sample")))]
+    lines = [line.rstrip() for line in table_of("\n".join(screen.plain(make("sample"))))]
     text = (ROOT / "README.md").read_text("utf-8")
     # The last line names the skipped systems and ends with a command.
     assert "\n".join(["", *lines]) + ". Try: " in text
@@ -374,4 +371,4 @@ def test_missing_percentiles_are_explained(tmp_path: Path) -> None:
         summary = collection.collect(folders).summary
         assert (few in table_of(on_screen(summary))) == is_explained
         assert (f"{few}, p99.9 needs 10,000." in " ".join(rendered(summary).split())) == is_explained
-    assert all(few not in on_screen(make(name)) for name in ("sample", "nothing"))
+    assert all(few not in drawn(name) for name in ("sample", "nothing"))

@@ -83,11 +83,7 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
             "aerospike",
             ["stats-namespace.txt"],
             {
-                "objects": 778,
-                "index_bytes": 778 * 64,
-                "data_bytes": 921152,
-                "timeouts": 0,
-                "evicted": 0,
+                "objects": 778, "index_bytes": 778 * 64, "data_bytes": 921152, "timeouts": 0, "evicted": 0,
                 "stop_writes": 0,
             },
         ),
@@ -95,13 +91,8 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
             "mysql-innodb",
             ["stats-status.txt", "stats-replica.txt"],
             {
-                "buffer_pool_hit_ratio": 1 - 159 / 105938,
-                "key_cache_hit_ratio": None,
-                "dirty_bytes": 9666560,
-                "row_lock_waits": 0,
-                "buffer_pool_waits": 0,
-                "log_waits": 0,
-                "slow_queries": 0,
+                "buffer_pool_hit_ratio": 1 - 159 / 105938, "key_cache_hit_ratio": None, "dirty_bytes": 9666560,
+                "row_lock_waits": 0, "buffer_pool_waits": 0, "log_waits": 0, "slow_queries": 0,
                 "replica_lag_seconds": 0,
             },
         ),
@@ -109,11 +100,8 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
             "postgresql",
             ["stats-status.txt"],
             {
-                "buffer_hit_ratio": 1276444 / 1276756,
-                "wal_bytes": 84776852,
-                "full_page_images": 1409,
-                "wal_buffers_full": 0,
-                "deadlocks": 0,
+                "buffer_hit_ratio": 1276444 / 1276756, "wal_bytes": 84776852, "full_page_images": 1409,
+                "wal_buffers_full": 0, "deadlocks": 0,
             },
         ),
         (
@@ -130,7 +118,7 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
             },
         ),
     ],
-)
+)  # fmt: skip
 def test_figures_come_from_what_stats_has_kept(
     tmp_path: Path, system: str, files: list[str], expected: dict[str, float | None]
 ) -> None:
@@ -298,13 +286,10 @@ def test_counters_are_averaged_over_the_runs(tmp_path: Path) -> None:
         "run",
         2,
         {
-            **dict.fromkeys(server.figures),
-            "row_lock_waits": 4,
-            "dirty_bytes": 400,
-            "buffer_pool_hit_ratio": 0.9,
+            **dict.fromkeys(server.figures), "row_lock_waits": 4, "dirty_bytes": 400, "buffer_pool_hit_ratio": 0.9,
             "replica_lag_seconds": 11,
         },
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("system", all_systems())

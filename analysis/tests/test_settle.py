@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import pytest
 
-from dohyo.bad_input import BadInputError
 from dohyo.places import WORKLOADS
 from dohyo.planning import plan
 from dohyo.scenario import loading
@@ -38,21 +37,6 @@ def test_settle_flush_and_settle_cache_are_dimensions_of_all_systems(tmp_path: P
     assert last["trial_point"] == {"settle.flush": "false", "settle.cache": "drop"}
     # The client does not receive these settings.
     assert not [key for key in last["trial_properties"] if key.startswith("settle")]
-
-
-@pytest.mark.parametrize(
-    ("assignment", "expected"),
-    [
-        ("settle.flush=no", "settle.flush=no: must be true or false"),
-        ("settle.cache=prefetch", "settle.cache=prefetch: must be one of keep, drop"),
-        ("run.settle.flush=false", "it applies to all phases of a trial; set settle.flush without a phase"),
-        ("phases=settle", "'settle' is reserved"),
-        ("hbase_regionservers_per_host=9", "must be one of 1, 2, 3"),
-    ],
-)
-def test_what_cannot_be_is_refused(tmp_path: Path, assignment: str, expected: str) -> None:
-    with pytest.raises(BadInputError, match=expected):
-        load(tmp_path, SMALL, assignment)
 
 
 def test_region_servers_are_a_dimension_of_hbase_alone(tmp_path: Path) -> None:

@@ -92,12 +92,8 @@ def test_sides_take_turns_and_missed_aims_are_printed(
     assert (tmp_path / "order").read_text() == "ABBABAAB"
     columns = capsys.readouterr().out.split("|")
     assert [column.strip() for column in columns[1:6]] == [
-        "a cell",
-        "200",
-        "100",
-        "**2.00** [2.00, 2.00]",
-        "3 **missed**",
-    ]
+        "a cell", "200", "100", "**2.00** [2.00, 2.00]", "3 **missed**",
+    ]  # fmt: skip
     assert columns[9].strip() == "–"
     assert [column.strip() for column in columns[11:15]] == ["10", "10", "**1.00** [1.00, 1.00]", "1"]
     assert re.fullmatch(r"[\d.]+", columns[6].strip())
@@ -144,9 +140,7 @@ def test_an_odd_number_of_pairs_is_refused(
         ([], "1", "1"),
     ],
 )
-def test_an_aim_is_missed_only_where_all_pairs_miss_it(
-    shared: ModuleType, ratios: list[float], least: str, most: str
-) -> None:
+def test_only_all_pairs_miss_an_aim(shared: ModuleType, ratios: list[float], least: str, most: str) -> None:
     assert shared.verdict(1, ratios, least=True) == least
     assert shared.verdict(1, ratios, least=False) == most
     assert shared.verdict(None, ratios, least=True) == "–"
@@ -191,9 +185,7 @@ def test_no_password_stands_in_a_command_or_an_error(
 
 
 @pytest.mark.parametrize(("changes", "binding"), [([], "scylla"), (["db=mysql-innodb"], "mysql")])
-def test_our_client_can_have_the_binding_of_another_system(
-    shared: ModuleType, changes: list[str], binding: str
-) -> None:
+def test_our_client_can_have_another_binding(shared: ModuleType, changes: list[str], binding: str) -> None:
     client = shared.dohyo_client(shared.Cell("scylla", 1, "read", shared.MANY), {"recordcount": "10"}, changes)
     assert client.command[client.command.index("-db") + 1] == binding
     assert f"/{binding}/target/bundle/*" in client.command[client.command.index("-cp") + 1]

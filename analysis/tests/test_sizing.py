@@ -1,6 +1,5 @@
 """Tests the resources that a scenario needs on its hosts: formulas, defaults, what fits, and the estimated time."""
 
-import io
 import json
 import re
 from dataclasses import replace
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from dohyo import figures
 from dohyo.ansible.playbook import check_inventory
@@ -21,6 +19,7 @@ from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
 from dohyo.systems.records import DataNeeds
+from support.scenarios import shown_plan
 
 GIB = 2**30
 BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"
@@ -117,12 +116,9 @@ def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     file = tmp_path / "sized"
     file.write_text(BASE + "datasize=2*cache\n")
     chosen = loading.load(file, {"systems": "hbase,cassandra,scylla"}, hosts=Hosts(), caches=sizing.caches(None))
-    text = io.StringIO()
-    sizing.show(chosen, sizing.ask_points(chosen, Hosts(), None), Console(file=text, width=200))
-    assert "1,258,291 records × 1,000 B = 1.258 GB, from datasize=2*cache; 1 copy\n" in text.getvalue()
-    assert "cache = 629.1 MB of hbase, the smallest; 1.611 GB of scylla; without a cache: cassandra\n" in (
-        text.getvalue()
-    )
+    text = shown_plan(chosen, sizing.ask_points(chosen, Hosts(), None))
+    assert "1,258,291 records × 1,000 B = 1.258 GB, from datasize=2*cache; 1 copy\n" in text
+    assert "cache = 629.1 MB of hbase, the smallest; 1.611 GB of scylla; without a cache: cassandra\n" in text
     created = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())
     assert experiment.reopen(str(created.folder))[0].scenario.number("recordcount") == 1_258_291
     with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: none has a read .* 0\.6\*ram"):
@@ -160,9 +156,8 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
 
     def ask(name: str, **values: str) -> tuple[list[Sizes], str]:
         chosen = loading.load(WORKLOADS / name, {"systems": "aerospike", **values}, full=True)
-        at_points, text = sizing.ask_points(chosen, hosts, None), io.StringIO()
-        sizing.show(chosen, at_points, Console(file=text, width=200))
-        return at_points, text.getvalue()
+        at_points = sizing.ask_points(chosen, hosts, None)
+        return at_points, shown_plan(chosen, at_points)
 
     at_points, text = ask("yokozuna-long")
     why = " is not available: the Enterprise edition needs aerospike_feature_key\n"
@@ -342,19 +337,15 @@ def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
     loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
     sizes = Sizes(loaded, Hosts(1), [needs])
     assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 100
-    console = Console(file=io.StringIO(), width=300)
-    sizing.show(replace(loaded, values={**loaded.values, "systems": "a"}), [sizes], console)
-    assert isinstance(console.file, io.StringIO)
-    assert "start, the load of 600,000 records, settle, stop" in console.file.getvalue()
+    text = shown_plan(replace(loaded, values={**loaded.values, "systems": "a"}), [sizes])
+    assert "start, the load of 600,000 records, settle, stop" in text
 
 
 def test_a_load_that_phases_name_is_the_only_one(tmp_path: Path) -> None:
     chosen = load(tmp_path, systems="hbase", phases="insert,read", recordcount=600_000, warmuptime=0, duration=30)
-    console = Console(file=io.StringIO(), width=300)
-    sizing.show(chosen, [Sizes(chosen, Hosts(1), [Needs("hbase", GIB, DataNeeds(2000))])], console)
-    assert isinstance(console.file, io.StringIO)
+    sizes = Sizes(chosen, Hosts(1), [Needs("hbase", GIB, DataNeeds(2000))])
     steps = "start, the load of 600,000 records, settle, 1 × (read: 0 s warm-up + 30 s), stop"
-    assert steps in console.file.getvalue()
+    assert steps in shown_plan(chosen, [sizes])
 
 
 def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_them(
@@ -380,10 +371,7 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
         (["cassandra"], {"cassandra_heap": "1g"}), (["hbase"], {}), (["cassandra"], {"cassandra_heap": "2g"})
     ]  # fmt: skip
     assert len(points) == 2 * 2 * 3
-    console = Console(file=io.StringIO(), width=300)
-    sizing.show(planned, points, console)
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
+    text = shown_plan(planned, points)
     assert "24 trials: cassandra at 8 points, hbase at 4 points, in each of 2 rounds" in text
     assert text.count("start, load, settle, 1 × (0 s warm-up + 30 s), stop") == 1
     assert "12-cassandra-recordcount=5000000-batchsize=10-cassandra_heap=2g  15 min  2.147 GB     10 GB" in text

@@ -110,23 +110,11 @@ def test_names_of_classes_are_unique() -> None:
 # Names whose meaning depends on the module. Fields of records may have them, because evidence and summary.json do.
 VAGUE = {
     *(
-        "of",
-        "own",
-        "each",
-        "both",
-        "found",
-        "there",
-        "known",
-        "given",
-        "wanted",
-        "taken",
-        "kept",
-        "asked",
-        "said",
+        "of", "own", "each", "both", "found", "there", "known", "given", "wanted", "taken", "kept", "asked", "said",
         "told",
     ),
     *("ours", "mine", "it", "far", "place"),
-}
+}  # fmt: skip
 
 
 def declared(module: ast.Module) -> Iterator[str]:

@@ -12,19 +12,38 @@ from typing import Any
 
 import pytest
 
+from dohyo.evidence.canary import Canary, CanaryFigure, Comparison, Drift
 from dohyo.evidence.conductor_records import Client, Node
 from dohyo.evidence.events import Event
+from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.evidence.hdr_log import Latencies, merge_log
+from dohyo.evidence.healing import Healing
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.metrics import Row
+from dohyo.places import ROOT
+from dohyo.scenario.published import Published, PublishedFigure, Table
 from dohyo.summary import parallel_work
 from dohyo.summary.conditions import Conditions
-from dohyo.summary.results import Summary, Trial
+from dohyo.summary.probes import Probe, Search
+from dohyo.summary.results import SetupDifference, SetupDifferences, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.files import write
-from support.evidence import DATA, clients_json, edit_json, lasted, only, reads, rendered, row, trial, write_json
+from support.evidence import (
+    DATA,
+    clients_json,
+    edit_json,
+    lasted,
+    on_screen,
+    only,
+    reads,
+    rendered,
+    row,
+    searched,
+    trial,
+    write_json,
+)
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -244,14 +263,6 @@ def test_a_system_with_stricter_settings_is_unequal(tmp_path: Path) -> None:
     assert not any(note.startswith("stricter") for note in summary.notes)
 
 
-def test_values_of_a_dimension_are_not_added_up(tmp_path: Path) -> None:
-    trial(tmp_path, 1, "cassandra", trial_point={"acks": "all"})
-    trial(tmp_path, 2, "cassandra", trial_point={"acks": "one"})
-    written = table.markdown(summarise(tmp_path))
-    assert "| OVERALL | all | cassandra |" in written
-    assert "| OVERALL | one | cassandra |" in written
-
-
 def test_small_data_is_said(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra")
     note = "Small data: 10,000 records × 1,000 B = 10 MB, which fits in every cache; not a sizing result."
@@ -433,7 +444,7 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
     assert lines == {(0.01, 500_000_000_000, 5_000_000_000)}
 
 
-def test_written_forms_agree_and_are_documented(tmp_path: Path) -> None:
+def test_written_forms_agree(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra")
     folder = trial(tmp_path, 2, "hbase")
     write_json(folder / "state.json", {"status": "failed", "reason": "no | port"})
@@ -450,12 +461,20 @@ def test_written_forms_agree_and_are_documented(tmp_path: Path) -> None:
     page = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert "failed: no \\| port" in page
 
-    documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
-    elsewhere = ("asked_workload", "asked_servers", "configured")  # trial.json and conditions.json contain these fields
-    for kind in (Summary, Trial, Row, LoadCurve, Client, Node, Event, Conditions):
-        for name in kind.__match_args__:
-            if name not in elsewhere:
-                assert f"`{name}`" in documented, f"{kind.__name__}.{name} is not in docs/summary-json.md"
+
+# Records in summary.json.
+RECORDS = (
+    *(Summary, Trial, Row, LoadCurve, Client, Node, Event, Conditions, Canary, CanaryFigure, Comparison, Drift),
+    *(SetupDifferences, SetupDifference, FaultedRun, FaultCost, Healing, Published, PublishedFigure, Table),
+    *(Search, Probe),
+)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_every_field_is_documented(record: Any) -> None:
+    documented = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
+    elsewhere = {"asked_workload", "asked_servers", "configured"}  # trial.json and conditions.json contain these fields
+    assert [name for name in record.__match_args__ if f"`{name}`" not in documented and name not in elsewhere] == []
 
 
 def test_data_is_unchanged_by_summarising() -> None:
@@ -463,16 +482,38 @@ def test_data_is_unchanged_by_summarising() -> None:
         summarise(DATA)
 
 
-@pytest.mark.parametrize("file", ["trial.json", "conditions.json", "state.json", "run-1/node1/client.json"])
-def test_evidence_of_the_wrong_types_does_not_crash(file: str, tmp_path: Path) -> None:
-    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+WRONG: tuple[Any, ...] = (
+    *(None, "x", -1, 1e999, [], {}, [1], {"READ": 3, "node1": {"state": [], "start_ms": "x"}}),
+    [{"name": None, "properties": 3, "threads": "x"}],
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "key"),
+    [
+        *(("trial.json", ""), ("trial.json", "trial_search"), ("conditions.json", ""), ("state.json", "")),
+        *(("read-1/node1/client.json", ""), ("read-1/clients.json", ""), ("load/node1/client.json", "")),
+    ],
+)
+def test_evidence_of_the_wrong_types_does_not_crash(file: str, key: str, tmp_path: Path) -> None:
+    """Replaces each value of a file, or of one of its objects."""
+    settings = {"trial_discard": 1, "trial_point": {"batchsize": "1"}, "trial_round": 1, "trial_rounds": 2}
+    about = {**settings, "phases": ("read",), "trial_load": {"name": "insert", "measured": True}}
+    folder = searched(tmp_path, (2000, 1500), facts=about)
+    write_json(folder / "read-1/clients.json", clients_json(("node1",)))
     for log in folder.rglob("*.hdr"):  # reading these logs takes a long time, and this test does not need them
         log.unlink()
     content = json.loads((folder / file).read_text(encoding="utf-8"))
-    for key in content:
-        for value in (None, "x", -1, 1e999, [], {}, [1], {"READ": 3}):
-            write_json(folder / file, {**content, key: value})
-            rendered(summarise(tmp_path))
+    inner = content[key] if key else content
+    for name in inner:
+        for value in WRONG:
+            changed = {**inner, name: value}
+            write_json(folder / file, {**content, key: changed} if key else changed)
+            summary = summarise(tmp_path)
+            rendered(summary)
+            summary.csv()
+            if key:
+                on_screen(summary)
     write_json(folder / file, [])
     write(summarise(tmp_path), tmp_path)
 

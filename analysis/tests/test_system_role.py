@@ -1,4 +1,4 @@
-"""Tests that the role `system` checks everything before it changes anything, and that servers start together."""
+"""Tests that the role `system` checks everything first, that servers start together, and that calls have a limit."""
 
 import re
 import subprocess

@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import json
-import os
 import re
 import shutil
 from pathlib import Path
@@ -304,26 +303,3 @@ def test_a_clock_that_jumps_is_named_with_its_line_and_does_not_move_the_run(tmp
     summary = collect([tmp_path])
     assert summary.warnings == [f"{tmp_path}/a.log:3: the clock of the client's host jumped by +3,600 s"]
     assert summary.trials[0].reason == "a.log:3: the clock of the client's host jumped by +3,600 s"
-
-
-def test_empty_files_and_closed_folders_are_named_and_the_rest_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    copy("hdr/result.txt", tmp_path / "open/result.txt")
-    write(tmp_path / "open/UPDATE.hdr", "")
-    copy("text/result.txt", tmp_path / "closed/result.txt")
-    scandir = os.scandir
-
-    def refusing(path: str) -> object:  # root can read any folder
-        if str(path).endswith("closed"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", refusing)
-    assert tabulate([tmp_path], "json") == 1
-    out, err = capsys.readouterr()
-    assert [trial["name"] for trial in json.loads(out)["trials"]] == [f"{tmp_path.name}/open"]
-    assert err.splitlines() == [
-        f"warning: {tmp_path}/closed: cannot be read: Permission denied",
-        f"warning: {tmp_path}/open/UPDATE.hdr: the file is empty",
-    ]

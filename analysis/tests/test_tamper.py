@@ -29,10 +29,15 @@ TRIAL = "raw/01-mysql-innodb"
 OTHER = "raw/02-mysql-myisam"
 RUN = f"{TRIAL}/run-1"
 CLIENT = f"{RUN}/host2"
+REPORT = f"{CLIENT}/client.json"
+RESULT = f"{CLIENT}/result.txt"
+LOG = f"{CLIENT}/READ.hdr"
+CLIENTS = f"{RUN}/clients.json"
+TRIAL_JSON = f"{TRIAL}/trial.json"
 
 
-def edit(file: str, *path: str, new: Any) -> Change:
-    """Returns a change that sets a value in a JSON file. If `to` is a function, it receives the old value."""
+def edit(file: str, *path: str | int, new: Any) -> Change:
+    """Returns a change that sets a value in a JSON file. If `new` is a function, it receives the old value."""
 
     def change(experiment: Path) -> None:
         content = json.loads((experiment / file).read_text())
@@ -63,7 +68,7 @@ def remove(path: str) -> Change:
 
 
 def put(source: str, target: str) -> Change:
-    """Returns a change that copies the file or folder `of` over `to`."""
+    """Returns a change that copies the file or folder `source` over `target`."""
 
     def change(experiment: Path) -> None:
         if (experiment / source).is_dir():
@@ -109,11 +114,10 @@ def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Cha
     """
     clients = [f"{trial}/run-1/host{number}" for number in (1, 2, 3)]
     result = r"^(\[OVERALL\], RunTime\(ms\)), .*"
-    duration = edit(f"{trial}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "duration": int(seconds)}])
     return every(
         *(edit(f"{client}/client.json", "measured_seconds", new=seconds) for client in clients),
         *(replace(f"{client}/result.txt", result, rf"\1, {1000 * seconds:.0f}") for client in clients),
-        *([duration] if of_trial else []),
+        *([edit(f"{trial}/trial.json", "trial_phases", 0, "duration", new=int(seconds))] if of_trial else []),
     )
 
 
@@ -144,26 +148,42 @@ MANIFEST = "only the manifest shows the change"
 # Changes by name, each with the text that the summary must contain.
 CHANGES: dict[str, tuple[Change, str]] = {
     # Report of a client
-    "records of a client": (
-        edit(f"{CLIENT}/client.json", "records", new=3),
-        "client.json counts 3 records, but its operation types add up to 800",
-    ),
-    "operations of a client": (
-        edit(f"{CLIENT}/client.json", "operations", new=8000),
-        "800 operations were attempted, but 8,000 succeeded and 0 failed: 7,200 are ",
-    ),
+    **{
+        f"{name} of a client": (edit(REPORT, name, new=new), expected)
+        for name, new, expected in (
+            ("records", 3, "client.json counts 3 records, but its operation types add up to 800"),
+            ("operations", 8000, "800 operations were attempted, but 8,000 succeeded and 0 failed: 7,200 are "),
+            ("failed_records", 700, SAME),
+            ("measured_seconds", 2.0, "client.json states 2 s, but the result lines state 4 s"),
+            ("valid", False, "client reported an invalid run"),
+            ("exit", 4, "client.json states exit code 4, but the client ended with 0"),
+            ("threads", 64, "the client ran a different scenario: threads 64 instead of 2"),
+            ("binding", "cassandra", "the client ran a different scenario: binding cassandra instead of mysql"),
+            ("target", 400.0, "run-1: the clients' target rates add up to 800 op/s instead of 600"),
+            ("batchsize", 20, "the client ran a different scenario: batchsize 20 instead of 1"),
+            ("inflight", 50, "the client ran a different scenario: inflight 50 instead of 1"),
+            ("tablecount", 4, "the client ran a different scenario: tablecount 4 instead of 1"),
+            ("readbeforewrite", True, "the client ran a different scenario: readbeforewrite True instead of False"),
+            (
+                "agreed_start_ms",
+                lambda ms: ms + 1000,
+                "the client was to begin at 2026-11-23 12:43:24, but its run at 2026-11-23 12:43",
+            ),
+            ("skew_ms", 900.0, "the client began 900 ms after the agreed instant; at most 100 ms is allowed"),
+            ("finished_ms", 2000.0, SAME),
+            ("phase", "load", "run-1: a client ran a different phase: load"),
+            ("warmup_seconds", 9.0, "its window began 9.0 s after the agreed instant, but the run's 1.0 s afte"),
+            ("cpu_seconds", 99.0, "the client used 1238% of the 2 processors of its host, seconds 1–5: the client was"),
+            ("busiest_thread_share", 0.97, "used 97% of a processor: the client was the bottleneck; less than 90%"),
+        )
+    },
     "operations of a type": (
-        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "operations", new=4),
+        edit(REPORT, "operations_by_type", "READ", "operations", new=4),
         "client.json counts 4 operations of READ, but the result lines state 407",
     ),
     "statuses of a type": (
-        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "statuses", "OK", new=4),
+        edit(REPORT, "operations_by_type", "READ", "statuses", "OK", new=4),
         "client.json and the result lines differ in the statuses of READ",
-    ),
-    "failed records": (edit(f"{CLIENT}/client.json", "failed_records", new=700), SAME),
-    "measured seconds": (
-        edit(f"{CLIENT}/client.json", "measured_seconds", new=2.0),
-        "client.json states 2 s, but the result lines state 4 s",
     ),
     "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, but trial.json requests 4 s"),
     "a window shorter than the logs": (
@@ -178,66 +198,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
         window(20.0, of_trial=True),
         "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, but the trial lasted",
     ),
-    "an invalid client": (
-        edit(f"{CLIENT}/client.json", "valid", new=False),
-        "client reported an invalid run",
-    ),
-    "a client that exited with 4": (
-        edit(f"{CLIENT}/client.json", "exit", new=4),
-        "client.json states exit code 4, but the client ended with 0",
-    ),
-    "threads": (
-        edit(f"{CLIENT}/client.json", "threads", new=64),
-        "the client ran a different scenario: threads 64 instead of 2",
-    ),
-    "binding": (
-        edit(f"{CLIENT}/client.json", "binding", new="cassandra"),
-        "the client ran a different scenario: binding cassandra instead of mysql",
-    ),
-    "target": (
-        edit(f"{CLIENT}/client.json", "target", new=400.0),
-        "run-1: the clients' target rates add up to 800 op/s instead of 600",
-    ),
-    "batch size": (
-        edit(f"{CLIENT}/client.json", "batchsize", new=20),
-        "the client ran a different scenario: batchsize 20 instead of 1",
-    ),
-    "requests in flight": (
-        edit(f"{CLIENT}/client.json", "inflight", new=50),
-        "the client ran a different scenario: inflight 50 instead of 1",
-    ),
-    "tables": (
-        edit(f"{CLIENT}/client.json", "tablecount", new=4),
-        "the client ran a different scenario: tablecount 4 instead of 1",
-    ),
-    "read before write": (
-        edit(f"{CLIENT}/client.json", "readbeforewrite", new=True),
-        "the client ran a different scenario: readbeforewrite True instead of False",
-    ),
-    "another start": (
-        edit(f"{CLIENT}/client.json", "agreed_start_ms", new=lambda ms: ms + 1000),
-        "the client was to begin at 2026-11-23 12:43:24, but its run at 2026-11-23 12:43",
-    ),
-    "a late start": (
-        edit(f"{CLIENT}/client.json", "skew_ms", new=900.0),
-        "the client began 900 ms after the agreed instant; at most 100 ms is allowed",
-    ),
-    "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", new=2000.0), SAME),
-    "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran a different phase: load"),
-    "warm-up": (
-        edit(f"{CLIENT}/client.json", "warmup_seconds", new=9.0),
-        "its window began 9.0 s after the agreed instant, but the run's 1.0 s afte",
-    ),
-    "processor time": (
-        edit(f"{CLIENT}/client.json", "cpu_seconds", new=99.0),
-        "the client used 1238% of the 2 processors of its host, seconds 1–5: the client was",
-    ),
-    "busiest thread": (
-        edit(f"{CLIENT}/client.json", "busiest_thread_share", new=0.97),
-        "used 97% of a processor: the client was the bottleneck; less than 90%",
-    ),
-    "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
-    "half a client.json": (cut(f"{CLIENT}/client.json"), "the client wrote no client.json"),
+    "a missing client.json": (remove(REPORT), "the client wrote no client.json"),
+    "half a client.json": (cut(REPORT), "the client wrote no client.json"),
     "a failed exit": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
     "another workload of a client": (
         replace(f"{CLIENT}/client.properties", "readproportion=0.5", "readproportion=0.95"),
@@ -245,62 +207,53 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "shorter fields of a client": (replace(f"{CLIENT}/client.properties", "fieldlength=100", "fieldlength=10"), SAME),
     # Result lines of a client
-    "a missing result": (remove(f"{CLIENT}/result.txt"), "no result lines in result.txt"),
-    "half a result": (cut(f"{CLIENT}/result.txt"), "result lines for 407 of 800 operations"),
+    "a missing result": (remove(RESULT), "no result lines in result.txt"),
+    "half a result": (cut(RESULT), "result lines for 407 of 800 operations"),
     "operations of a result": (
-        replace(f"{CLIENT}/result.txt", r"^\[READ\], Operations, .*", "[READ], Operations, 9"),
+        replace(RESULT, r"^\[READ\], Operations, .*", "[READ], Operations, 9"),
         "result lines for 402 of 800 operations",
     ),
-    "a mean": (
-        replace(f"{CLIENT}/result.txt", r"^\[READ\], AverageLatency\(us\), .*", "[READ], AverageLatency(us), 1.0"),
-        SAME,
-    ),
+    "a mean": (replace(RESULT, r"^\[READ\], AverageLatency\(us\), .*", "[READ], AverageLatency(us), 1.0"), SAME),
     "a percentile": (
-        replace(f"{CLIENT}/result.txt", r"^(\[READ\], 99thPercentileLatency\(us\)), .*", r"\1, 1"),
+        replace(RESULT, r"^(\[READ\], 99thPercentileLatency\(us\)), .*", r"\1, 1"),
         "raw/01-mysql-innodb/run-1/host2/result.txt:1: READ: a higher percentile is ",
     ),
     "run time": (
-        replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], RunTime\(ms\)), .*", r"\1, 400"),
+        replace(RESULT, r"^(\[OVERALL\], RunTime\(ms\)), .*", r"\1, 400"),
         "client.json states 4 s, but the result lines state 0.4 s",
     ),
-    "throughput": (replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], Throughput\(ops/sec\)), .*", r"\1, 9000"), SAME),
+    "throughput": (replace(RESULT, r"^(\[OVERALL\], Throughput\(ops/sec\)), .*", r"\1, 9000"), SAME),
     "records of a result": (
-        replace(f"{CLIENT}/result.txt", r"^\[READ\], Records, .*", "[READ], Records, 9000"),
+        replace(RESULT, r"^\[READ\], Records, .*", "[READ], Records, 9000"),
         "client.json counts 407 records of READ, but the result lines state 9000",
     ),
     # Histogram logs of a client
-    "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
-    "half a histogram log": (cut(f"{CLIENT}/READ.hdr"), "READ.hdr:6: broken histogram: Incorrect padding"),
-    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda rows: rows[:5] + rows[6:]), "READ.hdr contains"),
-    "a repeated interval": (
-        lines(f"{CLIENT}/READ.hdr", lambda rows: [*rows[:5], *rows[5:6], *rows[5:]]),
-        "READ.hdr contains",
-    ),
+    "a missing histogram log": (remove(LOG), "READ.hdr is missing"),
+    "half a histogram log": (cut(LOG), "READ.hdr:6: broken histogram: Incorrect padding"),
+    "a missing interval": (lines(LOG, lambda rows: rows[:5] + rows[6:]), "READ.hdr contains"),
+    "a repeated interval": (lines(LOG, lambda rows: [*rows[:5], *rows[5:6], *rows[5:]]), "READ.hdr contains"),
     "intervals in another order": (
-        lines(f"{CLIENT}/READ.hdr", lambda rows: [*rows[:4], *reversed(rows[4:])]),
+        lines(LOG, lambda rows: [*rows[:4], *reversed(rows[4:])]),
         "READ.hdr:6: the clock jumped by -1 s; later times are corrected",
     ),
-    "a damaged interval": (
-        replace(f"{CLIENT}/READ.hdr", "HISTF", "HISTG"),
-        "READ.hdr:5: broken histogram: unknown encoding 0x1c849318",
-    ),
+    "a damaged interval": (replace(LOG, "HISTF", "HISTG"), "READ.hdr:5: broken histogram: unknown encoding 0x1c849318"),
     "another unit in a histogram log": (
-        replace(f"{CLIENT}/READ.hdr", "microseconds", "nanoseconds"),
+        replace(LOG, "microseconds", "nanoseconds"),
         "READ.hdr contains latencies up to",
     ),
     "an unknown unit": (
-        replace(f"{CLIENT}/READ.hdr", "microseconds", "seconds"),
+        replace(LOG, "microseconds", "seconds"),
         "READ.hdr:5: unit 'seconds' is not known; known units: microseconds, nanoseconds",
     ),
-    "a start time one hour late": (replace(f"{CLIENT}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404"), SAME),
-    "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
+    "a start time one hour late": (replace(LOG, r"StartTime: \d+", "StartTime: 1795441404"), SAME),
+    "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", LOG), "READ.hdr is missing"),
     "another client's histograms": (
-        put(f"{RUN}/host1/READ.hdr", f"{CLIENT}/READ.hdr"),
+        put(f"{RUN}/host1/READ.hdr", LOG),
         "READ.hdr contains 397 operations, but the result lines state 407",
     ),
     "no intended latencies": (remove(f"{CLIENT}/Intended-READ.hdr"), "Intended-READ.hdr is missing"),
     "service times as intended latencies": (
-        put(f"{CLIENT}/READ.hdr", f"{CLIENT}/Intended-READ.hdr"),
+        put(LOG, f"{CLIENT}/Intended-READ.hdr"),
         "READ.hdr contains 814 operations",
     ),
     # Set of clients
@@ -322,64 +275,58 @@ CHANGES: dict[str, tuple[Change, str]] = {
         put(f"{OTHER}/run-1", RUN),
         "run-1: began at 2026-11-23 12:44:24, but the trial lasted from 2026-11-23 12:42",
     ),
-    "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
-    "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
+    "no clients.json": (remove(CLIENTS), "run-1/clients.json: is missing or damaged"),
+    "half a clients.json": (cut(CLIENTS), "run-1/clients.json: is missing or damaged"),
     "a wrong clock offset": (
-        edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", new=5000.0),
+        edit(CLIENTS, "clients", "host2", "offset_ms", new=5000.0),
         "the client was to begin at 2026-11-23 12:43:18, but its run at 2026-11-23 12:43",
     ),
     "an uncertain clock offset": (
-        edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", new=5000.0),
+        edit(CLIENTS, "clients", "host2", "offset_error_ms", new=5000.0),
         "its clock is known to ± 5,000 ms; at most 100 ms is allowed",
     ),
     "another instant": (
-        edit(f"{RUN}/clients.json", "agreed", new=lambda seconds: seconds + 60),
+        edit(CLIENTS, "agreed", new=lambda seconds: seconds + 60),
         "run-1: began at 2026-11-23 12:44:23, but the trial lasted from 2026-11-23 12:42",
     ),
-    "a client with exit code 1": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", new=1), SAME),
-    "a server that ended": (edit(f"{RUN}/clients.json", "nodes", "host1", "state", new="ended"), "failed"),
-    "a failed run": (edit(f"{RUN}/clients.json", "valid", new=False), "run-1: its clients did not run together"),
+    "a client with exit code 1": (edit(CLIENTS, "clients", "host2", "exit", new=1), SAME),
+    "a server that ended": (edit(CLIENTS, "nodes", "host1", "state", new="ended"), "failed"),
+    "a failed run": (edit(CLIENTS, "valid", new=False), "run-1: its clients did not run together"),
     "clients.json of another run": (
-        put(f"{OTHER}/run-1/clients.json", f"{RUN}/clients.json"),
+        put(f"{OTHER}/run-1/clients.json", CLIENTS),
         "run-1: began at 2026-11-23 12:44:24, but the trial lasted from 2026-11-23 12:42",
     ),
     # The trial's files
     "another system": (
-        edit(f"{TRIAL}/trial.json", "trial_system", new="mysql-myisam"),
+        edit(TRIAL_JSON, "trial_system", new="mysql-myisam"),
         "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
     ),
     "more records": (
-        edit(f"{TRIAL}/trial.json", "trial_properties", "recordcount", new="12000"),
+        edit(TRIAL_JSON, "trial_properties", "recordcount", new="12000"),
         "ran a different scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
     ),
     "another mix": (
         edit(
-            f"{TRIAL}/trial.json",
+            TRIAL_JSON,
             "trial_phases",
-            new=lambda phases: [
-                {
-                    **phases[0],
-                    "properties": {**phases[0]["properties"], "readproportion": "0.95", "updateproportion": "0.05"},
-                }
-            ],
+            0,
+            "properties",
+            new=lambda mix: {**mix, "readproportion": "0.95", "updateproportion": "0.05"},
         ),
         SAME,
     ),
-    "another duration": (edit(f"{TRIAL}/trial.json", "trial_duration", new=40), SAME),
+    "another duration": (edit(TRIAL_JSON, "trial_duration", new=40), SAME),
     "another duration of the phase": (
-        edit(f"{TRIAL}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "duration": 40}]),
+        edit(TRIAL_JSON, "trial_phases", 0, "duration", new=40),
         "run-1 on host1: it measured 4 s, but trial.json requests 40 s",
     ),
     "a duplicate round": (
-        edit(f"{TRIAL}/trial.json", "trial_round", new=2),
+        edit(TRIAL_JSON, "trial_round", new=2),
         "trial.json: states round 2, but experiment.json plans round 1",
     ),
-    "another name": (
-        edit(f"{TRIAL}/trial.json", "trial_name", new="04-mysql-innodb"),
-        "trial.json: belongs to 04-mysql-innodb",
-    ),
+    "another name": (edit(TRIAL_JSON, "trial_name", new="04-mysql-innodb"), "trial.json: belongs to 04-mysql-innodb"),
     "other threads": (
-        edit(f"{TRIAL}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "threads": 64}]),
+        edit(TRIAL_JSON, "trial_phases", 0, "threads", new=64),
         "run-1 on host1: the client ran a different scenario: threads 2 instead of 64",
     ),
     "a duplicate trial": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb belongs to another experiment"),
@@ -404,19 +351,15 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "an unfinished trial": (edit(f"{TRIAL}/state.json", "status", new="running"), "not finished"),
     "a failed trial": (edit(f"{TRIAL}/state.json", "status", new="failed"), "no reason was recorded"),
     "no state": (remove(f"{TRIAL}/state.json"), "state.json: is missing"),
-    "no trial.json": (remove(f"{TRIAL}/trial.json"), "trial.json: is missing"),
+    "no trial.json": (remove(TRIAL_JSON), "trial.json: is missing"),
     "a copied round": (
         every(
             *(
-                put(f"{TRIAL}/run-1/host{host}/{log}.hdr", f"raw/04-mysql-innodb/run-1/host{host}/{log}.hdr")
+                put(f"{RUN}/host{host}/{file}", f"raw/04-mysql-innodb/run-1/host{host}/{file}")
                 for host in (1, 2, 3)
-                for log in ("READ", "UPDATE", "Intended-READ", "Intended-UPDATE")
+                for file in ("READ.hdr", "UPDATE.hdr", "Intended-READ.hdr", "Intended-UPDATE.hdr", "result.txt")
             ),
-            *(
-                put(f"{TRIAL}/run-1/host{host}/result.txt", f"raw/04-mysql-innodb/run-1/host{host}/result.txt")
-                for host in (1, 2, 3)
-            ),
-            *(_figures_of(f"{TRIAL}/run-1/host{host}", f"raw/04-mysql-innodb/run-1/host{host}") for host in (1, 2, 3)),
+            *(_figures_of(f"{RUN}/host{host}", f"raw/04-mysql-innodb/run-1/host{host}") for host in (1, 2, 3)),
             *(
                 replace(f"raw/04-mysql-innodb/run-1/host{host}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404")
                 for host in (1, 2, 3)

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hdrh.histogram import HdrHistogram
 
 from dohyo.summary import findings, regression
 from dohyo.summary.summary import summarise
 from support.evidence import (
-    as_another,
     changes_shown,
     compared,
     edit_json,
+    encoded,
     in_rounds,
+    latencies,
     reads,
     searched,
     trial,
@@ -91,10 +91,7 @@ def test_a_p99_that_is_not_known_everywhere_is_named(
 
 def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None:
     full = tmp_path / "a"
-    for number in ROUNDS:
-        path = trial(
-            full, number, "cassandra", repeats=1, phases=("read", "update"), trial_round=number, trial_rounds=3
-        )
+    for _, _, path in in_rounds(full, 3, ("cassandra",), phases=("read", "update")):
         for phase in ("read", "update"):
             reads(path / f"{phase}-1/node1", [1000] * 20)
             edit_json(path / f"{phase}-1/node1/client.json", target=0)
@@ -200,11 +197,9 @@ def failing(counts: Sequence[int]) -> Change:
 
     def change(number: int, _: Path, client: Path) -> None:
         if count := counts[number - 1]:
-            histogram = HdrHistogram(1, 60_000_000, 3)
-            histogram.record_value(9_000_000, count)
             (client / "READ-FAILED.hdr").write_text(
                 "#[Logging for: READ-FAILED, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-                f"0.000,1.000,0.500,{histogram.encode().decode()}\n"
+                f"0.000,1.000,0.500,{encoded(count, 9_000_000)}\n"
             )
             with (client / "result.txt").open("a") as result:
                 result.write(f"[READ-FAILED], Operations, {count}\n[READ], Return=TIMEOUT, {count}\n")
@@ -264,9 +259,7 @@ def stale(*counts: int) -> Change:
         (stale(0, 0, 0), accounted([None] * 3), "stale reads", "inconclusive", 5),
     ],
 )
-def test_shares_are_compared(
-    tmp_path: Path, before: Change, after: Change, figure: str, verdict: str, code: int
-) -> None:
+def test_shares_are_judged(tmp_path: Path, before: Change, after: Change, figure: str, verdict: str, code: int) -> None:
     result = compared(make(tmp_path / "a", before), make(tmp_path / "b", after))
     assert [(finding.figure, finding.verdict) for finding in result.findings] == [(figure, verdict)]
     assert result.exit_code == code
@@ -486,15 +479,8 @@ def test_one_slow_round_of_five_is_no_regression(tmp_path: Path) -> None:
         for number, count in enumerate(slow, start=1):
             path = trial(folder, number, "cassandra", repeats=1, trial_round=number, trial_rounds=len(slow))
             client = path / "run-1/node1"
-            reads(client, [1000] * 20)
+            latencies(client, {500: 20_000 - count, 60_000: count})
             edit_json(client / "client.json", target=0)
-            histogram = HdrHistogram(1, 60_000_000, 3)
-            histogram.record_value(500, 20_000 - count)
-            if count:
-                histogram.record_value(60_000, count)
-            head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-            (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram.encode().decode()}\n")
-            as_another(client)
         return folder
 
     result = compared(reads_of([0] * 5), reads_of([0, 0, 1200, 0, 0]))
@@ -532,9 +518,7 @@ def found_in(*rounds: int) -> Change:
 
 
 @pytest.mark.parametrize(("before", "after"), [((1,), ()), ((), (1,)), ((1, 2, 3), (1, 3))])
-def test_rounds_of_0_on_both_sides_are_inconclusive(
-    tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
-) -> None:
+def test_rounds_of_0_in_both_are_inconclusive(tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]) -> None:
     changes = compared(make(tmp_path / "a", found_in(*before)), make(tmp_path / "b", found_in(*after)))
     rates = [(entry.verdict, entry.reason) for entry in changes.findings if entry.figure == "rec/s"]
     rates += [(change.verdict, change.reason) for change in changes.changes if change.pair.operation == "OVERALL"]
@@ -543,9 +527,7 @@ def test_rounds_of_0_on_both_sides_are_inconclusive(
 
 
 @pytest.mark.parametrize(("before", "after"), [((1,), ()), ((), (1,)), ((), ())])
-def test_a_rate_of_0_in_a_single_round_is_inconclusive(
-    tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
-) -> None:
+def test_a_single_round_of_0_is_inconclusive(tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]) -> None:
     for folder, rounds in zip("ab", (before, after), strict=True):
         path = trial(tmp_path / folder, 1, "cassandra", repeats=1)
         found_in(*rounds)(1, path, path / "run-1/node1")

@@ -1,6 +1,6 @@
 """Tests the end of a warm-up: the rule, and how the conductor applies it to all clients."""
 
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from hypothesis import given
@@ -91,14 +91,13 @@ class Warm(Stage):
                 self.say(host, "log", file=LOG, text=f"{second:.3f} {self.done[host]:.0f}\n")
             self.step()
 
-    def begin(self) -> None:
-        self.ready()
-        self.step(self.conductor.agreed - self.now)
+    def begin(self) -> Self:
+        self.ready().step(self.conductor.agreed - self.now)
+        return self
 
 
 def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
-    stage = Warm()
-    stage.begin()
+    stage = Warm().begin()
     stage.work([50, 300, 400, 500, 500])
     assert stage.measures == {}
     stage.work([500, 500, 500, 500, 500])
@@ -120,8 +119,7 @@ def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
     ("host", "share", "rests"), [("host1", 0.5, False), ("host3", 0.11, False), ("host3", 0.09, True)]
 )
 def test_compilers_that_work_keep_a_steady_rate_warm(host: str, share: float, rests: bool) -> None:
-    stage = Warm(warmup=20)
-    stage.begin()
+    stage = Warm(warmup=20).begin()
     assert stage.starts[host]["compilers"] is True
     for second in range(30):
         stage.say(host, "compilers", at=5e5 + second, used=70 + share * second)
@@ -133,8 +131,7 @@ def test_compilers_that_work_keep_a_steady_rate_warm(host: str, share: float, re
 
 
 def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
-    stage = Warm(warmup=20)
-    stage.begin()
+    stage = Warm(warmup=20).begin()
     for second in range(30):
         stage.work([500], ("host1",))
         stage.done["host2"] += 100 * second
@@ -145,50 +142,30 @@ def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
     assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (20, False)
 
 
-def test_what_is_never_steady_is_measured_when_warmuptime_ends() -> None:
-    stage = Warm(warmup=20)
-    stage.begin()
-    stage.work([100, 900] * 12)
+@pytest.mark.parametrize(
+    ("options", "rates", "seconds", "is_steady"),
+    [
+        ({"warmup": 20}, [100, 900] * 12, 20, False),
+        *(({"warmup": short}, [500] * 8, short, None) for short in (0, 3, LEAST)),  # too short for the rule
+        ({"warmup": LEAST + 2}, [500] * 9, LEAST + 2, True),  # it cannot end earlier
+        ({"steady": False}, [500] * 20, 30, None),
+    ],
+)
+def test_a_warm_up_that_does_not_end_earlier_is_as_long_as_it_was_meant_to_be(
+    options: dict[str, Any], rates: list[float], seconds: float, is_steady: bool | None
+) -> None:
+    stage = Warm(**options).begin()
+    stage.work(rates)
     outcome = stage.report()
     assert stage.measures == {}
-    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (20, False)
+    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (seconds, is_steady)
     assert stage.conductor.failure == ""
-
-
-@pytest.mark.parametrize("warmup", [0, 3, LEAST])
-def test_a_short_warm_up_is_as_long_as_it_was_meant_to_be(warmup: float) -> None:
-    stage = Warm(warmup=warmup)
-    stage.begin()
-    stage.work([500] * 8)
-    outcome = stage.report()
-    assert stage.measures == {}
-    assert outcome["warmup_seconds"] == warmup
-    # The warm-up is too short for the rule.
-    assert outcome["warmup_steady"] is None
-
-
-def test_a_warm_up_that_cannot_end_earlier_may_have_been_steady_all_the_same() -> None:
-    stage = Warm(warmup=LEAST + 2)
-    stage.begin()
-    stage.work([500] * 9)
-    outcome = stage.report()
-    assert stage.measures == {}
-    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (LEAST + 2, True)
-
-
-def test_a_fixed_warm_up_is_as_long_as_it_says() -> None:
-    stage = Warm(steady=False)
-    stage.begin()
-    stage.work([500] * 20)
-    outcome = stage.report()
-    assert stage.measures == {}
-    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (30, None)
-    assert (stage.starts["host1"]["compilers"], outcome["warmup_compiling"]) == (False, None)
+    if options == {"steady": False}:
+        assert (stage.starts["host1"]["compilers"], outcome["warmup_compiling"]) == (False, None)
 
 
 def test_a_client_that_is_silent_in_its_window_hangs_also_when_that_began_earlier() -> None:
-    stage = Warm(warmup=600)
-    stage.begin()
+    stage = Warm(warmup=600).begin()
     stage.work([500] * 12)
     stage.step(60)
     assert "hangs: it has sent no report since" in stage.conductor.failure

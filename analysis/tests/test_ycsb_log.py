@@ -155,13 +155,6 @@ def test_other_programs_lines_are_passed_over(tmp_path: Path) -> None:
         assert log.operations == only(STOCK / name / "result.txt").operations
 
 
-def test_a_prefix_of_a_log_collector_does_not_hide_results(tmp_path: Path) -> None:
-    lines = (STOCK / "text/result.txt").read_text(encoding="utf-8").splitlines(keepends=True)
-    (log,), warnings = read_bytes("".join("client-1  | " + line for line in lines).encode(), tmp_path)
-    assert warnings == []
-    assert log.operations == only(STOCK / "text/result.txt").operations
-
-
 def test_malformed_lines_are_named_and_never_guessed_at(tmp_path: Path) -> None:
     text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
     number = 1 + text.splitlines().index(next(li for li in text.splitlines() if li.startswith("[READ], Max")))
@@ -211,17 +204,10 @@ def test_gzip_whole_cut_and_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("begin", "repeated", "end"),
     [
-        ("[A], b,", " ", ""),
-        ("[A],", " ", ""),
-        ("", " ", "]"),
-        ("", "[", ""),
-        ("", "{", ""),
-        ("", "[READ], ", ""),
-        ("", '"metric":"', ""),
-        ("", "1 sec: 1 operations;", ""),
-        ("", "[READ: Count=1, Max=", ""),
+        ("[A], b,", " ", ""), ("[A],", " ", ""), ("", " ", "]"), ("", "[", ""), ("", "{", ""), ("", "[READ], ", ""),
+        ("", '"metric":"', ""), ("", "1 sec: 1 operations;", ""), ("", "[READ: Count=1, Max=", ""),
     ],
-)
+)  # fmt: skip
 def test_long_lines_take_linear_time(begin: str, repeated: str, end: str, tmp_path: Path) -> None:
     line = begin + repeated * (10**6 // len(repeated)) + end
     start = time.process_time()

@@ -1,6 +1,6 @@
 """Simulates the hosts' agents for the conductor of the clients."""
 
-from typing import Any
+from typing import Any, Self
 
 from conducting.conductor import READINGS, Conductor, Plan
 from conducting.report import report
@@ -63,13 +63,15 @@ class Stage:
         self.now += after
         self.conductor.heard(host, {"is": kind, **fields}, self.now)
 
-    def ready(self) -> None:
+    def ready(self) -> Self:
+        """Makes all clients ready, so that the conductor agrees on an instant."""
         for _ in range(READINGS + 2):
             self.step()
         for host in ("host1", "host2"):
             self.say(host, "ready")
         self.step()
         self.step()
+        return self
 
     def end(
         self, host: str, code: int = 0, skew: float = 0.1, finished: float = 12000.0, output: str = "", **also: Any
@@ -82,11 +84,16 @@ class Stage:
         """Ends both clients, and returns the report of the run, which must be valid."""
         for host in ("host1", "host2"):
             self.end(host)
-        self.step()
-        self.step()
-        outcome = self.report()
+        outcome = self.last_report()
         assert outcome["valid"], outcome["failure"]
         return outcome
+
+    def last_report(self) -> dict[str, Any]:
+        """Delivers the last messages, and returns the report of the run, which must be over."""
+        self.step()
+        self.step()
+        assert self.conductor.over
+        return self.report()
 
     def report(self, limit: float = 10) -> dict[str, Any]:
         outcome: dict[str, Any] = report(self.conductor, limit, measured=True)

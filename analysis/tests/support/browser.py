@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -13,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 
@@ -61,9 +59,7 @@ class Browser:
     def __enter__(self) -> Browser:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait(20)
         os.close(self._in)
@@ -102,11 +98,6 @@ class Browser:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
-
-    def screenshot(self, path: Path, *, whole: bool = True) -> None:
-        """Saves an image of the page."""
-        content = self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
-        path.write_bytes(base64.b64decode(content))
 
     def _messages(self) -> Iterator[dict[str, Any]]:
         while True:

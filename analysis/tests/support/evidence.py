@@ -7,7 +7,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -29,22 +29,10 @@ from dohyo.tables import changes_table, screen, table
 
 DATA = Path(__file__).parents[1] / "data"
 CONDITIONS = {
-    "version": "5.0.6",
-    "nodes": 1,
-    "replication": 1,
-    "write_acks": "all",
-    "read_acks": "one",
-    "write_copies": 1,
-    "read_copies": 1,
-    "consistency": "strong",
-    "differences": [],
-    "durability": "memory",
-    "compression": "none",
-    "heap": "1g",
-    "jdk": "17.0.13",
-    "endpoints": ["127.0.0.1:9042"],
-    "notes": [],
-}
+    "version": "5.0.6", "nodes": 1, "replication": 1, "write_acks": "all", "read_acks": "one", "write_copies": 1,
+    "read_copies": 1, "consistency": "strong", "differences": [], "durability": "memory", "compression": "none",
+    "heap": "1g", "jdk": "17.0.13", "endpoints": ["127.0.0.1:9042"], "notes": [],
+}  # fmt: skip
 STOCK = DATA / "stock"
 TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
 Color = Literal["standard"] | None
@@ -162,12 +150,19 @@ def trial(
     return folder
 
 
+def histogram(counts: Mapping[int, int]) -> str:
+    """Returns an encoded histogram, as in a line of a histogram log. `counts` has a number for each latency in µs."""
+    recorded = HdrHistogram(1, MAX_LATENCY_US, 3)
+    for latency_us, count in counts.items():
+        if count:
+            recorded.record_value(latency_us, count)
+    return str(recorded.encode().decode())
+
+
+@cache
 def encoded(count: int, latency_us: int = 500) -> str:
-    """Returns a histogram of `count` operations with this latency, encoded as in a line of a histogram log."""
-    histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-    if count:
-        histogram.record_value(latency_us, count)
-    return str(histogram.encode().decode())
+    """Returns an encoded histogram of `count` operations with this latency."""
+    return histogram({latency_us: count})
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:
@@ -205,6 +200,14 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
     )
 
 
+def latencies(client: Path, counts: Mapping[int, int]) -> None:
+    """Changes a client's run to one interval of 20 s that has `counts[latency]` reads for each latency in µs."""
+    reads(client, [sum(counts.values()) // 20] * 20)
+    head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
+    (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram(counts)}\n", encoding="utf-8")
+    as_another(client)
+
+
 def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], number: int = 1) -> Path:
     """Creates a trial from the runs in data/cluster/WHICH. `conducted` contains the clients.json of each phase."""
     hosts = sorted(path.name for path in (DATA / "cluster" / which / "run-1").iterdir() if path.is_dir())
@@ -226,13 +229,8 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
         "offset_limit_ms": 10,
         "clients": {
             host: {
-                "offset_ms": -0.25 * number,
-                "offset_error_ms": 0.1 * number,
-                "start_ms": 0.2 * number,
-                "end_ms": 1.5 * number,
-                "state": "ended",
-                "exit": 0,
-                "reason": "",
+                "offset_ms": -0.25 * number, "offset_error_ms": 0.1 * number, "start_ms": 0.2 * number,
+                "end_ms": 1.5 * number, "state": "ended", "exit": 0, "reason": "",
             }
             for number, host in enumerate(hosts)
         },
@@ -245,7 +243,7 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
         "failure": "",
         "events": [],
         **changes,
-    }
+    }  # fmt: skip
 
 
 def printed(draw: Callable[[Console], object], width: int, color: Color = None) -> str:

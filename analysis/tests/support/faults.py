@@ -15,13 +15,9 @@ def faults_json(series: Sequence[int] = SERIES, **changes: Any) -> dict[str, Any
     def fault_event(kind: str, time: float) -> dict[str, Any]:
         of_host = {"began": 1795240000 + time, "done": 1795240000 + time, "what": f"{kind} of process 7", "error": None}
         return {
-            "kind": kind,
-            "target": "node1",
-            "planned": time,
-            "began": time,
-            "done": time,
+            "kind": kind, "target": "node1", "planned": time, "began": time, "done": time,
             "hosts": {"node1": of_host},
-        }
+        }  # fmt: skip
 
     ended = 1795240000.0 + len(series)
     events = [fault_event("kill", 10.0), fault_event("start", 20.0)]

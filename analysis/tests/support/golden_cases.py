@@ -7,11 +7,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hdrh.histogram import HdrHistogram
-
-from dohyo.evidence.hdr_log import MAX_LATENCY_US
 from dohyo.evidence.server_log import HEALING
-from support.evidence import DATA, clients_json, cluster, edit_json, explained, lasted, reads, trial, write_json
+from support.evidence import (
+    DATA,
+    clients_json,
+    cluster,
+    edit_json,
+    encoded,
+    explained,
+    in_rounds,
+    lasted,
+    reads,
+    trial,
+    write_json,
+)
+from support.faults import ACCOUNT, ASKED, faults_json
 
 Case = Callable[[Path], None]
 
@@ -21,24 +31,10 @@ def _facts(experiment: Path, **changes: Any) -> None:
     write_json(experiment / "experiment.json", {**about, **changes})
 
 
-def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: Any) -> list[tuple[int, str, Path]]:
-    """Creates a trial for each round and system. Returns the round, system and folder of each trial."""
-    of_rounds: dict[str, Any] = {"trial_rounds": rounds} if rounds > 1 else {}
-    return [
-        (
-            turn,
-            system,
-            trial(experiment, len(systems) * (turn - 1) + index, system, 1, trial_round=turn, **of_rounds, **settings),
-        )
-        for turn in range(1, rounds + 1)
-        for index, system in enumerate(systems, start=1)
-    ]
-
-
 def ranking(experiment: Path) -> None:
     """Creates three rounds of two systems with unequal conditions, on hosts whose price is known."""
     _facts(experiment)
-    for turn, system, folder in _systems(experiment, 3, ("cassandra", "hbase")):
+    for turn, system, folder in in_rounds(experiment, 3, ("cassandra", "hbase")):
         client = folder / "run-1/node1"
         lasted(client, (2.0 if system == "hbase" else 3.0) + 0.02 * turn, target=0)
         edit_json(
@@ -76,12 +72,7 @@ def _inserts(client: Path, counts: Sequence[int]) -> None:
     lasted(client, float(len(counts)), target=0)
     for log in client.glob("*INSERT.hdr"):
         heads = [line for line in log.read_text("utf-8").splitlines() if line[0] in '#"']
-        lines = []
-        for second, count in enumerate(counts):
-            histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-            if count:
-                histogram.record_value(500, count)
-            lines.append(f"{second}.000,1.000,0.500,{histogram.encode().decode()}")
+        lines = [f"{second}.000,1.000,0.500,{encoded(count)}" for second, count in enumerate(counts)]
         log.write_text("\n".join([*heads, *lines]) + "\n", encoding="utf-8")
     text = (client / "result.txt").read_text("utf-8")
     text = re.sub(r"(INSERT\], (Max|[0-9.]+(th)?Percentile)Latency\(us\)), [0-9.]+", r"\1, 500", text)
@@ -92,7 +83,7 @@ def equal(experiment: Path) -> None:
     """Creates three rounds of two systems, each at its own maximum and then at 560 op/s."""
     _facts(experiment, title="Equal rates", equal_targets={"": 560})
     phases = [{"name": "max"}, {"name": "equal", "properties": {"target": "560"}}]
-    trials = _systems(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
+    trials = in_rounds(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
     for turn, system, folder in trials:
         reads(folder / "max-1/node1", [{"cassandra": 1000, "hbase": 800}[system] + 8 * turn] * 3)
         reads(folder / "equal-1/node1", [560] * 3, {"cassandra": 500, "hbase": 200}[system] + turn)
@@ -100,40 +91,23 @@ def equal(experiment: Path) -> None:
             edit_json(folder / f"{phase}-1/node1/client.json", target=target)
 
 
-_FAULTS = "kill(node1)@10s, start(node1)@20s"
-
-
 def faults(experiment: Path) -> None:
     """Creates two rounds of two systems whose servers were killed. One system loses acknowledged writes."""
     _facts(experiment, title="Restart")
-    began = 1795240000.0
-    for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
-        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": _FAULTS}])
+    for turn, system, folder in in_rounds(experiment, 2, ("cassandra", "hbase")):
+        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": ASKED}])
         explained(folder / "server", system, HEALING)
         series = [100] * 10 + [0] * (4 if system == "cassandra" else 7 + turn) + [100] * 16
         lost = {"lost": 3, "missing": 2, "stale_reads": 7} if system == "cassandra" else {}
-        account = {"sample": 1, "acknowledged": 3000, "reads": 5000, "keys": 900, "read_back": True, **lost}
         reads(folder / "run-1/node1", series, not_found=[0] * 14 + [10] * (len(series) - 14))
-        edit_json(folder / "run-1/node1/client.json", accounting=account, target=0)
-        events = [
-            {
-                "kind": kind,
-                "target": "node1",
-                "planned": second,
-                "began": second,
-                "done": second,
-                "hosts": {"node1": {"began": began + second, "done": began + second, "what": f"{kind} of process 7"}},
-            }
-            for kind, second in (("kill", 10.0), ("start", 20.0))
-        ]
-        window = {"window_began": began, "window_ended": began + len(series), "whole": 21.0 + turn}
-        write_json(folder / "run-1/faults.json", {"asked": _FAULTS, **window, "events": events, "undone": []})
+        edit_json(folder / "run-1/node1/client.json", accounting={**ACCOUNT, **lost}, target=0)
+        write_json(folder / "run-1/faults.json", faults_json(series, whole=21.0 + turn))
 
 
 def attached(experiment: Path) -> None:
     """Creates a trial on an attached system, and a trial whose servers Dohyo started."""
     _facts(experiment, title="Attached")
-    for _, system, folder in _systems(experiment, 1, ("cassandra", "mysql-innodb")):
+    for _, system, folder in in_rounds(experiment, 1, ("cassandra", "mysql-innodb")):
         reads(folder / "run-1/node1", [{"cassandra": 2000, "mysql-innodb": 1500}[system]] * 3)
         if system == "cassandra":
             unknown = dict.fromkeys(("heap", "jdk", "durability", "write_copies", "read_copies"))
@@ -145,7 +119,7 @@ def rounds(experiment: Path) -> None:
     _facts(experiment, title="Rounds", precision=0.05, rounds_ended="max", alike=0.05)
     systems = ("cassandra", "hbase", "scylla")
     rates = {"cassandra": (1000, 1060, 960, 1010), "hbase": (980, 900, 1010, 940), "scylla": (500, 501, 502, 500)}
-    for turn, system, folder in _systems(experiment, 4, systems, trial_reuse="0" * 16):
+    for turn, system, folder in in_rounds(experiment, 4, systems, trial_reuse="0" * 16):
         reads(folder / "run-1/node1", [rates[system][turn - 1]] * 20 + [rates[system][turn - 1] // turn] * 10)
         edit_json(folder / "run-1/node1/client.json", target=0)
         write_json(folder / "kept.json", {"load": f"0{systems.index(system) + 1}-{system}", "note": ""})
@@ -203,7 +177,7 @@ def search(experiment: Path) -> None:
     _facts(experiment, title="Under an objective")
     settings = {"slo": "p99<10ms", "probes": 3, "duration": 2, "precision": 0.03}
     held = {"cassandra": 1000.0, "hbase": 1500.0}
-    for _, system, folder in _systems(experiment, 1, tuple(held), trial_search=settings):
+    for _, system, folder in in_rounds(experiment, 1, tuple(held), trial_search=settings):
         for number, target in enumerate((held[system], *[1.02 * held[system]] * 2), start=1):
             client = folder / f"probe-{number}/node1"
             shutil.copytree(DATA / "dohyo/run", client)
@@ -218,16 +192,12 @@ def compare(folder: Path) -> None:
     }.items():
         experiment = folder / name
         systems = ("cassandra", "hbase", *(("mysql-innodb",) if name == "before" else ()))
-        _facts(_made(experiment))
-        for turn, system, path in _systems(experiment, 3, systems):
+        experiment.mkdir()
+        _facts(experiment)
+        for turn, system, path in in_rounds(experiment, 3, systems):
             reads(path / "run-1/node1", [changes.get(system, 1000) + turn] * 20, 700 if name == "after" else 500)
             edit_json(path / "run-1/node1/client.json", target=0)
             edit_json(path / "conditions.json", version="5.0.6" if name == "before" else "5.0.7")
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 CASES: tuple[Case, ...] = (

@@ -23,16 +23,10 @@ def play(
     answer = {fact: f"{{{{ ansible_play_hosts | map('extract', hostvars, '{fact}') }}}}" for fact in facts}
     last = {"copy": {"content": answer, "dest": str(folder / "answer")}, "run_once": True}
     everywhere = {
-        "ansible_connection": "local",
-        "ansible_python_interpreter": sys.executable,
-        "dohyo_control": str(folder),
-        **dict.fromkeys(("host_memory_budget", "host_cpus_server", "host_cpus_client"), ""),
-        "host_budget_mb": 0,
-        "host_shortages": [],
-        "dohyo_data": [str(folder / "data")],
-        "dohyo_devices": [],
-        **variables,
-    }
+        "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_control": str(folder),
+        **dict.fromkeys(("host_memory_budget", "host_cpus_server", "host_cpus_client"), ""), "host_budget_mb": 0,
+        "host_shortages": [], "dohyo_data": [str(folder / "data")], "dohyo_devices": [], **variables,
+    }  # fmt: skip
     client_hosts = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
     groups = {"database": {"hosts": hosts}, "client": {"hosts": client_hosts}}
     # If the inventory were next to the playbook, plugins/vars/systems.py would override its variables.

@@ -25,10 +25,7 @@ def with_lowest() -> str:
 
 
 def play_with(
-    lowest: bool,
-    plays: Sequence[Mapping[str, Any]],
-    groups: Mapping[str, Mapping[str, Any]],
-    folder: Path,
+    lowest: bool, plays: Sequence[Mapping[str, Any]], groups: Mapping[str, Mapping[str, Any]], folder: Path
 ) -> None:
     """Runs plays with the lowest or the highest release of Ansible, without gathering facts.
 

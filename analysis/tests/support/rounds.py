@@ -15,6 +15,7 @@ from rich.console import Console
 
 from dohyo import signals as os_signals
 from dohyo.ansible.playbook import Failure
+from dohyo.report.page import FILE
 from dohyo.running import client, experiment, runner
 from dohyo.scenario.scenario import Scenario
 from support.evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
@@ -93,9 +94,12 @@ def loaded(folder: Path, text: str) -> Scenario:
 
 
 @contextmanager
-def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
+def played(monkeypatch: pytest.MonkeyPatch, play: Played, *, page: bool = False) -> Iterator[None]:
     monkeypatch.setattr(runner, "play", play)
     monkeypatch.setattr(client, "execute", lambda *_, **__: 0)
+    if not page:
+        # Drawing the page takes longer than all trials.
+        monkeypatch.setattr("dohyo.report.files.write", lambda folder, *_: [folder / FILE])
     if play._seconds:
         # Make each trial take this many seconds.
         monkeypatch.setattr(time, "monotonic", lambda: play.clock)
@@ -112,15 +116,19 @@ def measured(
     before: str = "",
     seconds: float = 0.0,
     keep: bool = False,
+    page: bool = False,
     saturated: Mapping[str, float] | None = None,
 ) -> tuple[experiment.Experiment, Played, str, int]:
-    """Runs an experiment. Returns the experiment, the simulated trials, the output, and the exit code."""
+    """Runs an experiment. Returns the experiment, the simulated trials, the output, and the exit code.
+
+    :param page: whether the page with charts is written
+    """
     signals = Signals(before)
     play = Played(rates, signals, seconds, saturated)
     chosen = loaded(folder, text)
     the_experiment = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
     output = io.StringIO()
-    with played(monkeypatch, play):
+    with played(monkeypatch, play, page=page):
         measurement = runner._Measurement(
             the_experiment, the_experiment.trials, runner.Options(keep=keep), signals, Console(file=output)
         )

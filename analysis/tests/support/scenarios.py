@@ -1,7 +1,11 @@
-"""Creates scenarios from a text."""
+"""Creates scenarios from a text, and shows their plans."""
 
+import io
 from pathlib import Path
 
+from rich.console import Console
+
+from dohyo.planning import sizing
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
@@ -12,3 +16,10 @@ def load(folder: Path, text: str, *assignments: str, hosts: Hosts | None = None,
     file = folder / "small"
     file.write_text(text)
     return loading.load(file, loading.overrides(assignments, {}), hosts=hosts, full=full)
+
+
+def shown_plan(chosen: Scenario, sizes: list[sizing.Sizes], width: int = 300) -> str:
+    """Returns the plan of a scenario, as a terminal of this width shows it."""
+    output = io.StringIO()
+    sizing.show(chosen, sizes, Console(file=output, width=width))
+    return output.getvalue()

@@ -28,15 +28,10 @@ ADMINISTRATION = re.compile(r"dohyo\.\w+\.admin\.")
 SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
 # Text that identifies each script.
 SCRIPTS = {
-    "look for faults": "|| echo there",
-    "sample": 'exec "$@"',
-    "set aside": "client/load-server",
-    "end logs": "the log ends here",
-    "ask how servers have ended": "status",
-    "try the collector": "exit code $?",
-    "look for the server": "$ASD",
-    "detect the platform": "/etc/os-release",
-}
+    "look for faults": "|| echo there", "sample": 'exec "$@"', "set aside": "client/load-server",
+    "end logs": "the log ends here", "ask how servers have ended": "status", "try the collector": "exit code $?",
+    "look for the server": "$ASD", "detect the platform": "/etc/os-release",
+}  # fmt: skip
 HOME = "/opt/dohyo"
 # Resources that the agent finds on a host.
 RESOURCES = {
