@@ -136,6 +136,13 @@ def quantity(column: str, title: str | None = None, **more: Any) -> Spec:
     return {"field": column, "type": "quantitative", **({"title": title} if title else {}), **more}
 
 
+def layer(mark: str, encoding: Spec, data: str | None = None, **style: Any) -> Spec:
+    """Returns a layer that draws the panel's table, or the table `data`. `style` sets properties of its mark."""
+    return {**({"data": {"name": data}} if data else {}), "mark": {"type": mark, **style}, "encoding": encoding}
+
+
+# Tooltip with the text of the column `what`.
+WHAT: Spec = {"field": "what", "type": "nominal"}
 # Parameter with the visible range of seconds. The page sets the same range for all panels.
 ZOOM: Spec = {"name": "zoom", "value": None}
 SECONDS = quantity(

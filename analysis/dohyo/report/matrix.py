@@ -8,7 +8,7 @@ from typing import Any
 from dohyo.figures import UNKNOWN
 from dohyo.metrics import METRICS
 from dohyo.operations import INTENDED
-from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, rows_of, table
+from dohyo.report.grammar import Chart, Panel, Spec, Table, layer, quantity, rows_of, table
 from dohyo.report.material import significant
 from dohyo.summary.results import Summary
 from dohyo.tables.grid import Grid
@@ -120,10 +120,7 @@ def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:
             "y": rows_of("down", down, title[1], labelLimit=400, **beside_the_columns, **bare),
         },
         "layer": [
-            {
-                "mark": {"type": "rect", "stroke": "white", "aria": False},
-                "encoding": {"color": quantity("value", scale=colours, legend=None)},
-            },
-            {"mark": {"type": "text"}, "encoding": {"text": {"field": "text", "type": "nominal"}}},
+            layer("rect", {"color": quantity("value", scale=colours, legend=None)}, stroke="white", aria=False),
+            layer("text", {"text": {"field": "text", "type": "nominal"}}),
         ],
     }

@@ -8,7 +8,21 @@ from typing import Any
 
 from dohyo.evidence.fault_costs import FULL_SHARE, FaultCost
 from dohyo.evidence.healing import Healing
-from dohyo.report.grammar import GREY, SECONDS, ZOOM, Chart, Panel, Spec, Table, by_system, quantity, scale, table
+from dohyo.report.grammar import (
+    GREY,
+    SECONDS,
+    WHAT,
+    ZOOM,
+    Chart,
+    Panel,
+    Spec,
+    Table,
+    by_system,
+    layer,
+    quantity,
+    scale,
+    table,
+)
 from dohyo.report.material import Material, MeasuredRun, significant
 
 _P99 = 99
@@ -138,51 +152,26 @@ _TABLES: dict[str, tuple[Callable[[Material, MeasuredRun], list[dict[str, Any]]]
 
 def _band(name: str) -> Spec:
     """Returns the layer with the faults' bands, which is drawn behind all other layers."""
-    return {
-        "data": {"name": f"{name}-bands"},
-        "mark": {"type": "rect", "opacity": 0.18, "color": GREY, "clip": True},
-        "encoding": {
-            "y": None,
-            "color": None,
-            "x2": {"field": "until"},
-            "tooltip": {"field": "what", "type": "nominal"},
-        },
-    }
+    encoding = {"y": None, "color": None, "x2": {"field": "until"}, "tooltip": WHAT}
+    return layer("rect", encoding, f"{name}-bands", opacity=0.18, color=GREY, clip=True)
 
 
 def _throughput(material: Material, system: str, name: str, most: float, runs: list[MeasuredRun]) -> Panel:
     axis = {"type": "linear", "domain": [0, most], "nice": True}
     lined = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False}
-    wrong = {"type": "point", "shape": "cross", "size": 50, "filled": True, "yOffset": -6}
+    full = {"x": None, "y": quantity("full", scale=axis)}
+    healing = {"y": {"value": _HEIGHT - 3}, "x2": {"field": "until"}, "tooltip": WHAT}
+    wrong = {"y": quantity("wrong", scale=axis), "tooltip": WHAT}
     spec: Spec = {
         "height": _HEIGHT,
         "params": [ZOOM],
         "layer": [
             _band(name),
-            {
-                "data": {"name": f"{name}-full"},
-                "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.6, "aria": False},
-                "encoding": {"x": None, "y": {"field": "full", "type": "quantitative", "scale": axis}},
-            },
-            {
-                "data": {"name": f"{name}-healing"},
-                "mark": {"type": "rule", "strokeWidth": 5, "strokeCap": "round", "opacity": 0.6, "clip": True},
-                "encoding": {
-                    "y": {"value": _HEIGHT - 3},
-                    "x2": {"field": "until"},
-                    "tooltip": {"field": "what", "type": "nominal"},
-                },
-            },
+            layer("rule", full, f"{name}-full", strokeDash=[6, 4], opacity=0.6, aria=False),
+            layer("rule", healing, f"{name}-healing", strokeWidth=5, strokeCap="round", opacity=0.6, clip=True),
             {"mark": lined},
             {"mark": {**lined, "strokeDash": [2, 2]}, "encoding": {"y": quantity("failed", scale=axis)}},
-            {
-                "data": {"name": f"{name}-wrong"},
-                "mark": wrong,
-                "encoding": {
-                    "y": quantity("wrong", scale=axis),
-                    "tooltip": {"field": "what", "type": "nominal"},
-                },
-            },
+            layer("point", wrong, f"{name}-wrong", shape="cross", size=50, filled=True, yOffset=-6),
         ],
         "encoding": {
             "x": SECONDS,

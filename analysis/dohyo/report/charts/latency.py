@@ -16,6 +16,7 @@ from dohyo.report.grammar import (
     Panel,
     Table,
     by_system,
+    layer,
     quantity,
     rows_high,
     rows_of,
@@ -82,21 +83,13 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
     legend = {"disable": False, "orient": "top", "columns": 3, "symbolFillColor": GREY, "symbolStrokeWidth": 0}
     shapes = {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]}
     percentile_shape = {"field": "percentile", "type": "nominal", "title": None, "legend": legend, "scale": shapes}
+    point = {"x": x, "shape": percentile_shape, "tooltip": shown("label", "percentile", value="ms")}
     spec = {
         "height": rows_high(labels),
-        "encoding": {
-            "y": rows_of("label", labels, **ROW_AXIS),
-            "color": by_system(material.systems),
-        },
+        "encoding": {"y": rows_of("label", labels, **ROW_AXIS), "color": by_system(material.systems)},
         "layer": [
-            {
-                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
-                "encoding": {"x": x, "detail": {"field": "label"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9},
-                "encoding": {"x": x, "shape": percentile_shape, "tooltip": shown("label", "percentile", value="ms")},
-            },
+            layer("line", {"x": x, "detail": {"field": "label"}}, strokeWidth=1, opacity=0.5, aria=False),
+            layer("point", point, filled=True, size=60, opacity=0.9),
         ],
     }
     values = {(row["label"], row["percentile"]): row["value"] for row in rows if row["percentile"] in ("p50", "p99")}

@@ -12,6 +12,7 @@ from dohyo.figures import point_name
 from dohyo.report.grammar import (
     ROW_AXIS,
     SECONDS,
+    WHAT,
     ZOOM,
     Chart,
     Panel,
@@ -19,6 +20,7 @@ from dohyo.report.grammar import (
     Table,
     by_system,
     dash,
+    layer,
     quantity,
     rows_high,
     scale,
@@ -63,9 +65,7 @@ def chart(material: Material) -> Chart:
     if clients:
         tables["time"] = table(clients)
         tables["events"] = table(_events(material), _EVENT)
-        panels = [
-            _panel(material, "time", "operations", "Throughput", "operations per second", clients),
-        ]
+        panels = [_panel(material, "time", "operations", "Throughput", "operations per second", clients)]
         if any(row["p99"] is not None for row in clients):
             panels.append(_panel(material, "time", "p99", "p99 of all operations", "ms", clients))
     doing = [row for run in _in_order(material) for row in _server_rows(material, run)]
@@ -95,10 +95,8 @@ def chart(material: Material) -> Chart:
 
 def _in_order(material: Material) -> list[MeasuredRun]:
     # Include invalid runs, to show what went wrong.
-    return sorted(
-        (run for run in material.runs if run.slots and not run.discarded),
-        key=lambda run: material.place(run.phase),
-    )
+    drawn = [run for run in material.runs if run.slots and not run.discarded]
+    return sorted(drawn, key=lambda run: material.place(run.phase))
 
 
 def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
@@ -280,7 +278,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
             },
             "color": by_system(material.systems),
             "opacity": quantity("share", scale={"domain": [0, 1], "range": [0.4, 1]}, legend=None),
-            "tooltip": {"field": "what", "type": "nominal"},
+            "tooltip": WHAT,
         },
     }
     counted = Counter(row["doing"] for row in rows)
@@ -305,11 +303,8 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     width = 1.3 if longest <= _MOST_DASHED else 0.7
     line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "clip": True, "aria": False}
     line["invalid"] = "break-paths-show-domains"
-    event = {
-        "data": {"name": "events"},
-        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "clip": True, "aria": False},
-        "encoding": {"y": None, "detail": None, "strokeDash": None, "tooltip": {"field": "what", "type": "nominal"}},
-    }
+    encoding = {"y": None, "detail": None, "strokeDash": None, "tooltip": WHAT}
+    event = layer("rule", encoding, "events", opacity=0.4, strokeWidth=2, clip=True, aria=False)
     spec: Spec = {
         "height": 170,
         "params": [ZOOM],

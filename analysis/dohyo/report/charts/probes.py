@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, quantity, scale, shape, shown, table
+from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, layer, quantity, scale, shape, shown, table
 from dohyo.report.material import Material, significant
 from dohyo.scenario import slo
 from dohyo.scenario.phases import LOAD
@@ -114,36 +114,26 @@ def _panel(
     x = quantity("rate", f"requested operations per second{x_words}", scale=x_axis)
     y = {"type": "quantitative", "scale": y_axis, "title": f"ms{y_words}"}
     colour = by_system(material.systems)
-    bounds: Spec = {"data": {"name": f"{name}-bounds"}}
+    bounds = f"{name}-bounds"
+    limit, value = {**y, "field": "limit"}, {**y, "field": "value"}
+    bound = {"x": {"value": 4}, "y": limit, "text": {"field": "bound"}}
+    line = {"x": x, "y": value, "color": colour, "detail": {"field": "series"}}
+    point = {
+        "x": x,
+        "y": value,
+        "stroke": colour,
+        "fill": colour,
+        "fillOpacity": {"condition": {"test": {"field": "held", "equal": _HELD}, "value": 1}, "value": 0},
+        "shape": shape(material.systems),
+        "tooltip": shown(*list(rows[0])[2:]),
+    }
     spec: Spec = {
         "height": 240,
         "layer": [
-            {
-                **bounds,
-                "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.8, "aria": False},
-                "encoding": {"y": {**y, "field": "limit"}},
-            },
-            {
-                **bounds,
-                "mark": {"type": "text", "align": "left", "dy": -7, "aria": False},
-                "encoding": {"x": {"value": 4}, "y": {**y, "field": "limit"}, "text": {"field": "bound"}},
-            },
-            {
-                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
-                "encoding": {"x": x, "y": {**y, "field": "value"}, "color": colour, "detail": {"field": "series"}},
-            },
-            {
-                "mark": {"type": "point", "size": 80, "strokeWidth": 2},
-                "encoding": {
-                    "x": x,
-                    "y": {**y, "field": "value"},
-                    "stroke": colour,
-                    "fill": colour,
-                    "fillOpacity": {"condition": {"test": {"field": "held", "equal": _HELD}, "value": 1}, "value": 0},
-                    "shape": shape(material.systems),
-                    "tooltip": shown(*list(rows[0])[2:]),
-                },
-            },
+            layer("rule", {"y": limit}, bounds, strokeDash=[6, 4], opacity=0.8, aria=False),
+            layer("text", bound, bounds, align="left", dy=-7, aria=False),
+            layer("line", line, strokeWidth=1, opacity=0.5, aria=False),
+            layer("point", point, size=80, strokeWidth=2),
         ],
     }
     return Panel(title, spec, name, f"{title} at {len(rows)} rates. {says}")
