@@ -26,7 +26,7 @@ from dohyo.summary import regression
 from dohyo.summary.comparison import Key, at_points, pairs
 from dohyo.summary.results import Figure, Pair, Summary
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.tables import comparison_table, table
 from support.evidence import (
     changes_shown,
@@ -153,7 +153,7 @@ def test_latencies_are_ranked_at_an_equal_rate_alone(
     assert heading in head or short in head
     (panel,) = latency.chart(Material(summary)).panels
     assert panel.title == f"READ, {heading}"
-    compare = [reason.text for reason in judged(summary).reasons if reason.text.startswith("A target rate was set")]
+    compare = [reason.text for reason in doubts(summary) if reason.text.startswith("A target rate was set")]
     assert len(compare) == bool(target)
     assert all(("compare latencies" in text) == ranked for text in compare)
 

@@ -176,7 +176,7 @@ def test_after_a_search_its_maximum_decides(tmp_path: Path) -> None:
         "Preliminary: hbase was 1.50× as fast as cassandra; a single search has no interval"
         " (hbase 1,500, cassandra 1,000 operations/s under p99<10ms)."
     )
-    assert verdict(once).trust.mark == "do not use"
+    assert verdict(once).mark == "do not use"
     rounds = knees(tmp_path / "rounds", {"cassandra": [1000, 1010, 990], "hbase": [1340, 1320, 1360]})
     assert verdict(rounds).sentence.startswith("hbase was 1.34× [1.29, 1.39] as fast as cassandra (hbase 1,340 [")
     summary = knees(tmp_path / "one", {"cassandra": [1000]})
@@ -211,8 +211,7 @@ def test_without_two_systems_there_is_no_winner() -> None:
     failed = replace(measured("b", [9]), status="failed", rows=[])
     assert sentence(measured("a", [5]), failed).startswith("Only a has valid numbers")
     assert any(
-        "have no valid numbers: b" in reason.text
-        for reason in verdict(of_trials(measured("a", [5]), failed)).trust.reasons
+        "have no valid numbers: b" in reason.text for reason in verdict(of_trials(measured("a", [5]), failed)).reasons
     )
 
 
@@ -221,11 +220,8 @@ def test_unequal_conditions_stand_beside_the_verdict(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
     result = read(tmp_path)
     summary = result.summary
-    assert (
-        verdict(summary)
-        .trust.reasons[0]
-        .text.startswith("The conditions are not equal: durability (cassandra memory, hbase disk).")
-    )
+    reason = verdict(summary).reasons[0].text
+    assert reason.startswith("The conditions are not equal: durability (cassandra memory, hbase disk).")
     written = page.html(page.gather(tmp_path, result))
     line = next(line for line in written.splitlines() if '<tr class="bad">' in line)
     assert "durability" in line
@@ -284,8 +280,8 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
         "<h1>",
         f'<p class="verdict">{judgement.brief}. <strong class="mark do-not-use">do not use</strong></p>',
         'data-panel="ranking"',
-        f'<li class="bad">{html.escape(judgement.trust.reasons[0].text)}</li>',
-        f'<li class="weak">{html.escape(judgement.trust.reasons[1].text)}</li>',
+        f'<li class="bad">{html.escape(judgement.reasons[0].text)}</li>',
+        f'<li class="weak">{html.escape(judgement.reasons[1].text)}</li>',
         "<nav ",
         '<section id="results"',
     ]
@@ -297,7 +293,7 @@ def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(tmp_pa
     result = read(two_systems(tmp_path))
     summary = result.summary
     summary = replace(summary, notes=[f"note {number}" for number in range(9)])
-    reasons = [reason.text for reason in verdict(summary).trust.reasons]
+    reasons = [reason.text for reason in verdict(summary).reasons]
     more = len(reasons) - screen.MOST_REASONS
     text = page.html(page.gather(tmp_path, replace(result, summary=summary)))
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]

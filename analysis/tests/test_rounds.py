@@ -30,7 +30,7 @@ from dohyo.summary import summary_file
 from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.systems.system import DataNeeds
 from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
@@ -66,7 +66,7 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
     assert [short.trial for short in summary.precision.short] == ["cassandra"]
     assert "Not precise enough: cassandra ± " in output
     assert "(rounds.max allows no more)" in " ".join((result.folder / "summary.md").read_text("utf-8").split())
-    assert "less exact than ± 5 %" in [reason.short for reason in judged(summary).reasons]
+    assert "less exact than ± 5 %" in [reason.short for reason in doubts(summary)]
     assert summary_file.read(result.folder).precision == summary.precision
     # The results determined the number of rounds, so a larger quantile t applies.
     rows = {trial.system: next(row for row in trial.rows if row.operation == "OVERALL") for trial in summary.merged}
@@ -107,7 +107,7 @@ def test_neighbours_that_stay_open_are_named_with_the_time_that_would_decide_the
     assert pair.outcome == "open"
     assert pair.more is not None
     assert re.search("after round 3 of 3 to 4, until all neighbours are decided: hbase and cassandra 1.0[0-9]× ", shown)
-    (reason,) = (reason for reason in judged(summarise(result.folder)).reasons if reason.short == "not decided")
+    (reason,) = (reason for reason in doubts(summarise(result.folder)) if reason.short == "not decided")
     assert f"about {pair.more} more rounds" in reason.text
     assert "(rounds.max allows no more)" in reason.text
     assert summary_file.read(result.folder).neighbours == [pair]

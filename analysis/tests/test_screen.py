@@ -24,7 +24,7 @@ from dohyo.summary import summary_file
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import joined, summarise
-from dohyo.summary.trust import Reason, judged
+from dohyo.summary.trust import Reason, doubts
 from dohyo.tables import screen, table
 from dohyo.tables.remedies import Again, clauses
 from support.evidence import STOCK, edit_json, noisy, on_screen, reads, rendered, sample, searched, trial
@@ -132,7 +132,7 @@ def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: 
         "- 3 more in summary.md",
     ]
     whole = " ".join(table.markdown(make("noisy")).split())
-    assert all(f"- {reason.text}" in whole for reason in judged(make("noisy")).reasons)
+    assert all(f"- {reason.text}" in whole for reason in doubts(make("noisy")))
 
 
 def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

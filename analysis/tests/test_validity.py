@@ -18,7 +18,7 @@ from dohyo.places import ROOT
 from dohyo.summary import validity
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from support.evidence import DATA, clients_json, edit_json, explained, on_screen, only, reads, trial, write_json
 
 # Throughput of the published load that stalled, in steps of ten seconds until the client gave up after 310 s.
@@ -80,7 +80,7 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
     assert (result.status, result.collapses) == ("ok", ["run 1, seconds 21–31 (down to 100 of 775 op/s)"])
     (overall,) = (row for row in result.rows if (row.phase, row.operation) == ("run", "OVERALL"))
     assert overall.ops_per_second == pytest.approx(775)
-    (reason,) = (reason for reason in judged(summarise(tmp_path / "long")).reasons if reason.short == "collapsed")
+    (reason,) = (reason for reason in doubts(summarise(tmp_path / "long")) if reason.short == "collapsed")
     assert reason.text == (
         "Collapsed: the throughput was below half of its mean for 10 s or more: cassandra in run 1, seconds 21–31"
         " (down to 100 of 775 op/s); these seconds count."
@@ -147,7 +147,7 @@ def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: b
     ]
     # The reasons below the verdict include a collapse only if the figure is compared.
     assert result.collapses == (["load, seconds 72–93 (down to 0 of 219 op/s)"] if measured else [])
-    reasons = [reason.short for reason in judged(summarise(tmp_path)).reasons]
+    reasons = [reason.short for reason in doubts(summarise(tmp_path))]
     assert ("collapsed" in reasons) == measured
 
 

@@ -69,25 +69,15 @@ class Reason:
     fatal: bool = False
 
 
-@dataclass(frozen=True)
-class Trust:
-    """How far a verdict can be trusted.
-
-    :ivar reasons: reasons against it, worst first
-    """
-
-    reasons: list[Reason]
-
-    @property
-    def mark(self) -> Mark:
-        """Returns the overall judgement that follows from the reasons."""
-        if any(reason.fatal for reason in self.reasons):
-            return "do not use"
-        return "caution" if self.reasons else "solid"
+def mark_of(reasons: Sequence[Reason]) -> Mark:
+    """Returns how far a verdict with these reasons against it can be trusted."""
+    if any(reason.fatal for reason in reasons):
+        return "do not use"
+    return "caution" if reasons else "solid"
 
 
-def judged(summary: Summary) -> Trust:
-    """Returns how far the verdict for an experiment, or for logs of other clients, can be trusted."""
+def doubts(summary: Summary) -> list[Reason]:
+    """Returns reasons against the verdict for an experiment, or for logs of other clients, worst first."""
     held = contests(summary)
     pairs = [pair for contest in held for pair in contest.pairs]
     nearest = [contest.nearest for contest in held]
@@ -117,7 +107,7 @@ def judged(summary: Summary) -> Trust:
         *_about_the_whole(summary),
         *(hosts if not few else ()),
     ]
-    return Trust(sorted(reasons, key=lambda reason: not reason.fatal))
+    return sorted(reasons, key=lambda reason: not reason.fatal)
 
 
 def _unequal(summary: Summary) -> Iterator[Reason]:

@@ -107,7 +107,7 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
     width = min(console.width, MOST_COLUMNS)
     again = Again(folder)
     outcome = verdict(summary)
-    reasons, mark = outcome.trust.reasons, outcome.trust.mark
+    reasons, mark = outcome.reasons, outcome.mark
     cause = f": {reasons[0].short}" if reasons else ""
     _print(console, Text.assemble((f"{outcome.brief}.", "bold"), " ", (f"{mark}{cause}.", _STYLES[mark])), width)
     console.print()

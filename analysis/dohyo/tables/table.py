@@ -18,7 +18,7 @@ from dohyo.scenario.phases import LOAD, RUN
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.ranking import phases_of
 from dohyo.summary.results import SetupDifferences, Summary, Trial
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.tables import (
     cluster_table,
     comparison_table,
@@ -125,7 +125,7 @@ def render(summary: Summary, console: Console) -> None:
         if not table.is_zero():
             grid.write(table, console, width)
     _print_conditions(summary, console, width)
-    for reason in judged(summary).reasons:  # the screen shows them shortened
+    for reason in doubts(summary):  # the screen shows them shortened
         say(console, Text(reason.text, style="bold red" if reason.fatal else "yellow"), wrap=True)
     for strong, text, style in _remarks(summary):
         say(console, Text(strong + text, style=style), wrap=True)

@@ -11,7 +11,7 @@ from dohyo.scenario.phases import PROBE
 from dohyo.summary.comparison import Key, centre, figures, is_equal, is_paced
 from dohyo.summary.ranking import UNITS, Contest, Rate, contests, deciding_neighbours, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, without_interval
-from dohyo.summary.trust import Trust, judged
+from dohyo.summary.trust import Mark, Reason, doubts, mark_of
 from dohyo.tables import fault_table
 from dohyo.tables.comparison_table import figure, samples_words, times
 
@@ -22,12 +22,14 @@ class Verdict:
 
     :ivar sentence: the verdict, with the costs of faults
     :ivar brief: the verdict without absolute numbers, costs of faults or the final full stop
+    :ivar reasons: reasons against the verdict, worst first
     :ivar costs: costs of faults, a line for each system at a point
     """
 
     sentence: str
     brief: str
-    trust: Trust
+    mark: Mark
+    reasons: list[Reason]
     costs: list[str]
 
 
@@ -46,7 +48,8 @@ def verdict(summary: Summary) -> Verdict:
         sentence = f"{brief} ({units}{_over(pairs)})."
     if costs := fault_table.sentences(summary.trials):
         sentence = f"{sentence} Under faults: {'; '.join(costs)}."
-    return Verdict(sentence, brief.rstrip("."), judged(summary), costs)
+    reasons = doubts(summary)
+    return Verdict(sentence, brief.rstrip("."), mark_of(reasons), reasons, costs)
 
 
 class _Words:

@@ -23,7 +23,7 @@ from dohyo.scenario import loading
 from dohyo.summary import regression
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.systems.catalogue import all_systems
 from dohyo.tables import changes_table, screen, table
 
@@ -338,7 +338,7 @@ def only(experiment: Path) -> Trial:
 
 def shorts(summary: Summary) -> list[str]:
     """Returns the reasons for doubt in the short form that table cells contain."""
-    return [reason.short for reason in judged(summary).reasons]
+    return [reason.short for reason in doubts(summary)]
 
 
 def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> regression.Changes:
