@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -128,15 +128,15 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     valued = {trial.name for trial in tried if decisive(summary, trial)}
     systems = {trial.system for trial in tried}
     fatal = len({trial.system for trial in tried if trial.name in valued}) < min(2, len(systems))
-    without = [trial for trial in tried if trial.name not in valued]
-    bounds = [trial.name for trial in without if searches_of(trial, summary.trials)]
-    none = [trial.name for trial in without if trial.name not in bounds]
-    if none:
+    searches = {trial.name: searches_of(trial, summary.trials) for trial in tried if trial.name not in valued}
+    if none := [name for name, group in searches.items() if not group]:
         text = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
         yield Reason(text, f"no valid numbers for {_few(none)}", fatal)
-    # A search that shows that no rate holds is a result, but leaves nothing to compare.
+    # If all rounds show that no rate holds, that is a result, but leaves nothing to compare.
     alone = fatal and len(systems) > 1
-    bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
+    bounds = [
+        name for name, group in searches.items() if group and (alone or not all(search.in_vain for search in group))
+    ]
     if bounds:
         text = f"{len(bounds)} of {len(tried)} have only bounds for the highest rate: {', '.join(bounds)}."
         yield Reason(text, f"no highest rate for {_few(bounds)}", fatal)
@@ -165,12 +165,6 @@ def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     if alone and not pairs and len({trial.system for trial in valued}) > 1:
         text = "No two systems were measured at the same point: there is nothing to compare."
         yield Reason(text, "measured at different points", fatal=True)
-
-
-def _searched_in_vain(summary: Summary, name: str) -> bool:
-    """Returns whether all rounds found that no rate holds, which is a result."""
-    (trial,) = (trial for trial in summary.compared if trial.name == name)
-    return all(search.in_vain for search in searches_of(trial, summary.trials))
 
 
 def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
@@ -488,7 +482,7 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
             f"Not all records were read back{under and f',{under}'}: {'; '.join(texts)}.", f"not read back{under}"
         )
     without = [
-        name + (f" in round {_these(round_.round for round_ in missing)}" if missing[0].round else "")
+        name + (f" in round {', '.join(str(round_.round) for round_ in missing)}" if missing[0].round else "")
         for name, all_of in trials.items()
         if (missing := [round_ for round_ in all_of if round_.status == "ok" and round_.accounting is None])
         and (any(round_.accounting for round_ in all_of) or any(map(_verifies, missing)))
@@ -506,13 +500,15 @@ def _verifies(trial: Trial) -> bool:
     return any(of_phase.get("verify") == "acknowledged" for of_phase in trial.asked_workload.values())
 
 
-def _these(numbers: Iterable[int | None]) -> str:
-    return ", ".join(str(number) for number in numbers)
-
-
 def _unmeasured(summary: Summary) -> Iterator[Reason]:
     """Yields a reason if the canary of a host is missing before some trials but not before others."""
-    hosts = {trial.name: _computed(trial) for trial in summary.trials if trial.status == "ok"}
+    hosts = {
+        trial.name: {
+            figure.host for figure in (trial.canary.figures if trial.canary else ()) if figure.name in COMPUTING
+        }
+        for trial in summary.trials
+        if trial.status == "ok"
+    }
     every = set[str]().union(*hosts.values())
     texts = [
         f"{name} ({', '.join(sorted(every - computed))})" if computed else name
@@ -522,11 +518,6 @@ def _unmeasured(summary: Summary) -> Iterator[Reason]:
     if texts:
         text = f"Hosts may have differed before {', '.join(texts)}: no canary."
         yield Reason(text, f"no canary before {_few(texts)}")
-
-
-def _computed(trial: Trial) -> set[str]:
-    """Returns the hosts whose computing speed was measured before the trial."""
-    return {figure.host for figure in trial.canary.figures if figure.name in COMPUTING} if trial.canary else set()
 
 
 def _limited(summary: Summary) -> Iterator[Reason]:
