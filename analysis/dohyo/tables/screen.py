@@ -10,6 +10,7 @@ import re
 import statistics
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
@@ -29,6 +30,7 @@ from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
 from dohyo.tables.comparison_table import interval, ratio
+from dohyo.tables.grid import say
 from dohyo.tables.remedies import Again
 from dohyo.tables.verdict import verdict
 
@@ -109,22 +111,23 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
     outcome = verdict(summary)
     reasons, mark = outcome.reasons, outcome.mark
     cause = f": {reasons[0].short}" if reasons else ""
-    _print(console, Text.assemble((f"{outcome.brief}.", "bold"), " ", (f"{mark}{cause}.", _STYLES[mark])), width)
+    write = partial(say, console, wrap=True, width=width)
+    write(Text.assemble((f"{outcome.brief}.", "bold"), " ", (f"{mark}{cause}.", _STYLES[mark])))
     console.print()
     _print_table(summary, console, width, again)
     console.print()
     for text in outcome.costs[:MOST_COSTS]:
-        _print(console, Text(text), width)
+        write(Text(text))
     if (hidden := len(outcome.costs) - MOST_COSTS) > 0:
-        _print(console, Text(f"{hidden} more in summary.md"), width)
+        write(Text(f"{hidden} more in summary.md"))
     shown = reasons[:MOST_REASONS] if folder else reasons
     lines = {again.line(reason, summary, MOST_COLUMNS - 2) if folder else reason.text: reason.fatal for reason in shown}
     for line, fatal in lines.items():
-        _print(console, Text(f"- {line}", style="red" if fatal else "yellow"), width)
+        write(Text(f"- {line}", style="red" if fatal else "yellow"))
     if hidden := len(reasons) - len(shown):
-        _print(console, Text(f"- {hidden} more in summary.md", style="yellow"), width)
+        write(Text(f"- {hidden} more in summary.md", style="yellow"))
     for text in _elsewhere(folder, again.show, more) if folder else more:
-        _print(console, Text(text), width)
+        write(Text(text))
 
 
 def _elsewhere(folder: Path, show: str, more: Sequence[str]) -> list[str]:
@@ -192,14 +195,6 @@ def plain(summary: Summary) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def _print(console: Console, text: Text, width: int) -> None:
-    # The program that reads the pipe breaks the lines.
-    if console.is_terminal:
-        console.print(text, width=width, markup=False, highlight=False)
-    else:
-        console.print(text, soft_wrap=True, markup=False, highlight=False)
-
-
 def _print_table(summary: Summary, console: Console, width: int, again: Again) -> None:
     sections = _sections(summary)
     bad = [line for text in _without_numbers(summary, sections) for line in _wrapped(text, width)]
@@ -216,16 +211,15 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
     for fact in facts:
         longer = f"{heading} \N{MIDDLE DOT} {fact}" if heading else _cut(fact, width)
         heading = longer if len(longer) <= width else heading
-    console.print(Text(heading), soft_wrap=True, markup=False, highlight=False)
+    say(console, Text(heading))
     if entries:
         console.print(table, width=width, crop=False, markup=False, highlight=False)
     if hidden:
-        text = f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md"
-        console.print(Text(text, style="dim"), soft_wrap=True)
+        say(console, Text(f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md", style="dim"))
     for line in bad:
-        console.print(Text(line, style="red"), soft_wrap=True)
+        say(console, Text(line, style="red"))
     for line in skipped:
-        console.print(Text(_cut(line, width)), soft_wrap=True)
+        say(console, Text(_cut(line, width)))
 
 
 def _fitted(
