@@ -109,7 +109,9 @@ def findings(
     for phase in (name for name in phases[0] if name in phases[1]):
         yield from _scans(one, other, phase, margin)
     if set(phases[0]) - under_faults:
-        rounds = [[_stale(trial.accounting) for trial in side] for side in (one, other)]
+        accounts = [[trial.accounting for trial in side] for side in (one, other)]
+        rounds = [[_Counted(account.stale_reads, account.reads) if account and account.reads else None
+                   for account in side] for side in accounts]  # fmt: skip
         yield from _share(one[0], None, "stale reads", rounds[0], rounds[1], margin)
     if not under_faults:
         yield from _losses(before, after)
@@ -153,10 +155,6 @@ def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: 
         yield finding(before[0], phase, "rows per scan", lengths, texts, "inconclusive", why)
 
 
-def _stale(account: Accounting | None) -> _Counted | None:
-    return _Counted(account.stale_reads, account.reads) if account and account.reads else None
-
-
 def _share(
     trial: Trial,
     phase: str | None,
@@ -184,7 +182,7 @@ def _share(
         reason = f"one round {'each' if all(single) else 'before' if single[0] else 'after'}"
     if missing and verdict != "regression":
         verdict, reason = "inconclusive", " and ".join(missing)
-    texts = [_percent(fmean(side)) if side else UNKNOWN for side in shares]
+    texts = [f"{_points(fmean(side))} %" if side else UNKNOWN for side in shares]
     yield finding(trial, phase, figure, shares, texts, verdict, reason)
 
 
@@ -236,10 +234,6 @@ def _losses(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[Finding
         if reason:
             texts = (whole(round(max(one))) if one else UNKNOWN, whole(round(max(other))))
             yield finding(before[0], None, figure, (one, other), texts, "regression", reason)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def _points(share: float) -> str:

@@ -41,7 +41,9 @@ def verdict(summary: Summary) -> Verdict:
         brief = sentence = _nothing_to_compare(summary)
     elif len(results) == 1:
         texts = _Words(summary, results[0])
-        brief, sentence = texts.brief + texts.behind, f"{texts.full}{texts.behind} ({texts.numbers}{_over(pairs)})."
+        # The brief form compares a winner only with the second system.
+        brief = texts.of_ratios(pairs[:1]) + texts.behind
+        sentence = f"{texts.of_ratios(pairs)}{texts.behind} ({texts.numbers}{_over(pairs)})."
     else:
         brief = _several(summary, results)
         units = " or ".join(dict.fromkeys(_unit(summary, contest.nearest.key) for contest in results))
@@ -63,15 +65,9 @@ class _Words:
         self.best = self.systems[contest.nearest.of]
         self.is_latency = METRICS[contest.nearest.figure].less_is_better
 
-    @property
-    def brief(self) -> str:
-        """Returns the text with ratios, but no absolute numbers. A winner is compared only with the second system."""
-        return self._won(self.contest.pairs[:1]) if self._has_winner else self._open
-
-    @property
-    def full(self) -> str:
-        """Returns the text with the winner's ratios to all other systems."""
-        return self._won(self.contest.pairs) if self._has_winner else self._open
+    def of_ratios(self, pairs: Sequence[Pair]) -> str:
+        """Returns the text without absolute numbers. If there is a winner, it has the winner's ratios of `pairs`."""
+        return self._won(pairs) if self.contest.is_won or self.contest.is_preliminary else self._open
 
     @property
     def behind(self) -> str:
@@ -97,10 +93,6 @@ class _Words:
             values = [str(decisive(self.summary, trials[name])[self.key]) for name in names]
         text = ", ".join(f"{self.systems[name]} {value}" for name, value in zip(names, values, strict=True))
         return f"{text} {_unit(self.summary, self.key)}"
-
-    @property
-    def _has_winner(self) -> bool:
-        return self.contest.is_won or self.contest.is_preliminary
 
     def _won(self, pairs: Sequence[Pair]) -> str:
         head = "Preliminary: " if self.contest.is_preliminary else ""
