@@ -110,8 +110,10 @@ def findings(
         yield from _scans(one, other, phase, margin)
     if set(phases[0]) - under_faults:
         accounts = [[trial.accounting for trial in side] for side in (one, other)]
-        rounds = [[_Counted(account.stale_reads, account.reads) if account and account.reads else None
-                   for account in side] for side in accounts]  # fmt: skip
+        rounds = [
+            [_Counted(account.stale_reads, account.reads) if account and account.reads else None for account in side]
+            for side in accounts
+        ]
         yield from _share(one[0], None, "stale reads", rounds[0], rounds[1], margin)
     if not under_faults:
         yield from _losses(before, after)
