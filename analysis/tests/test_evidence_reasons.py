@@ -29,7 +29,6 @@ def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summ
     rates = {"cassandra": 1500, "hbase": 1000}
     for turn, system, folder in in_rounds(experiment, 3, rates, trial_properties=PROPERTIES):
         reads(folder / "run-1/node1", [rates[system] + turn] * 20)
-        edit_json(folder / "run-1/node1/client.json", target=0)
         change(system, turn, folder)
     return summarise(experiment)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hdrh.histogram import HdrHistogram
 
 from dohyo import statistics
 from dohyo.evidence.rows import sampled
@@ -23,7 +22,7 @@ from dohyo.summary.trust import doubts, mark_of
 from dohyo.tables import table
 from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
-from support.evidence import DATA, as_another, edit_json, in_rounds, on_screen, reads, shorts, write_json
+from support.evidence import DATA, as_another, edit_json, in_rounds, on_screen, reads, shorts, write_json, write_log
 
 Rates = Sequence[float]
 
@@ -298,11 +297,7 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
         client, records = folder / "run-1/node1", rows[system == "hbase"]
         for log in client.glob("*.hdr"):
             log.unlink()
-        histogram = HdrHistogram(1, 60_000_000, 3)
-        histogram.record_value(500, 1000)
-        lines = [f"{second}.000,1.000,0.500,{histogram.encode().decode()}" for second in range(20)]
-        head = ["#[Logging for: SCAN, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
-        (client / "SCAN.hdr").write_text("\n".join([*head, *lines]) + "\n", "utf-8")
+        write_log(client, "SCAN", ((second, 1.0, {500: 1000}) for second in range(20)))
         as_another(client)
         (client / "result.txt").write_text(
             "[OVERALL], RunTime(ms), 20000\n[OVERALL], Operations, 20000\n[SCAN], Operations, 20000\n"
@@ -443,11 +438,7 @@ def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
 def latencies(client: Path, counts: Mapping[int, int]) -> None:
     """Changes a client's run so that it has `counts[latency]` reads for each latency in µs."""
     reads(client, [sum(counts.values()) // 20] * 20)
-    histogram = HdrHistogram(1, 60_000_000, 3)
-    for latency, count in counts.items():
-        histogram.record_value(latency, count)
-    head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-    (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram.encode().decode()}\n", "utf-8")
+    write_log(client, "READ", [(0.0, 20.0, counts)])
     as_another(client)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hdrh.histogram import HdrHistogram
 
 from dohyo.summary import findings, regression
 from dohyo.summary.summary import summarise
@@ -22,6 +21,7 @@ from support.evidence import (
     searched,
     trial,
     write_json,
+    write_log,
 )
 
 # Function that changes the evidence of a round. Arguments: the round (from 1), its folder, and its client's folder.
@@ -40,7 +40,6 @@ def make(
     for number, _, trial_folder in in_rounds(folder, len(ROUNDS), systems, phases=(phase,), **about):
         client = trial_folder / f"{phase}-1/node1"
         reads(client, [1000] * 20)
-        edit_json(client / "client.json", target=0)
         if change:
             change(number, trial_folder, client)
     write_json(folder / "experiment.json", {"id": folder.name, "scenario": "workloadA"})
@@ -91,13 +90,9 @@ def test_a_p99_that_is_not_known_everywhere_is_named(
 
 def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None:
     full = tmp_path / "a"
-    for number in ROUNDS:
-        path = trial(
-            full, number, "cassandra", repeats=1, phases=("read", "update"), trial_round=number, trial_rounds=3
-        )
+    for _, _, path in in_rounds(full, 3, ["cassandra"], phases=("read", "update")):
         for phase in ("read", "update"):
             reads(path / f"{phase}-1/node1", [1000] * 20)
-            edit_json(path / f"{phase}-1/node1/client.json", target=0)
     one_phase = make(tmp_path / "b", phase="read", trial_phases=[{"name": "read"}])
     for before, after, when in ((full, one_phase, "after"), (one_phase, full, "before")):
         assert compared(before, after).exit_code == 4
@@ -200,12 +195,7 @@ def failing(counts: Sequence[int]) -> Change:
 
     def change(number: int, _: Path, client: Path) -> None:
         if count := counts[number - 1]:
-            histogram = HdrHistogram(1, 60_000_000, 3)
-            histogram.record_value(9_000_000, count)
-            (client / "READ-FAILED.hdr").write_text(
-                "#[Logging for: READ-FAILED, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-                f"0.000,1.000,0.500,{histogram.encode().decode()}\n"
-            )
+            write_log(client, "READ-FAILED", [(0.0, 1.0, {9_000_000: count})])
             with (client / "result.txt").open("a") as result:
                 result.write(f"[READ-FAILED], Operations, {count}\n[READ], Return=TIMEOUT, {count}\n")
             statuses = {"OK": 20_000, "TIMEOUT": count}
@@ -218,7 +208,6 @@ def failing(counts: Sequence[int]) -> Change:
 def finding_nothing(share: float) -> Change:
     def change(_: int, folder: Path, client: Path) -> None:
         reads(client, [1000] * 20, not_found=[round(1000 * share / (1 - share))] * 20 if share else ())
-        edit_json(client / "client.json", target=0)
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
 
     return change
@@ -339,7 +328,6 @@ def served(*counts: int) -> Change:
 
     def change(_: int, __: Path, client: Path) -> None:
         reads(client, counts)
-        edit_json(client / "client.json", target=0)
 
     return change
 
@@ -423,7 +411,6 @@ def on_hosts(
 ) -> Change:
     def change(number: int, folder: Path, client: Path) -> None:
         reads(client, [rate] * 20, latency_us)
-        edit_json(client / "client.json", target=0)
         if speed is not None:
             slices = [1000 * speed + step * (index + number) for index in range(7)]
             reading = {"name": figure, "of": None, "slices": slices, "unit": "1/s"}
@@ -483,17 +470,10 @@ def test_a_latency_that_the_hosts_explain_is_inconclusive(tmp_path: Path) -> Non
 def test_one_slow_round_of_five_is_no_regression(tmp_path: Path) -> None:
     def reads_of(slow: Sequence[int]) -> Path:
         folder = tmp_path / "-".join(map(str, slow))
-        for number, count in enumerate(slow, start=1):
-            path = trial(folder, number, "cassandra", repeats=1, trial_round=number, trial_rounds=len(slow))
-            client = path / "run-1/node1"
+        for number, _, path in in_rounds(folder, len(slow), ["cassandra"]):
+            client, count = path / "run-1/node1", slow[number - 1]
             reads(client, [1000] * 20)
-            edit_json(client / "client.json", target=0)
-            histogram = HdrHistogram(1, 60_000_000, 3)
-            histogram.record_value(500, 20_000 - count)
-            if count:
-                histogram.record_value(60_000, count)
-            head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-            (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram.encode().decode()}\n")
+            write_log(client, "READ", [(0.0, 20.0, {500: 20_000 - count, 60_000: count})])
             as_another(client)
         return folder
 
@@ -508,7 +488,6 @@ def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, a
     def finding(count: int) -> Change:
         def change(_: int, folder: Path, client: Path) -> None:
             reads(client, [count] * 20, not_found=[1000] * 20)
-            edit_json(client / "client.json", target=0)
             edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
 
         return change
@@ -525,7 +504,6 @@ def found_in(*rounds: int) -> Change:
     def change(number: int, folder: Path, client: Path) -> None:
         is_found = number in rounds
         reads(client, [1000 * is_found] * 20, not_found=() if is_found else [1000] * 20)
-        edit_json(client / "client.json", target=0)
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
 
     return change
@@ -571,7 +549,6 @@ def test_a_round_without_an_operation_does_not_know_its_p99(tmp_path: Path) -> N
                 log = client / "READ.hdr"
                 (client / "UPDATE.hdr").write_text(log.read_text("utf-8").replace("READ", "UPDATE"), "utf-8")
                 log.unlink()
-            edit_json(client / "client.json", target=0)
 
         return change
 

@@ -8,10 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hdrh.histogram import HdrHistogram
 
 from dohyo.evidence.events import collapses, dips
-from dohyo.evidence.hdr_log import MAX_LATENCY_US
 from dohyo.evidence.server_figures import FILE
 from dohyo.operations import calls
 from dohyo.places import ROOT
@@ -19,7 +17,18 @@ from dohyo.summary import validity
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts
-from support.evidence import DATA, clients_json, edit_json, explained, on_screen, only, reads, trial, write_json
+from support.evidence import (
+    DATA,
+    clients_json,
+    edit_json,
+    explained,
+    on_screen,
+    only,
+    reads,
+    trial,
+    write_json,
+    write_log,
+)
 
 # Throughput of the published load that stalled, in steps of ten seconds until the client gave up after 310 s.
 # The values from 20 s to 230 s were not published; a straight line replaces them.
@@ -315,13 +324,8 @@ def test_the_window_is_that_of_the_histogram_logs(
         old.unlink()
     result = ["[OVERALL], RunTime(ms), 20000"]
     for name, intervals in logs.items():
-        lines = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
-        for begin, seconds, operations, latency in intervals:
-            histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-            if operations:
-                histogram.record_value(round(1e6 * latency), operations)
-            lines.append(f"{begin:.3f},{seconds:.3f},0.5,{histogram.encode().decode()}")
-        (client / f"{name}.hdr").write_text("\n".join(lines) + "\n")
+        of_log = [(begin, length, {round(1e6 * latency): number}) for begin, length, number, latency in intervals]
+        write_log(client, name, of_log)
         count = sum(operations for *_, operations, _ in intervals)
         result.append(f"[{name}], Operations, {count}")
         if "MODIFY" not in name:

@@ -7,7 +7,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -162,17 +162,25 @@ def trial(
     return folder
 
 
-def encoded(count: int, latency_us: int = 500) -> str:
-    """Returns a histogram of `count` operations with this latency, encoded as in a line of a histogram log."""
+def encoded(counts: Mapping[int, int]) -> str:
+    """Returns a histogram of `counts[latency]` operations for each latency in µs, encoded as in a histogram log."""
     histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-    if count:
-        histogram.record_value(latency_us, count)
+    for latency_us, count in counts.items():
+        if count:
+            histogram.record_value(latency_us, count)
     return str(histogram.encode().decode())
+
+
+def write_log(client: Path, name: str, intervals: Iterable[tuple[float, float, Mapping[int, int]]]) -> None:
+    """Writes a histogram log. Each interval has a start and a length in seconds, and counts as for `encoded`."""
+    lines = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
+    lines += [f"{begin:.6f},{seconds:.3f},0.500,{encoded(counts)}" for begin, seconds, counts in intervals]
+    (client / f"{name}.hdr").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:
     """Returns an interval of a histogram log that begins at 1,000 s."""
-    return Interval(1000 + since_start, seconds, decode(encoded(count)), since_start)
+    return Interval(1000 + since_start, seconds, decode(encoded({500: count})), since_start)
 
 
 def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found: Sequence[int] = ()) -> None:
@@ -183,14 +191,12 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
     for old in client.glob("*.hdr"):
         old.unlink()
     result = [f"[OVERALL], RunTime(ms), {1000 * len(counts)}", f"[OVERALL], Operations, {sum(counts) + sum(not_found)}"]
-    late = next(_RUNS)
+    late = next(_RUNS) / 1e6
     for name, by_second in {"READ": counts, **({"READ-NOT_FOUND": not_found} if not_found else {})}.items():
-        log = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
-        for second, count in enumerate(by_second):
-            if not any(by_second[: second + 1]):
-                continue  # a log begins with the first operation of its type
-            log.append(f"{second}.{late:06d},1.000,0.500,{encoded(count, latency_us)}")
-        (client / f"{name}.hdr").write_text("\n".join(log) + "\n", encoding="utf-8")
+        # A log begins with the first operation of its type.
+        first = next((second for second, count in enumerate(by_second) if count), len(by_second))
+        counts_of = [(second + late, 1.0, {latency_us: by_second[second]}) for second in range(first, len(by_second))]
+        write_log(client, name, counts_of)
         result.append(f"[{name}], Operations, {sum(by_second)}")
     statuses = {"OK": sum(counts)} | ({"NOT_FOUND": sum(not_found)} if not_found else {})
     result += [f"[READ], Return={status}, {count}" for status, count in statuses.items()]
