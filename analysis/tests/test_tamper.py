@@ -13,6 +13,7 @@ import sqlite3
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,13 @@ def replace(file: str, pattern: str, replacement: str) -> Change:
         (experiment / file).write_text(text)
 
     return change
+
+
+report = partial(edit, f"{CLIENT}/client.json")
+conducted = partial(edit, f"{RUN}/clients.json")
+settings = partial(edit, f"{TRIAL}/trial.json")
+result = partial(replace, f"{CLIENT}/result.txt")
+log = partial(replace, f"{CLIENT}/READ.hdr")
 
 
 def remove(path: str) -> Change:
@@ -145,26 +153,23 @@ MANIFEST = "only the manifest shows the change"
 CHANGES: dict[str, tuple[Change, str]] = {
     # Report of a client
     "records of a client": (
-        edit(f"{CLIENT}/client.json", "records", new=3),
+        report("records", new=3),
         "client.json counts 3 records, but its operation types add up to 800",
     ),
     "operations of a client": (
-        edit(f"{CLIENT}/client.json", "operations", new=8000),
+        report("operations", new=8000),
         "800 operations were attempted, but 8,000 succeeded and 0 failed: 7,200 are ",
     ),
     "operations of a type": (
-        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "operations", new=4),
+        report("operations_by_type", "READ", "operations", new=4),
         "client.json counts 4 operations of READ, but the result lines state 407",
     ),
     "statuses of a type": (
-        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "statuses", "OK", new=4),
+        report("operations_by_type", "READ", "statuses", "OK", new=4),
         "client.json and the result lines differ in the statuses of READ",
     ),
-    "failed records": (edit(f"{CLIENT}/client.json", "failed_records", new=700), SAME),
-    "measured seconds": (
-        edit(f"{CLIENT}/client.json", "measured_seconds", new=2.0),
-        "client.json states 2 s, but the result lines state 4 s",
-    ),
+    "failed records": (report("failed_records", new=700), SAME),
+    "measured seconds": (report("measured_seconds", new=2.0), "client.json states 2 s, but the result lines state 4 s"),
     "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, but trial.json requests 4 s"),
     "a window shorter than the logs": (
         window(1.0, of_trial=True),
@@ -178,62 +183,44 @@ CHANGES: dict[str, tuple[Change, str]] = {
         window(20.0, of_trial=True),
         "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, but the trial lasted",
     ),
-    "an invalid client": (
-        edit(f"{CLIENT}/client.json", "valid", new=False),
-        "client reported an invalid run",
-    ),
+    "an invalid client": (report("valid", new=False), "client reported an invalid run"),
     "a client that exited with 4": (
-        edit(f"{CLIENT}/client.json", "exit", new=4),
+        report("exit", new=4),
         "client.json states exit code 4, but the client ended with 0",
     ),
-    "threads": (
-        edit(f"{CLIENT}/client.json", "threads", new=64),
-        "the client ran a different scenario: threads 64 instead of 2",
-    ),
+    "threads": (report("threads", new=64), "the client ran a different scenario: threads 64 instead of 2"),
     "binding": (
-        edit(f"{CLIENT}/client.json", "binding", new="cassandra"),
+        report("binding", new="cassandra"),
         "the client ran a different scenario: binding cassandra instead of mysql",
     ),
-    "target": (
-        edit(f"{CLIENT}/client.json", "target", new=400.0),
-        "run-1: the clients' target rates add up to 800 op/s instead of 600",
-    ),
-    "batch size": (
-        edit(f"{CLIENT}/client.json", "batchsize", new=20),
-        "the client ran a different scenario: batchsize 20 instead of 1",
-    ),
-    "requests in flight": (
-        edit(f"{CLIENT}/client.json", "inflight", new=50),
-        "the client ran a different scenario: inflight 50 instead of 1",
-    ),
-    "tables": (
-        edit(f"{CLIENT}/client.json", "tablecount", new=4),
-        "the client ran a different scenario: tablecount 4 instead of 1",
-    ),
+    "target": (report("target", new=400.0), "run-1: the clients' target rates add up to 800 op/s instead of 600"),
+    "batch size": (report("batchsize", new=20), "the client ran a different scenario: batchsize 20 instead of 1"),
+    "requests in flight": (report("inflight", new=50), "the client ran a different scenario: inflight 50 instead of 1"),
+    "tables": (report("tablecount", new=4), "the client ran a different scenario: tablecount 4 instead of 1"),
     "read before write": (
-        edit(f"{CLIENT}/client.json", "readbeforewrite", new=True),
+        report("readbeforewrite", new=True),
         "the client ran a different scenario: readbeforewrite True instead of False",
     ),
     "another start": (
-        edit(f"{CLIENT}/client.json", "agreed_start_ms", new=lambda ms: ms + 1000),
+        report("agreed_start_ms", new=lambda ms: ms + 1000),
         "the client was to begin at 2026-11-23 12:43:24, but its run at 2026-11-23 12:43",
     ),
     "a late start": (
-        edit(f"{CLIENT}/client.json", "skew_ms", new=900.0),
+        report("skew_ms", new=900.0),
         "the client began 900 ms after the agreed instant; at most 100 ms is allowed",
     ),
-    "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", new=2000.0), SAME),
-    "phase": (edit(f"{CLIENT}/client.json", "phase", new="load"), "run-1: a client ran a different phase: load"),
+    "an early end": (report("finished_ms", new=2000.0), SAME),
+    "phase": (report("phase", new="load"), "run-1: a client ran a different phase: load"),
     "warm-up": (
-        edit(f"{CLIENT}/client.json", "warmup_seconds", new=9.0),
+        report("warmup_seconds", new=9.0),
         "its window began 9.0 s after the agreed instant, but the run's 1.0 s afte",
     ),
     "processor time": (
-        edit(f"{CLIENT}/client.json", "cpu_seconds", new=99.0),
+        report("cpu_seconds", new=99.0),
         "the client used 1238% of the 2 processors of its host, seconds 1–5: the client was",
     ),
     "busiest thread": (
-        edit(f"{CLIENT}/client.json", "busiest_thread_share", new=0.97),
+        report("busiest_thread_share", new=0.97),
         "used 97% of a processor: the client was the bottleneck; less than 90%",
     ),
     "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
@@ -248,24 +235,21 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a missing result": (remove(f"{CLIENT}/result.txt"), "no result lines in result.txt"),
     "half a result": (cut(f"{CLIENT}/result.txt"), "result lines for 407 of 800 operations"),
     "operations of a result": (
-        replace(f"{CLIENT}/result.txt", r"^\[READ\], Operations, .*", "[READ], Operations, 9"),
+        result(r"^\[READ\], Operations, .*", "[READ], Operations, 9"),
         "result lines for 402 of 800 operations",
     ),
-    "a mean": (
-        replace(f"{CLIENT}/result.txt", r"^\[READ\], AverageLatency\(us\), .*", "[READ], AverageLatency(us), 1.0"),
-        SAME,
-    ),
+    "a mean": (result(r"^\[READ\], AverageLatency\(us\), .*", "[READ], AverageLatency(us), 1.0"), SAME),
     "a percentile": (
-        replace(f"{CLIENT}/result.txt", r"^(\[READ\], 99thPercentileLatency\(us\)), .*", r"\1, 1"),
+        result(r"^(\[READ\], 99thPercentileLatency\(us\)), .*", r"\1, 1"),
         "raw/01-mysql-innodb/run-1/host2/result.txt:1: READ: a higher percentile is ",
     ),
     "run time": (
-        replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], RunTime\(ms\)), .*", r"\1, 400"),
+        result(r"^(\[OVERALL\], RunTime\(ms\)), .*", r"\1, 400"),
         "client.json states 4 s, but the result lines state 0.4 s",
     ),
-    "throughput": (replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], Throughput\(ops/sec\)), .*", r"\1, 9000"), SAME),
+    "throughput": (result(r"^(\[OVERALL\], Throughput\(ops/sec\)), .*", r"\1, 9000"), SAME),
     "records of a result": (
-        replace(f"{CLIENT}/result.txt", r"^\[READ\], Records, .*", "[READ], Records, 9000"),
+        result(r"^\[READ\], Records, .*", "[READ], Records, 9000"),
         "client.json counts 407 records of READ, but the result lines state 9000",
     ),
     # Histogram logs of a client
@@ -280,19 +264,13 @@ CHANGES: dict[str, tuple[Change, str]] = {
         lines(f"{CLIENT}/READ.hdr", lambda rows: [*rows[:4], *reversed(rows[4:])]),
         "READ.hdr:6: the clock jumped by -1 s; later times are corrected",
     ),
-    "a damaged interval": (
-        replace(f"{CLIENT}/READ.hdr", "HISTF", "HISTG"),
-        "READ.hdr:5: broken histogram: unknown encoding 0x1c849318",
-    ),
-    "another unit in a histogram log": (
-        replace(f"{CLIENT}/READ.hdr", "microseconds", "nanoseconds"),
-        "READ.hdr contains latencies up to",
-    ),
+    "a damaged interval": (log("HISTF", "HISTG"), "READ.hdr:5: broken histogram: unknown encoding 0x1c849318"),
+    "another unit in a histogram log": (log("microseconds", "nanoseconds"), "READ.hdr contains latencies up to"),
     "an unknown unit": (
-        replace(f"{CLIENT}/READ.hdr", "microseconds", "seconds"),
+        log("microseconds", "seconds"),
         "READ.hdr:5: unit 'seconds' is not known; known units: microseconds, nanoseconds",
     ),
-    "a start time one hour late": (replace(f"{CLIENT}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404"), SAME),
+    "a start time one hour late": (log(r"StartTime: \d+", "StartTime: 1795441404"), SAME),
     "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "another client's histograms": (
         put(f"{RUN}/host1/READ.hdr", f"{CLIENT}/READ.hdr"),
@@ -325,36 +303,35 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
     "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
     "a wrong clock offset": (
-        edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", new=5000.0),
+        conducted("clients", "host2", "offset_ms", new=5000.0),
         "the client was to begin at 2026-11-23 12:43:18, but its run at 2026-11-23 12:43",
     ),
     "an uncertain clock offset": (
-        edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", new=5000.0),
+        conducted("clients", "host2", "offset_error_ms", new=5000.0),
         "its clock is known to ± 5,000 ms; at most 100 ms is allowed",
     ),
     "another instant": (
-        edit(f"{RUN}/clients.json", "agreed", new=lambda seconds: seconds + 60),
+        conducted("agreed", new=lambda seconds: seconds + 60),
         "run-1: began at 2026-11-23 12:44:23, but the trial lasted from 2026-11-23 12:42",
     ),
-    "a client with exit code 1": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", new=1), SAME),
-    "a server that ended": (edit(f"{RUN}/clients.json", "nodes", "host1", "state", new="ended"), "failed"),
-    "a failed run": (edit(f"{RUN}/clients.json", "valid", new=False), "run-1: its clients did not run together"),
+    "a client with exit code 1": (conducted("clients", "host2", "exit", new=1), SAME),
+    "a server that ended": (conducted("nodes", "host1", "state", new="ended"), "failed"),
+    "a failed run": (conducted("valid", new=False), "run-1: its clients did not run together"),
     "clients.json of another run": (
         put(f"{OTHER}/run-1/clients.json", f"{RUN}/clients.json"),
         "run-1: began at 2026-11-23 12:44:24, but the trial lasted from 2026-11-23 12:42",
     ),
     # The trial's files
     "another system": (
-        edit(f"{TRIAL}/trial.json", "trial_system", new="mysql-myisam"),
+        settings("trial_system", new="mysql-myisam"),
         "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
     ),
     "more records": (
-        edit(f"{TRIAL}/trial.json", "trial_properties", "recordcount", new="12000"),
+        settings("trial_properties", "recordcount", new="12000"),
         "ran a different scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
     ),
     "another mix": (
-        edit(
-            f"{TRIAL}/trial.json",
+        settings(
             "trial_phases",
             new=lambda phases: [
                 {
@@ -365,21 +342,18 @@ CHANGES: dict[str, tuple[Change, str]] = {
         ),
         SAME,
     ),
-    "another duration": (edit(f"{TRIAL}/trial.json", "trial_duration", new=40), SAME),
+    "another duration": (settings("trial_duration", new=40), SAME),
     "another duration of the phase": (
-        edit(f"{TRIAL}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "duration": 40}]),
+        settings("trial_phases", new=lambda phases: [{**phases[0], "duration": 40}]),
         "run-1 on host1: it measured 4 s, but trial.json requests 40 s",
     ),
     "a duplicate round": (
-        edit(f"{TRIAL}/trial.json", "trial_round", new=2),
+        settings("trial_round", new=2),
         "trial.json: states round 2, but experiment.json plans round 1",
     ),
-    "another name": (
-        edit(f"{TRIAL}/trial.json", "trial_name", new="04-mysql-innodb"),
-        "trial.json: belongs to 04-mysql-innodb",
-    ),
+    "another name": (settings("trial_name", new="04-mysql-innodb"), "trial.json: belongs to 04-mysql-innodb"),
     "other threads": (
-        edit(f"{TRIAL}/trial.json", "trial_phases", new=lambda phases: [{**phases[0], "threads": 64}]),
+        settings("trial_phases", new=lambda phases: [{**phases[0], "threads": 64}]),
         "run-1 on host1: the client ran a different scenario: threads 2 instead of 64",
     ),
     "a duplicate trial": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb belongs to another experiment"),
