@@ -36,8 +36,8 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 from dohyo.tables.verdict import verdict
-from support.evidence import edit_json, reads, rendered, searched, trial, write_json
-from support.pages import HOSTILE, by_name, hostile, of, of_four, two_systems
+from support.evidence import edit_json, reads, rendered, row, searched, trial, write_json
+from support.pages import HOSTILE, by_name, hostile, of, of_four, read_page, two_systems
 
 OPERATIONS = ("READ", "UPDATE")
 
@@ -188,9 +188,7 @@ def test_all_comparisons_are_on_the_page_rates_and_latencies_apart(tmp_path: Pat
         folder = trial(tmp_path, number, system, phases=("read", "update"))
         for client in folder.glob("update-*/node1/client.json"):
             client.write_text(client.read_text("utf-8").replace('"target" : 0', '"target" : 2000'), "utf-8")
-    result = read(tmp_path)
-    summary = result.summary
-    text = page.html(page.gather(tmp_path, result))
+    summary, text = read_page(tmp_path)
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
     rates, latencies = answer.split("<details>")[-2:]
     assert "<summary>Rates compared (1)</summary>" in rates
@@ -218,23 +216,18 @@ def test_without_two_systems_there_is_no_winner() -> None:
 def test_unequal_conditions_stand_beside_the_verdict(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    result = read(tmp_path)
-    summary = result.summary
+    summary, text = read_page(tmp_path)
     reason = verdict(summary).reasons[0].text
     assert reason.startswith("The conditions are not equal: durability (cassandra memory, hbase disk).")
-    written = page.html(page.gather(tmp_path, result))
-    line = next(line for line in written.splitlines() if '<tr class="bad">' in line)
-    assert "durability" in line
-    assert "disk" in line
-    assert "unequal" in line
+    line = next(line for line in text.splitlines() if '<tr class="bad">' in line)
+    assert [word for word in ("durability", "disk", "unequal") if word not in line] == []
 
 
 def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/conditions.json", usd_per_hour={"node1": 2.7, "node2": "0.9"})
     edit_json(tmp_path / "raw/02-hbase/conditions.json", usd_per_hour={"node1": 2.7, "node2": ""})
-    result = read(tmp_path)
-    summary = result.summary
+    summary, text = read_page(tmp_path)
     overall = [row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL")]
     assert overall[0].ops_per_second
     price = f"${1000 / overall[0].ops_per_second:.3g}"
@@ -245,7 +238,6 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
     column = grid.heads.index("$/M op")
     lines = {(line[0], line[1]): line[column] for line in grid.lines}
     assert (lines["OVERALL", "cassandra"], lines["READ", "cassandra"], lines["OVERALL", "hbase"]) == (price, "–", "–")
-    text = page.html(page.gather(tmp_path, result))
     assert f'<td class="n">{price}</td>' in text
     assert "$3.60 per hour for the servers&#39; hosts" in text
     assert "$/M op" in rendered(summary)
@@ -270,9 +262,7 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
     two_systems(tmp_path)
     write_json(tmp_path / "experiment.json", {"scenario": "a", "title": "Workload A: half reads, half updates"})
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    result = read(tmp_path)
-    summary = result.summary
-    text = page.html(page.gather(tmp_path, result))
+    summary, text = read_page(tmp_path)
     title = "Workload A: half reads, half updates; cassandra and hbase on one host"
     assert f"<h1>{title}</h1>" in text
     judgement = verdict(summary)
@@ -291,8 +281,7 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
 
 def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(tmp_path: Path) -> None:
     result = read(two_systems(tmp_path))
-    summary = result.summary
-    summary = replace(summary, notes=[f"note {number}" for number in range(9)])
+    summary = replace(result.summary, notes=[f"note {number}" for number in range(9)])
     reasons = [reason.text for reason in verdict(summary).reasons]
     more = len(reasons) - screen.MOST_REASONS
     text = page.html(page.gather(tmp_path, replace(result, summary=summary)))
@@ -306,7 +295,7 @@ def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(tmp_pa
 def test_the_reason_of_a_run_without_numbers_stands_below_the_verdict(tmp_path: Path) -> None:
     two_systems(tmp_path)
     write_json(tmp_path / "raw/02-hbase/state.json", {"status": "failed", "reason": "the server ended"})
-    text = page.html(page.gather(tmp_path, read(tmp_path)))
+    _, text = read_page(tmp_path)
     below = text.partition('<p class="verdict">')[2].partition('<ul class="caveats">')[0]
     assert '<p class="reason">\N{EN DASH} hbase  failed: the server ended</p>' in below
     assert below.count('class="reason"') == 1
@@ -355,8 +344,7 @@ def test_warnings_and_settings_are_apart(tmp_path: Path) -> None:
 
 def test_numbers_have_units(tmp_path: Path) -> None:
     result = read(two_systems(tmp_path))
-    summary = result.summary
-    heads = table.results_grid(summary).heads
+    heads = table.results_grid(result.summary).heads
     assert [head for head in heads if head.startswith(("mean", "p", "max"))] == [
         *(f"{name} ms at own max" for name in ("mean", "p50", "p95", "p99")), "p99 ±",
         *(f"{name} ms at own max" for name in ("p99.9", "max")),
@@ -387,8 +375,7 @@ def test_numbers_have_units(tmp_path: Path) -> None:
 
 def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
     result = read(two_systems(tmp_path))
-    summary = result.summary
-    overall = next(row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    overall = row(result.summary.trials[0], "OVERALL")
     points = [run.rate for run in result.runs if run.phase == "run"][:2]
     assert sum(rate for rate in points if rate) / 2 == pytest.approx(overall.records_per_second)
 
@@ -396,15 +383,14 @@ def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("short_loads")
 def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
     result = read(two_systems(tmp_path))
-    summary = result.summary
-    curves = result.curves
-    rows_of = {(row.phase, row.operation): row for row in summary.trials[0].rows}
-    of_first = [curve for curve in curves if curve.trial is summary.trials[0]]
+    (first, _) = result.summary.trials
+    rows_of = {(line.phase, line.operation): line for line in first.rows}
+    of_first = [curve for curve in result.curves if curve.trial is first]
     assert {curve.operation for curve in of_first} >= {*OPERATIONS, "INSERT"}
     for curve in of_first:
-        row, values = rows_of[curve.phase, curve.operation], dict(curve.values)
-        assert (values[50.0], values[90.0], values.get(99.0)) == (row.p50_ms, row.p90_ms, row.p99_ms)
-        assert curve.operations == row.operations
+        of_table, values = rows_of[curve.phase, curve.operation], dict(curve.values)
+        assert (values[50.0], values[90.0], values.get(99.0)) == (of_table.p50_ms, of_table.p90_ms, of_table.p99_ms)
+        assert curve.operations == of_table.operations
         # A p99.99 needs at least 10,000 operations.
         assert (99.99 in values) == (curve.operations >= 10_000)
     assert {0.0, 50.0, 90.0, 99.0, 99.9, 99.99} <= set(CURVE_PERCENTILES)
@@ -581,13 +567,13 @@ def test_the_few_calls_after_the_window_have_no_column(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("short_loads")
 def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> None:
     result = read(two_systems(tmp_path))
-    summary = result.summary
+    first, *rest = result.summary.trials
     happened = [
         Event(1, 3.0, None, "GC pause", "node1"),
         Event(1, None, None, "early"),
         Event(7, 2.0, None, "elsewhere"),
     ]
-    summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
+    summary = replace(result.summary, trials=[replace(first, events=happened), *rest])
     chart = by_name(page.gather(tmp_path, replace(result, summary=summary)).charts)["over-time"]
     assert rows(chart.tables["events"]) == [
         # The event is at second 2, because the one second of warm-up is not part of the window.
@@ -633,8 +619,7 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
 
 def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path) -> None:
     result = read(two_systems(tmp_path))
-    summary = result.summary
-    first = summary.trials[0]
+    first, *rest = result.summary.trials
     # The window begins after one second of warm-up. The logs that two_systems writes cover two seconds of the window.
     spans = [
         Span("run", 1, "node1", None, "compaction", 0.5, 2.25, 7e6),
@@ -647,7 +632,7 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
     flush = Background("flush", "run", 1, 0, 0, None, None, 0, 0)
     servers = [Server("node1", background=[flush]), Server("node2"), Server(None)]
     changed = replace(first, spans=spans, servers=servers)
-    summary = replace(summary, trials=[changed, *summary.trials[1:]])
+    summary = replace(result.summary, trials=[changed, *rest])
     runs = [replace(run, trial=changed) if run.trial is first else run for run in result.runs]
     chart = by_name(page.gather(tmp_path, replace(result, summary=summary, runs=runs)).charts)["over-time"]
     drawn = [(row["doing"], row["time"], row["until"], row["share"]) for row in rows(chart.tables["servers"])]
@@ -831,9 +816,8 @@ def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
 
     monkeypatch.setattr(client_folder, "merge_log", counting)
     result = read(tmp_path)
-    summary = result.summary
     assert sorted(opened) == sorted(tmp_path.glob("raw/*/*/*/*.hdr"))
-    search = summary.trials[0].search
+    search = result.summary.trials[0].search
     assert search is not None
     assert [probe.number for probe in search.probes] == [1]
     assert search.probes[0].rows

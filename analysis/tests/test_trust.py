@@ -13,8 +13,6 @@ from dohyo.evidence.host_metrics import NOTED
 from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row, Samples
 from dohyo.places import ROOT
-from dohyo.report import page
-from dohyo.report.chart_data import read
 from dohyo.summary import trust
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.notes import SMALL_DATA_BYTES, UNSTEADY
@@ -22,6 +20,7 @@ from dohyo.summary.results import WIDEST_TIE, Summary, Trial
 from dohyo.summary.trust import doubts, mark_of
 from dohyo.tables import table
 from support.evidence import edit_json, on_screen, shorts, trial
+from support.pages import read_page
 from support.summaries import each_system, measured
 
 
@@ -227,9 +226,7 @@ def test_screen_summary_and_report_say_the_same(tmp_path: Path, monkeypatch: pyt
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         trial(tmp_path, number, system)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    result = read(tmp_path)
-    summary = result.summary
-    report = page.html(page.gather(tmp_path, result))
+    summary, report = read_page(tmp_path)
     assert '<strong class="mark do-not-use">do not use</strong>' in report
     shown = " ".join(on_screen(summary).split())
     markdown = " ".join(table.markdown(summary).split())
