@@ -36,7 +36,7 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 from dohyo.tables.verdict import verdict
-from support.evidence import edit_json, reads, rendered, row, searched, trial, write_json
+from support.evidence import edit_json, reads, rendered, row, searched, searched_rounds, trial, write_json
 from support.pages import HOSTILE, by_name, hostile, of, of_four, read_page, two_systems
 
 OPERATIONS = ("READ", "UPDATE")
@@ -156,30 +156,17 @@ def test_points_of_a_matrix_are_compared_one_by_one() -> None:
     )
 
 
-def knees(experiment: Path, held: dict[str, list[float]]) -> Summary:
-    """Writes an experiment in which the searches for each system found these rates, one per round."""
-    number = 0
-    for position in range(len(next(iter(held.values())))):
-        for system, rates in held.items():
-            number += 1
-            rounds = {"trial_round": position + 1, "trial_rounds": len(rates)} if len(rates) > 1 else {}
-            about = {"trial_system": system, **rounds}
-            rate = rates[position]
-            # Each search reached one rate, but not the rate 2 % above it.
-            searched(experiment, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, probes=3, facts=about)
-    return summarise(experiment)
-
-
 def test_after_a_search_its_maximum_decides(tmp_path: Path) -> None:
-    once = knees(tmp_path / "once", {"cassandra": [1000], "hbase": [1500]})
+    once = summarise(searched_rounds(tmp_path / "once", {"cassandra": [1000], "hbase": [1500]}))
     assert verdict(once).sentence == (
         "Preliminary: hbase was 1.50× as fast as cassandra; a single search has no interval"
         " (hbase 1,500, cassandra 1,000 operations/s under p99<10ms)."
     )
     assert verdict(once).mark == "do not use"
-    rounds = knees(tmp_path / "rounds", {"cassandra": [1000, 1010, 990], "hbase": [1340, 1320, 1360]})
+    rates = {"cassandra": [1000, 1010, 990], "hbase": [1340, 1320, 1360]}
+    rounds = summarise(searched_rounds(tmp_path / "rounds", rates))
     assert verdict(rounds).sentence.startswith("hbase was 1.34× [1.29, 1.39] as fast as cassandra (hbase 1,340 [")
-    summary = knees(tmp_path / "one", {"cassandra": [1000]})
+    summary = summarise(searched_rounds(tmp_path / "one", {"cassandra": [1000]}))
     assert verdict(summary).sentence.endswith("; it reached 1,000 operations/s under p99<10ms.")
 
 

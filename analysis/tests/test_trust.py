@@ -19,8 +19,8 @@ from dohyo.summary.notes import SMALL_DATA_BYTES, UNSTEADY
 from dohyo.summary.results import WIDEST_TIE, Summary, Trial
 from dohyo.summary.trust import doubts, mark_of
 from dohyo.tables import table
-from support.evidence import edit_json, on_screen, shorts, trial
-from support.pages import read_page
+from support.evidence import edit_json, on_screen, shorts
+from support.pages import read_page, two_systems
 from support.summaries import each_system, measured
 
 
@@ -223,8 +223,7 @@ def test_the_documentation_has_the_rule_of_the_code() -> None:
 
 def test_screen_summary_and_report_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for number, system in enumerate(("cassandra", "hbase"), start=1):
-        trial(tmp_path, number, system)
+    two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
     summary, report = read_page(tmp_path)
     assert '<strong class="mark do-not-use">do not use</strong>' in report

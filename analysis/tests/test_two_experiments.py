@@ -18,7 +18,7 @@ from support.evidence import (
     edit_json,
     in_rounds,
     reads,
-    searched,
+    searched_rounds,
     trial,
     write_json,
     write_log,
@@ -102,10 +102,7 @@ def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None
             ("update", "rec/s", f"not known {when}"),
             ("update", "READ p99", f"not known {when}: a p99 needs 1,000 operations"),
         ]
-    searches = tmp_path / "c"
-    for number in ROUNDS:
-        about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": 3}
-        searched(searches, (1000, 1000), *[(1020, 1000)] * 2, number=number, facts=about)
+    searches = searched_rounds(tmp_path / "c", {"cassandra": [1000] * 3})
     result = regression.compare(summarise(searches), summarise(make(tmp_path / "d")), force=True)
     assert [(finding.figure, finding.reason) for finding in result.findings if finding.phase == "probe"] == [
         ("op/s", "not known after")

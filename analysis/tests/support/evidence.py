@@ -303,6 +303,17 @@ def searched(
     return folder
 
 
+def searched_rounds(experiment: Path, held: Mapping[str, Sequence[float]], above: float = 1.02, **changes: Any) -> Path:
+    """Creates searches in which each system reached these rates, one per round, but not rates `above` times as high."""
+    rounds = len(next(iter(held.values())))
+    for number, (turn, system) in enumerate(itertools.product(range(rounds), held), start=1):
+        rate = held[system][turn]
+        of_rounds = {"trial_round": turn + 1, "trial_rounds": rounds} if rounds > 1 else {}
+        facts = {"trial_system": system, **of_rounds}
+        searched(experiment, (rate, rate), *[(above * rate, rate)] * 2, number=number, facts=facts, **changes)
+    return experiment
+
+
 def keep(folder: Path, host: str, **files: str | Path) -> None:
     """Writes files of a server's evidence. In the arguments' names, `__` stands for a dot and `___` for a dash."""
     (folder / host).mkdir(parents=True, exist_ok=True)
