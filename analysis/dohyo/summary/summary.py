@@ -64,7 +64,7 @@ def summarise(
         trial = _trial(evidence, facts, runs)
         trials.append(trial)
         if seen is not None:
-            seen(trial, [*evidence.phases, *evidence.probes])
+            seen(trial, [*evidence.files.phases, *evidence.probes])
         workloads[trial.name] = evidence.files.workload()
         if seconds := evidence.files.seconds():
             longest[trial.place] = max(longest.get(trial.place, 0.0), seconds)
@@ -147,7 +147,7 @@ def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -
 def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, runs: dict[str, str]) -> Trial:
     """Returns a trial. It has no numbers if it does not belong to the experiment or is a copy of another trial."""
     trial = evidence.trial()
-    copied = validity.copied(trial.name, evidence.phases, runs)
+    copied = validity.copied(trial.name, evidence.files.phases, runs)
     why = next(validity.of_another_experiment(evidence.files, facts), None)
     if why is None and trial.status == "ok":
         why = copied or next(validity.outside_the_experiment(evidence.files, facts), None)

@@ -15,13 +15,10 @@ from datetime import datetime
 from typing import Any
 
 from dohyo.evidence import accounting, fault_costs, row_count
-from dohyo.evidence.canary import Canary
 from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.conductor_records import Client
-from dohyo.evidence.host_metrics import SATURATED, HostMetrics, Taken
-from dohyo.evidence.records import ExperimentFacts, PlannedFacts, ReadBack, TrialState
+from dohyo.evidence.host_metrics import SATURATED, Taken
+from dohyo.evidence.records import ExperimentFacts, PlannedFacts, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
-from dohyo.evidence.servers import Servers
 from dohyo.evidence.timeline import when
 from dohyo.figures import instant, point_name
 from dohyo.scenario.phases import EQUAL, LOAD, RUN
@@ -109,59 +106,18 @@ class RunFacts:
         return problems + [f"{self.phase.name}{why}" for check in CHECKS if check.of_run for why in check.of_run(self)]
 
 
-@dataclass(frozen=True)
-class TrialFacts:
-    """The evidence of a trial, for its checks and its numbers.
-
-    :ivar changed: differences from the manifest
-    :ivar read_back: content of conditions.json without the conditions, which are in `stated`
-    :ivar hosts: speed of the hosts before the trial
-    :ivar phases: the load and all runs
-    :ivar aside: the load, if it is not measured
-    :ivar measured: runs, and a measured load, including discarded runs
-    :ivar shares: processor time that other processes and the hypervisor took in the runs that count
-    """
-
-    files: TrialFolder
-    changed: Sequence[str]
-    read_back: ReadBack
-    stated: Mapping[str, Any]
-    hosts: Canary | None
-    clients: Sequence[Client]
-    phases: Sequence[Phase]
-    aside: Sequence[Phase]
-    measured: Sequence[Phase]
-    servers: Servers
-    metrics: HostMetrics
-    shares: list[Taken]
-
-    @property
-    def load(self) -> list[Phase]:
-        """Returns the load; empty without a load."""
-        return [phase for phase in self.phases if phase.kind == LOAD]
-
-    @property
-    def runs(self) -> list[Phase]:
-        """Returns the runs, including discarded ones."""
-        return [phase for phase in self.phases if phase.kind != LOAD]
-
-    @property
-    def counted(self) -> list[Phase]:
-        """Returns the measured runs, or the measured load, without discarded runs."""
-        return [phase for phase in self.measured if not phase.discarded]
-
-    def problems(self) -> list[str]:
-        """Returns the reasons why the trial's numbers must not be shown, the most informative one first."""
-        is_done = self.files.state.status == "done"
-        cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
-        strong = str(self.stated.get("consistency", "")).startswith("strong")
-        counted = [RunFacts(phase, cpus, strong) for phase in self.counted if not phase.problems]
-        return [
-            *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(self)),
-            *(why for phase in self.phases for why in phase.problems),
-            *(why for run in counted for why in run.problems()),
-            *(why for check in CHECKS if check.of_trial for why in check.of_trial(self)),
-        ]
+def problems(trial: TrialFolder) -> list[str]:
+    """Returns the reasons why the trial's numbers must not be shown, the most informative one first."""
+    is_done = trial.state.status == "done"
+    cpus = {use.host: use.cpus for use in trial.metrics.all() if use.cpus}
+    strong = str(trial.stated.get("consistency", "")).startswith("strong")
+    counted = [RunFacts(phase, cpus, strong) for phase in trial.counted if not phase.problems]
+    return [
+        *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(trial)),
+        *(why for phase in trial.phases for why in phase.problems),
+        *(why for run in counted for why in run.problems()),
+        *(why for check in CHECKS if check.of_trial for why in check.of_trial(trial)),
+    ]
 
 
 def late(run: RunFacts, client: ClientFolder) -> str | None:
@@ -335,34 +291,34 @@ def at_work(notes: Sequence[str]) -> list[str]:
     return [note for note in notes if re.search(" (has kept servers running|has been at work) there since ", note)]
 
 
-def disturbed(trial: TrialFacts) -> Iterator[str]:
+def disturbed(trial: TrialFolder) -> Iterator[str]:
     """Finds runs in which other processes or the hypervisor took too much of a host's processors."""
     for phase in trial.counted:
         if not phase.problems:
-            yield from disturbing(trial, phase)
+            yield from disturbing(trial, phase, trial.shares)
 
 
-def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
+def disturbing(trial: TrialFolder, phase: Phase, shares: Sequence[Taken]) -> Iterator[str]:
     """Finds hosts on which others used too much processor time in a run, and names the other users and servers."""
-    settings = trial.files.settings
+    settings = trial.settings
     limit = most_taken(settings.max_other_cpu, strict=settings.strict)
     work = at_work(trial.read_back.notes)
-    for share in trial.shares:
+    for share in shares:
         # Skip hosts of attached servers: the measured servers themselves count as other processes there.
         is_measured = "attached" not in trial.stated or share.host in phase.conducted.clients
         if (share.phase, share.run) == (phase.kind, phase.number) and is_measured:
             yield from (f"{phase.name}: {'; '.join([why, *work])}" for why in taken(share, limit))
 
 
-def compacting(trial: TrialFacts) -> Iterator[str]:
+def compacting(trial: TrialFolder) -> Iterator[str]:
     """Finds servers that still had pending compactions when the first run was about to begin."""
     busy = {host: count for host, count in trial.servers.pending_compactions(LOAD).items() if count}
-    if busy and trial.files.settings.planned:
+    if busy and trial.settings.planned:
         hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
         yield f"compactions were still pending after settling, before the first run: {hosts}; 0 are allowed"
 
 
-def lost_before(trial: TrialFacts) -> Iterator[str]:
+def lost_before(trial: TrialFolder) -> Iterator[str]:
     """Finds lost or wrong records in discarded runs, because later runs do not see them."""
     for run in trial.measured:
         if run.discarded and run.faults is None:
@@ -371,10 +327,10 @@ def lost_before(trial: TrialFacts) -> Iterator[str]:
                     yield f"{run.name} on {client.host}: {losses}"
 
 
-def missing_runs(trial: TrialFacts) -> Iterator[str]:
+def missing_runs(trial: TrialFolder) -> Iterator[str]:
     """Finds a load, or repeats of a phase, without results."""
-    settings = trial.files.settings
-    if trial.files.state.status != "done":
+    settings = trial.settings
+    if trial.state.status != "done":
         return
     if settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
         yield "the load left no results"
@@ -386,34 +342,33 @@ def missing_runs(trial: TrialFacts) -> Iterator[str]:
             yield f"{which}{count} of {repeats} repeats left results"
 
 
-def other_rows(trial: TrialFacts) -> Iterator[str]:
+def other_rows(trial: TrialFolder) -> Iterator[str]:
     """Finds tables with too few or too many rows after the last run."""
-    loaded, rows = trial.files.settings.properties.records, trial.files.counted_rows()
+    loaded, rows = trial.settings.properties.records, trial.counted_rows()
     if rows is None or loaded is None or any(phase.faults is not None for phase in trial.measured):
         return
-    if why := row_count.problem(loaded, rows, trial.files.inserted()):
+    if why := row_count.problem(loaded, rows, trial.inserted()):
         yield why
 
 
-def missing_evidence(trial: TrialFacts) -> Iterator[str]:
+def missing_evidence(trial: TrialFolder) -> Iterator[str]:
     """Finds evidence of a successful trial that is missing or was changed."""
-    files = trial.files
-    needed = [name for name in ("trial.json", "conditions.json") if not (files.path / name).is_file()]
-    by_another = files.shared_load.load not in (None, files.path.name)
+    needed = [name for name in ("trial.json", "conditions.json") if not (trial.path / name).is_file()]
+    by_another = trial.shared_load.load not in (None, trial.path.name)
     needed += [LOAD] if not by_another and not trial.load else []
     # Stock clients that were started by hand leave neither a manifest nor a clients.json.
-    together = [phase for phase in trial.phases if len(phase.clients) > 1 and files.state.manifest]
+    together = [phase for phase in trial.phases if len(phase.clients) > 1 and trial.state.manifest]
     yield from dict.fromkeys((
         *(f"{name}: is missing" for name in needed),
         *trial.changed,
-        *files.damaged,
+        *trial.damaged,
         *(f"{phase.name}/clients.json: is missing or damaged" for phase in together if not phase.conducted.clients),
     ))  # fmt: skip
 
 
-def of_another_trial(trial: TrialFacts) -> Iterator[str]:
+def of_another_trial(trial: TrialFolder) -> Iterator[str]:
     """Finds runs outside the trial's time, and a trial.json of another trial."""
-    first, last = times(trial.files.state)
+    first, last = times(trial.state)
     for phase in trial.phases:
         agreed = phase.conducted.agreed
         if agreed is None:
@@ -423,8 +378,8 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
         if not first <= agreed <= end <= last:
             until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
             yield f"{phase.name}: began at {instant(agreed)}{until}, but the trial lasted {lasted(first, last)}"
-    if trial.files.settings.name not in (None, trial.files.path.name):
-        yield f"trial.json: belongs to {trial.files.settings.name}"
+    if trial.settings.name not in (None, trial.path.name):
+        yield f"trial.json: belongs to {trial.settings.name}"
 
 
 def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
@@ -511,8 +466,8 @@ class Check:
     looks: str = "summary"
     of_client: Callable[[RunFacts, ClientFolder], str | None] | None = None
     of_run: Callable[[RunFacts], Iterator[str]] | None = None
-    of_evidence: Callable[[TrialFacts], Iterator[str]] | None = None
-    of_trial: Callable[[TrialFacts], Iterator[str]] | None = None
+    of_evidence: Callable[[TrialFolder], Iterator[str]] | None = None
+    of_trial: Callable[[TrialFolder], Iterator[str]] | None = None
     of_experiment: Callable[[TrialFolder, ExperimentFacts], Iterator[str]] | None = None
 
 
