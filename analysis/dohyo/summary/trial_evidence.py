@@ -143,15 +143,7 @@ class TrialEvidence:
         """Returns the fields of a trial that describe its servers and hosts, and its notes and events."""
         facts = self.files
         return {
-            "notes": [
-                *facts.read_back.notes,
-                *notes.of_the_load(facts.shared_load, facts.settled(), facts.load),
-                *notes.of_runs(facts.counted, [*facts.aside, *facts.counted]),
-                *facts.servers.notes(),
-                *notes.of_clients(facts.counted, facts.metrics.all()),
-                *facts.metrics.notes(),
-                *(facts.canary.problems if facts.canary else ()),
-            ],
+            "notes": list(notes.of_trial(facts)),
             "servers": facts.servers.all(),
             "spans": list(facts.servers.spans()),
             "hosts": facts.metrics.all(),
