@@ -242,10 +242,9 @@ def _probe(phase: Phase, facts: TrialFolder, shares: Sequence[Taken], settings: 
     rates = [target for target in targets if target is not None]
     # Add up the clients' targets, because each client received a share.
     target = knee.rounded(sum(rates)) if rates and not phase.missing and len(rates) == len(targets) else None
-    run = validity.RunFacts(phase)
     # Records that are not found make a system faster, so they are a problem and not only a doubt.
-    problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(run))]
-    doubts = [*run.problems(), *validity.disturbing(facts, phase, shares)]
+    problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(phase))]
+    doubts = [*validity.run_problems(phase), *validity.disturbing(facts, phase, shares)]
     measured = rows(PROBE, [phase.run], phase.latencies)
     probe = Probe(phase.number or 0, target, probes.rate_of(measured), rows=measured)
     return probes.judged(settings, probe, problems, doubts)

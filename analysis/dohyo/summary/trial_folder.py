@@ -77,6 +77,10 @@ class TrialFolder:
         windows = [window for phase in self.counted for window in phase.window]
         self.servers = Servers(self.path / "server", windows, self._steps(), self.warn)
         self.metrics = self._host_metrics()
+        cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
+        strong = str(self.stated.get("consistency", "")).startswith("strong")
+        for phase in self.counted:
+            phase.cpus, phase.strong = cpus, strong
         runs = {window.key for window in windows}
         self.shares = [share for share in self.metrics.shares if (share.phase, share.run) in runs]
         self._check_samples()

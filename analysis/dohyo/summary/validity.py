@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -22,13 +22,8 @@ from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.timeline import when
 from dohyo.figures import instant, point_name
 from dohyo.scenario.phases import EQUAL, LOAD, RUN
-from dohyo.summary.phase import Phase
+from dohyo.summary.phase import LATE_MS, SAME_FOR_ALL, Phase
 from dohyo.summary.trial_folder import TrialFolder
-
-# Largest delay of a client's start after the agreed instant, in ms. A later client did not load the system together
-# with the others; a single client missed part of its own window. If the limit for the distance between clients'
-# starts (client_skew_limit_ms) is larger, it replaces this one.
-LATE_MS = 50.0
 
 # Tolerance for durations: clients report whole seconds as requested, but result lines have milliseconds.
 _SAME_SECONDS = 0.001
@@ -37,90 +32,31 @@ _SAME_SECONDS = 0.001
 # applies to strict conditions.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
-# Fields of client.json that must be equal for all clients of a run. A target rate may be divided unevenly.
-_SAME_FOR_ALL = (
-    "binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop",
-)  # fmt: skip
 
-
-@dataclass(frozen=True)
-class RunFacts:
-    """A run that counts, and other facts that its checks need.
-
-    :ivar cpus: number of processors for each host on which it is known
-    :ivar strong: whether the servers promise that a read sees the last acknowledged write
-    """
-
-    phase: Phase
-    cpus: Mapping[str, int] = field(default_factory=dict)
-    strong: bool = False
-
-    @property
-    def clients(self) -> Sequence[ClientFolder]:
-        """Returns the clients that left results."""
-        return self.phase.clients
-
-    @property
-    def apart_ms(self) -> float:
-        """Returns the allowed difference between the clients' starts, in ms."""
-        return max(LATE_MS, self.phase.conducted.limit_ms or 0.0)
-
-    @property
-    def agreed_warmup(self) -> float | None:
-        """Returns the duration of the warm-up on which the clients agreed, in seconds; None if unknown."""
-        warmups = (client.report.warmup_seconds for client in self.clients)
-        return next(
-            (seconds for seconds in (self.phase.conducted.warmup_seconds, *warmups) if seconds is not None), None
-        )
-
-    @property
-    def spare_ms(self) -> float:
-        """Returns how many milliseconds late a client may begin without changing a figure.
-
-        A single client need not wait for others: it may begin at any time before its window. If its window begins with
-        its first operation, it may begin one sample of the hosts (a second) later.
-        """
-        if self.phase.client_count > 1:
-            return 0.0
-        return (self.agreed_warmup or 0.0) * 1000 + (0.0 if self.phase.is_timed else 1000.0)
-
-    @property
-    def requested(self) -> dict[str, Any]:
-        """Returns the work that trial.json requests from each client: field of client.json → value."""
-        settings = self.phase.settings
-        if settings.properties is None:
-            return {}
-        clients = self.phase.client_count if settings.workload.threads_of == "all" else 1
-        stated = {name: getattr(settings.workload, name, None) for name in _SAME_FOR_ALL}
-        stated["threads"] = None if settings.threads is None else max(1, settings.threads // clients)
-        return {name: value for name, value in stated.items() if value is not None}
-
-    def problems(self) -> list[str]:
-        """Returns the problems of the run in the order of the checks, first for each client, then for all clients."""
-        problems = [
-            f"{self.phase.name} on {client.host}: {why}"
-            for client in self.clients
-            for check in CHECKS
-            if check.of_client and (why := check.of_client(self, client))
-        ]
-        return problems + [f"{self.phase.name}{why}" for check in CHECKS if check.of_run for why in check.of_run(self)]
+def run_problems(run: Phase) -> list[str]:
+    """Returns the problems of a run in the order of the checks, first for each client, then for all clients."""
+    of_clients = [
+        f"{run.name} on {client.host}: {why}"
+        for client in run.clients
+        for check in CHECKS
+        if check.of_client and (why := check.of_client(run, client))
+    ]
+    return of_clients + [f"{run.name}{why}" for check in CHECKS if check.of_run for why in check.of_run(run)]
 
 
 def problems(trial: TrialFolder) -> list[str]:
     """Returns the reasons why the trial's numbers must not be shown, the most informative one first."""
     is_done = trial.state.status == "done"
-    cpus = {use.host: use.cpus for use in trial.metrics.all() if use.cpus}
-    strong = str(trial.stated.get("consistency", "")).startswith("strong")
-    counted = [RunFacts(phase, cpus, strong) for phase in trial.counted if not phase.problems]
+    counted = [phase for phase in trial.counted if not phase.problems]
     return [
         *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(trial)),
         *(why for phase in trial.phases for why in phase.problems),
-        *(why for run in counted for why in run.problems()),
+        *(why for run in counted for why in run_problems(run)),
         *(why for check in CHECKS if check.of_trial for why in check.of_trial(trial)),
     ]
 
 
-def late(run: RunFacts, client: ClientFolder) -> str | None:
+def late(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that began too long after the agreed instant."""
     skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
     if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
@@ -128,11 +64,11 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
     return f"the client began {skew_ms:,.0f} ms after the agreed instant; at most {limit:,.0f} ms is allowed"
 
 
-def other_start(run: RunFacts, client: ClientFolder) -> str | None:
+def other_start(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client whose evidence is from another run, because its agreed start differs from this run's."""
     # start_ms is a time on the clock of the client's host, agreed a time on the controller's clock.
-    start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
-    offset_ms = run.phase.conducted.offsets_ms().get(client.host)
+    start_ms, agreed = client.report.agreed_start_ms, run.conducted.agreed
+    offset_ms = run.conducted.offsets_ms().get(client.host)
     if start_ms is None or agreed is None or offset_ms is None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
@@ -140,25 +76,25 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
     return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run at {instant(agreed)}"
 
 
-def same_client(run: RunFacts) -> Iterator[str]:
+def same_client(run: Phase) -> Iterator[str]:
     """Finds clients that report the same number, and clients that ran a different phase."""
     for number, count in Counter(client.number for client in run.clients if client.number).items():
         if count > 1:
             yield f": {count} clients have the clientnumber {number}: their evidence is from one client"
     phases = {client.report.phase for client in run.clients if client.report.phase}
-    if wrong := phases - {LOAD if run.phase.kind == LOAD else RUN}:
+    if wrong := phases - {LOAD if run.kind == LOAD else RUN}:
         yield f": a client ran a different phase: {', '.join(sorted(wrong))}"
 
 
-def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
+def unsure_clock(run: Phase, client: ClientFolder) -> str | None:
     """Finds a host's clock whose uncertainty is larger than the allowed distance between clients' starts."""
-    error_ms = run.phase.conducted.clock_error_ms(client.host)
+    error_ms = run.conducted.clock_error_ms(client.host)
     if error_ms is None or error_ms <= run.apart_ms:
         return None
     return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; at most {run.apart_ms:g} ms is allowed"
 
 
-def other_window(run: RunFacts, client: ClientFolder) -> str | None:
+def other_window(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client whose window did not begin when those of the other clients and of the servers' figures began."""
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
@@ -166,28 +102,28 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
     return f"its window began {warmup:.1f} s after the agreed instant, but the run's {agreed:.1f} s after it"
 
 
-def other_length(run: RunFacts, client: ClientFolder) -> str | None:
+def other_length(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that measured for a longer or shorter time than requested."""
-    duration = None if run.phase.kind == LOAD else run.phase.settings.duration
+    duration = None if run.kind == LOAD else run.settings.duration
     seconds = client.run.seconds
     if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
         return None
     return f"it measured {seconds:g} s, but trial.json requests {duration:g} s"
 
 
-def saturated(run: RunFacts, client: ClientFolder) -> str | None:
+def saturated(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that used nearly all processors of its host, so that the client limited the figures."""
     cpu_seconds, seconds, cpus = client.run.client_cpu_seconds, client.run.seconds, run.cpus.get(client.host)
     if cpu_seconds is None or not seconds or not cpus or cpu_seconds / seconds / cpus <= SATURATED:
         return None
     return (
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
-        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the bottleneck; at most"
+        f" {run.warmup:.0f}\N{EN DASH}{run.warmup + seconds:.0f}: the client was the bottleneck; at most"
         f" {SATURATED:.0%} is allowed"
     )
 
 
-def busiest(_: RunFacts, client: ClientFolder) -> str | None:
+def busiest(_: Phase, client: ClientFolder) -> str | None:
     """Finds a client with a thread that used nearly a whole processor, so that more processors would not help."""
     share = client.report.busiest_thread_share
     if share is None or share < SATURATED:
@@ -198,41 +134,41 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
     )
 
 
-def lost_writes(run: RunFacts, client: ClientFolder) -> str | None:
+def lost_writes(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that did not read back all acknowledged writes, or read a value that was never written."""
     account = client.report.accounting
-    return accounting.losses(account) or None if account is not None and run.phase.faults is None else None
+    return accounting.losses(account) or None if account is not None and run.faults is None else None
 
 
-def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
+def stale_reads(run: Phase, client: ClientFolder) -> str | None:
     """Finds stale reads that the servers' consistency should prevent."""
     account = client.report.accounting
-    if account is None or not account.stale_reads or not run.strong or run.phase.faults is not None:
+    if account is None or not account.stale_reads or not run.strong or run.faults is not None:
         return None
     return f"{account.stale_reads:,} of {account.reads:,} reads were stale, but the servers' consistency is strong" + (
         f"; first: {account.examples[0]}" if account.examples else ""
     )
 
 
-def other_target(run: RunFacts) -> Iterator[str]:
+def other_target(run: Phase) -> Iterator[str]:
     """Finds target rates of clients that do not add up to the scenario's target rate."""
     together = sum(client.report.target or 0.0 for client in run.clients)
-    target = run.phase.settings.workload.target
+    target = run.settings.workload.target
     if target and not math.isclose(together, target, rel_tol=1e-3):
         yield f": the clients' target rates add up to {together:g} op/s instead of {target:g}"
 
 
-def other_faults(run: RunFacts) -> Iterator[str]:
+def other_faults(run: Phase) -> Iterator[str]:
     """Finds requested faults that were not carried out, or not undone."""
-    faults, seconds = run.phase.faults, run.phase.shortest
+    faults, seconds = run.faults, run.shortest
     if faults is not None:
         seconds = fault_costs.in_window(faults, seconds)
-    yield from (f": {why}" for why in fault_costs.problems(run.phase.settings.asked_faults, faults, seconds))
+    yield from (f": {why}" for why in fault_costs.problems(run.settings.asked_faults, faults, seconds))
 
 
-def other_scenario(run: RunFacts) -> Iterator[str]:
+def other_scenario(run: Phase) -> Iterator[str]:
     """Finds clients whose work differs from trial.json or, if trial.json does not state it, from most clients."""
-    for key in _SAME_FOR_ALL:
+    for key in SAME_FOR_ALL:
         values = {client.host: getattr(client.report, key) for client in run.clients}
         reported = {host: value for host, value in values.items() if value is not None}
         usual = max(reported.values(), key=list(reported.values()).count, default=None)
@@ -249,15 +185,15 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
                 yield f" on {client.host}: the client ran a different scenario: {key} {value} instead of {usual}"
 
 
-def not_found(run: RunFacts) -> Iterator[str]:
+def not_found(run: Phase) -> Iterator[str]:
     """Finds runs in which too many records did not exist when they were read or written."""
-    returns, limit = run.phase.run.returns, run.phase.settings.not_found_limit
+    returns, limit = run.run.returns, run.settings.not_found_limit
     count, records = returns.get(NOT_FOUND, 0), sum(returns.values())
     if count > limit * records:
         text = (
             f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
         )
-        moments = when(run.phase.timeline.seconds.not_found(), run.phase.warmup)
+        moments = when(run.timeline.seconds.not_found(), run.warmup)
         yield "; ".join(filter(None, (f": {text}", moments)))
 
 
@@ -464,8 +400,8 @@ class Check:
     limit: str = "none"
     key: str = ""
     looks: str = "summary"
-    of_client: Callable[[RunFacts, ClientFolder], str | None] | None = None
-    of_run: Callable[[RunFacts], Iterator[str]] | None = None
+    of_client: Callable[[Phase, ClientFolder], str | None] | None = None
+    of_run: Callable[[Phase], Iterator[str]] | None = None
     of_evidence: Callable[[TrialFolder], Iterator[str]] | None = None
     of_trial: Callable[[TrialFolder], Iterator[str]] | None = None
     of_experiment: Callable[[TrialFolder, ExperimentFacts], Iterator[str]] | None = None
