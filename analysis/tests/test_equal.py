@@ -23,7 +23,8 @@ from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary import regression
 from dohyo.summary.results import Summary
-from dohyo.summary.summary import own_target, summarise
+from dohyo.summary.summary import summarise
+from dohyo.summary.trial_evidence import own_target
 from dohyo.summary.trust import doubts
 from dohyo.systems.system import DataNeeds
 from dohyo.tables import table

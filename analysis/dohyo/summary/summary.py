@@ -124,15 +124,6 @@ def read_trial(folder: Path) -> Trial:
     return TrialEvidence(folder, []).trial()
 
 
-def own_target(folder: Path) -> float:
-    """Returns the rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
-
-    :param folder: folder of a trial in `raw/`, which may still be running
-    :raises BadInputError: if the last run of `max` has no valid rate
-    """
-    return TrialEvidence(folder, []).own_target()
-
-
 def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -> records.ExperimentFacts:
     """Reads experiment.json, and warns if it is missing or if the scenario's file was changed."""
     facts = records.read(experiment / "experiment.json", records.ExperimentFacts, warnings.append)

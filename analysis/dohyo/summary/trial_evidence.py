@@ -46,8 +46,6 @@ class TrialEvidence:
         self.probes: list[Phase] = []
         self._system = self.settings.system or folder.name
 
-    # ---- results --------------------------------------------------------------------------------------------------
-
     def trial(self) -> Trial:
         """Returns the trial; it has no numbers if one of its folders cannot be read."""
         try:
@@ -56,19 +54,6 @@ class TrialEvidence:
             why = f"{error.filename}: cannot be read: {error.strerror or error}"
             self.files.warn(why)
             return Trial(self.files.path.name, self._system, self._system, "invalid", why)
-
-    def own_target(self) -> float:
-        """Returns the rate of the phase `own`; see :func:`dohyo.summary.summary.own_target`."""
-        last = self.files.phases_of(MAX)[-1:]
-        self.files.read_clients(last)
-        rates = [row.ops_per_second for row in rows(MAX, [phase.run for phase in last], {}) if row.operation == OVERALL]
-        share = self.settings.phase(OWN).share
-        why = next((problem for phase in last for problem in phase.problems), "it has no rate")
-        if not share or not rates or not rates[0] or last[0].problems:
-            raise BadInputError(f"{self.files.path.name}: {OWN} has no rate, as {MAX} is not valid: {why}")
-        return knee.rounded(share * rates[0])
-
-    # ---- from the evidence to a trial -----------------------------------------------------------------------------
 
     def _trial(self) -> Trial:
         """Returns the trial from its evidence.
@@ -109,7 +94,13 @@ class TrialEvidence:
             asked_workload=requested_settings.workload(facts.requested),
             asked_servers=requested_settings.servers(facts.requested),
             configured={**facts.read_back.values, **facts.read_back.server_settings},
-            **self._of_servers_and_hosts(rows),
+            notes=list(notes.of_trial(facts)),
+            servers=facts.servers.all(),
+            spans=list(facts.servers.spans()),
+            hosts=facts.metrics.all(),
+            taken=facts.shares,
+            host_metrics=facts.metrics,
+            events=self._events(rows),
             **self._of_runs(valid),
         )
 
@@ -139,28 +130,19 @@ class TrialEvidence:
             "nodes": nodes([phase.conducted for phase in facts.counted or facts.load], [phase.run for phase in valid]),
         }
 
-    def _of_servers_and_hosts(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Returns the fields of a trial that describe its servers and hosts, and its notes and events."""
+    def _events(self, rows: Sequence[Row]) -> list[Event]:
         facts = self.files
-        return {
-            "notes": list(notes.of_trial(facts)),
-            "servers": facts.servers.all(),
-            "spans": list(facts.servers.spans()),
-            "hosts": facts.metrics.all(),
-            "taken": facts.shares,
-            "host_metrics": facts.metrics,
-            "events": [
-                event
-                for phase in facts.phases
-                for event in phase.events(
-                    [
-                        *(self._pauses(phase, rows) if phase in facts.measured else []),
-                        *phase.level_events(facts.servers, facts.metrics),
-                    ],
-                    measured=phase in facts.measured,
-                )
-            ],
-        }
+        return [
+            event
+            for phase in facts.phases
+            for event in phase.events(
+                [
+                    *(self._pauses(phase, rows) if phase in facts.measured else []),
+                    *phase.level_events(facts.servers, facts.metrics),
+                ],
+                measured=phase in facts.measured,
+            )
+        ]
 
     def _pauses(self, phase: Phase, rows: Sequence[Row]) -> list[Event]:
         """Returns the pauses of the servers' JVMs that are long compared with the clients' latencies."""
@@ -186,6 +168,23 @@ class TrialEvidence:
         problems = [problem for phase in runs for problem in phase.problems]
         tried = [_probe(phase, self.files, shares, settings) for phase in tries]
         return probes.result(settings, closed_loop, problems, tried)
+
+
+def own_target(folder: Path) -> float:
+    """Returns the rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
+
+    :param folder: folder of a trial in `raw/`, which may still be running
+    :raises BadInputError: if the last run of `max` has no valid rate
+    """
+    files = TrialFolder(folder, [])
+    last = files.phases_of(MAX)[-1:]
+    files.read_clients(last)
+    rates = [row.ops_per_second for row in rows(MAX, [phase.run for phase in last], {}) if row.operation == OVERALL]
+    share = files.settings.phase(OWN).share
+    why = next((problem for phase in last for problem in phase.problems), "it has no rate")
+    if not share or not rates or not rates[0] or last[0].problems:
+        raise BadInputError(f"{folder.name}: {OWN} has no rate, as {MAX} is not valid: {why}")
+    return knee.rounded(share * rates[0])
 
 
 def _judged(facts: TrialFolder) -> tuple[Status, str | None]:
