@@ -70,17 +70,21 @@ class Chart:
     title: str
     question: str
     panels: list[Panel] = field(default_factory=list)
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
     by_part: bool = False
     legend: bool = False
     missing: str | None = None
 
+    def add(self, lines: Sequence[Mapping[str, Any]]) -> str:
+        """Adds a table with these rows. Returns its name, which contains the number of panels before it."""
+        name = f"{self.name}-{len(self.panels)}"
+        self.tables[name] = table(lines)
+        return name
+
     @property
     def parts(self) -> list[str]:
         """Returns the parts in the order of the tables, or [] if the chart has no parts."""
-        if not self.by_part:
-            return []
-        return self._distinct("part")
+        return self._distinct("part") if self.by_part else []
 
     @property
     def systems(self) -> list[str]:

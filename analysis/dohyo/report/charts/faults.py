@@ -16,7 +16,6 @@ from dohyo.report.grammar import (
     Chart,
     Panel,
     Spec,
-    Table,
     by_system,
     layer,
     quantity,
@@ -45,19 +44,18 @@ def chart(material: Material) -> Chart | None:
         return None
     most = max(count for run in runs for count in (*run.successes, *run.failed.values(), 1))
     waits = [slot.percentiles_ms[_P99] for run in runs for slot in run.waited]
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
+    drawn = Chart("faults", "Faults", _QUESTION, by_part=True)
     for number, system in enumerate(material.systems):
         of_system = [run for run in runs if run.trial.system == system]
         if not any(run.successes for run in of_system):
             continue
         name = f"faults-{number}"
         for end, (rows_of, columns) in _TABLES.items():
-            tables[f"{name}{end}"] = table([row for run in of_system for row in rows_of(material, run)], columns)
-        panels.append(_throughput(material, system, name, most, of_system))
-        if any(value is not None for value in tables[name]["p99"]):
-            panels.append(_latency(material, system, name, waits))
-    return Chart("faults", "Faults", _QUESTION, panels, tables, by_part=True)
+            drawn.tables[f"{name}{end}"] = table([row for run in of_system for row in rows_of(material, run)], columns)
+        drawn.panels.append(_throughput(material, system, name, most, of_system))
+        if any(value is not None for value in drawn.tables[name]["p99"]):
+            drawn.panels.append(_latency(material, system, name, waits))
+    return drawn
 
 
 def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:

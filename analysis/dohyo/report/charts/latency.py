@@ -14,7 +14,6 @@ from dohyo.report.grammar import (
     SHAPES,
     Chart,
     Panel,
-    Table,
     by_system,
     layer,
     quantity,
@@ -22,7 +21,6 @@ from dohyo.report.grammar import (
     rows_of,
     scale,
     shown,
-    table,
 )
 from dohyo.report.material import Material, operation_title, significant
 from dohyo.scenario.phases import RUN
@@ -34,24 +32,17 @@ _SHOWN = {item.head: item.name for item in METRICS.values() if item.part == "lat
 
 def chart(material: Material) -> Chart:
     """Returns a panel for each phase and operation type."""
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
+    question = (
+        "How long does a call take? Percentiles of all clients and runs, from merged histograms; a batch is one call."
+    )
+    drawn = Chart("latency", "Latency", question)
     for phase in material.phases:
         for operation in _operations(material, phase):
             rows = _rows(material, phase, operation)
-            name = f"latency-{len(panels)}"
-            tables[name] = table(rows)
-            panel = _panel(material, phase, operation, name, rows)
+            panel = _panel(material, phase, operation, drawn.add(rows), rows)
             suffix, *_ = latencies_at(material.summary.compared, [phase]) or ("",)
-            panels.append(replace(panel, title=f"{panel.title}, {suffix}") if suffix else panel)
-    return Chart(
-        "latency",
-        "Latency",
-        "How long does a call take? Percentiles of all clients and runs, from merged histograms; a batch is one call.",
-        panels,
-        tables,
-        missing=None if panels else "No latency is known.",
-    )
+            drawn.panels.append(replace(panel, title=f"{panel.title}, {suffix}") if suffix else panel)
+    return drawn if drawn.panels else replace(drawn, missing="No latency is known.")
 
 
 def _operations(material: Material, phase: str) -> list[str]:
