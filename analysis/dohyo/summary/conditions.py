@@ -186,21 +186,18 @@ def _or_unknown(count: int | None) -> str:
 
 def _load(conditions: Conditions) -> str:
     clients = "? clients" if conditions.clients is None else counted(conditions.clients, "client")
-    return (
-        f"{clients} \N{MULTIPLICATION SIGN} {counted(conditions.threads, 'thread')}" if conditions.threads else clients
-    )
+    threads = f" \N{MULTIPLICATION SIGN} {counted(conditions.threads, 'thread')}" if conditions.threads else ""
+    return f"{clients}{threads}"
 
 
 def _transport(conditions: Conditions) -> str:
     """Returns a text with a client's connections to the servers and the threads that serve them."""
-    carried = (
-        f" on {counted(conditions.event_loops, 'event loop')}"
-        if conditions.event_loops
-        else " on the client's own threads"
-    )
+    loops, carried = conditions.event_loops, ""
+    if loops is not None:
+        carried = f" on {counted(loops, 'event loop')}" if loops else " on the client's own threads"
     loop = f", client.loop={conditions.loop}" if conditions.loop else ""
     connections = "? connections" if conditions.connections is None else counted(conditions.connections, "connection")
-    return f"{connections} per client{'' if conditions.event_loops is None else carried}{loop}"
+    return f"{connections} per client{carried}{loop}"
 
 
 def _skew(conditions: Conditions) -> str | None:
@@ -229,24 +226,20 @@ def _taken(conditions: Conditions) -> str:
 def _window(conditions: Conditions) -> str | None:
     if conditions.measured_seconds is None:
         return None
-    return f"{conditions.measured_seconds:,.1f} s" + (
-        f" after {conditions.warmup_seconds:.0f} s" if conditions.warmup_seconds else ""
-    )
+    warmup = f" after {conditions.warmup_seconds:.0f} s" if conditions.warmup_seconds else ""
+    return f"{conditions.measured_seconds:,.1f} s{warmup}"
 
 
 def _overlap(conditions: Conditions) -> str:
     """Returns text such as " (2 + 2 > 3)"; empty if the numbers of copies do not determine the consistency."""
-    if (
-        conditions.write_copies is None
-        or conditions.read_copies is None
-        or not (conditions.replication or "").isdecimal()
-    ):
+    write, read, replication = conditions.write_copies, conditions.read_copies, conditions.replication or ""
+    if write is None or read is None or not replication.isdecimal():
         return ""
-    overlap = conditions.write_copies + conditions.read_copies > int(conditions.replication or 0)
+    overlap = write + read > int(replication)
     if conditions.consistency != ("strong" if overlap else "eventual"):
         return ""
-    sign = ">" if conditions.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
-    return f" ({conditions.write_copies} + {conditions.read_copies} {sign} {conditions.replication})"
+    sign = ">" if overlap else "\N{LESS-THAN OR EQUAL TO}"
+    return f" ({write} + {read} {sign} {replication})"
 
 
 # ---- the conditions --------------------------------------------------------------------------------------------------
