@@ -142,20 +142,13 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
         yield Reason(text, f"no highest rate for {_few(bounds)}", fatal)
     # With several rounds, the valid ones still count, so these reasons are not fatal.
     rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
-    cut = {
-        name: count
-        for name, group in rounds.items()
-        if (count := [round_.status for round_ in group].count("interrupted"))
-    }
-    if cut:
-        counts = ", ".join(f"{name} {count} of {len(rounds[name])}" for name, count in cut.items())
-        yield Reason(f"Rounds were interrupted or did not begin: {counts}.", f"interrupted rounds of {_few([*cut])}")
-    partly = [name for name, group in rounds.items() if {round_.status for round_ in group} - {"ok", "interrupted"}]
-    if partly:
-        yield Reason(
-            f"{len(partly)} of {len(tried)} have invalid rounds, which do not count: {', '.join(partly)}.",
-            f"invalid rounds of {_few(partly)}",
-        )
+    statuses = {name: [round_.status for round_ in group] for name, group in rounds.items()}
+    if cut := [name for name, of_rounds in statuses.items() if "interrupted" in of_rounds]:
+        counts = ", ".join(f"{name} {statuses[name].count('interrupted')} of {len(statuses[name])}" for name in cut)
+        yield Reason(f"Rounds were interrupted or did not begin: {counts}.", f"interrupted rounds of {_few(cut)}")
+    if partly := [name for name, of_rounds in statuses.items() if {*of_rounds} - {"ok", "interrupted"}]:
+        text = f"{len(partly)} of {len(tried)} have invalid rounds, which do not count: {', '.join(partly)}."
+        yield Reason(text, f"invalid rounds of {_few(partly)}")
 
 
 def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
@@ -174,39 +167,27 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         system = {trial.name: trial.system for trial in summary.compared}
         named = list(dict.fromkeys(f"{system[pair.of]} from {system[pair.to]}" for pair in unclear))
         more = f" and {len(named) - _MOST_UNCLEAR} more" if len(named) > _MOST_UNCLEAR else ""
-        counts = [
-            neighbour.more
-            for neighbour in undecided(summary)
-            if neighbour.pair in unclear and neighbour.more is not None
-        ]
+        counts = [entry.more for entry in undecided(summary) if entry.pair in unclear and entry.more is not None]
         advice = f"about {more_rounds(max(counts), summary)} will do" if counts else "measure more or longer rounds"
-        yield Reason(
-            f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: {advice}.",
-            "too noisy to tell",
-            fatal=len(unclear) == len(pairs),
-        )
+        text = f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: {advice}."
+        yield Reason(text, "too noisy to tell", fatal=len(unclear) == len(pairs))
     unknown = [pair for pair in pairs if pair.tie is None]
     if unknown:
         every = len(unknown) == len(pairs)
         few = any(pair.samples < LEAST_ROUNDS for pair in unknown)
         advice = f"; measure {LEAST_ROUNDS} rounds or more" if few else ""
         some = f"{len(unknown)} of {len(pairs)} comparisons {'is' if len(unknown) == 1 else 'are'}"
-        yield Reason(
-            f"{'The ranking is' if every else some} preliminary: {without_interval(unknown)} has no interval, so a"
-            f" difference cannot be told from noise{advice}.",
-            "a preliminary ranking" if every else "some comparisons are preliminary",
-            fatal=every or len(unclear) + len(unknown) == len(pairs),
-        )
+        which = "The ranking is" if every else some
+        why = f"{without_interval(unknown)} has no interval, so a difference cannot be told from noise"
+        short = "a preliminary ranking" if every else "some comparisons are preliminary"
+        fatal = every or len(unclear) + len(unknown) == len(pairs)
+        yield Reason(f"{which} preliminary: {why}{advice}.", short, fatal)
 
 
 def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Yields a reason if neighbours in the ranking are undecided, except for those that `_noise` names."""
     unclear = [pair for pair in pairs if pair.is_unclear]
-    neighbours = [
-        neighbour
-        for neighbour in undecided(summary)
-        if neighbour.pair.low is not None and neighbour.pair not in unclear
-    ]
+    neighbours = [entry for entry in undecided(summary) if entry.pair.low is not None and entry.pair not in unclear]
     if neighbours:
         text = _shortened([open_words(neighbour, summary) for neighbour in neighbours])
         yield Reason(f"Not decided: {text}{_why_ended(summary)}.", "not decided")
@@ -264,11 +245,8 @@ def _scans(summary: Summary) -> Iterator[Reason]:
             of_phase = {name: ratio for (name, row_phase), ratio in rows.items() if row_phase == phase}
             if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
                 text = ", ".join(f"{name} {ratio:.3g}" for name, ratio in of_phase.items())
-                yield Reason(
-                    f"Scans returned different numbers of rows ({text} per scan), so their rates are not comparable.",
-                    "unequal rows per scan",
-                    fatal=True,
-                )
+                why = f"Scans returned different numbers of rows ({text} per scan), so their rates are not comparable."
+                yield Reason(why, "unequal rows per scan", fatal=True)
                 return
 
 
@@ -280,10 +258,8 @@ def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     rounds = [figure.samples if figure.sampled == "rounds" else 1 for figure in deciding]
     if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
         text = "One round does not show" if least == 1 else f"{least} rounds hardly show"
-        yield Reason(
-            f"{text} how much rounds differ: measure {LEAST_ROUNDS} or more.",
-            "one round" if least == 1 else f"{least} rounds",
-        )
+        short = "one round" if least == 1 else f"{least} rounds"
+        yield Reason(f"{text} how much rounds differ: measure {LEAST_ROUNDS} or more.", short)
 
 
 def _inexact(summary: Summary) -> Iterator[Reason]:
@@ -322,12 +298,10 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         pair = explained[0]
         worst = next(drift for drift in drifts if sides.is_of(drift, pair) and drift.figure in COMPUTING)
         drifts.remove(worst)
-        yield Reason(
-            f"Before the trials of {pair.of} and {pair.to}, the computing speed of hosts differed as much as their"
-            f" results: {worst.what}.",
-            f"hosts differed as much as {pair.of} and {pair.to}",
-            fatal=len(explained) == len(nearest),
-        )
+        both = f"{pair.of} and {pair.to}"
+        text = f"Before the trials of {both}, the computing speed of hosts differed as much as their results"
+        fatal = len(explained) == len(nearest)
+        yield Reason(f"{text}: {worst.what}.", f"hosts differed as much as {both}", fatal)
     for drift in drifts[:MOST_DRIFTS]:
         helped = sides.help_winner(drift)
         which = "Hosts favoured the winner" if helped else "Hosts differed"
@@ -336,10 +310,8 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         yield Reason(f"{more} other figure{'s' if more > 1 else ''} of the hosts also differed.", "the hosts differed")
     if summary.canary.unsteady:
         which = ", ".join(summary.canary.unsteady)
-        yield Reason(
-            f"Hosts may have differed between trials in {which}: too unsteady to tell.",
-            f"{which} of the hosts too unsteady to tell",
-        )
+        text = f"Hosts may have differed between trials in {which}: too unsteady to tell."
+        yield Reason(text, f"{which} of the hosts too unsteady to tell")
 
 
 class _Sides:
@@ -372,10 +344,8 @@ class _Sides:
             return sum(speeds) / len(self.trials[name])
 
         figures = {(drift.host, drift.figure) for drift in self.drifts if drift.figure in COMPUTING}
-        return max(
-            (math.exp(mean(pair.of, *host_figure) - mean(pair.to, *host_figure)) for host_figure in figures),
-            default=1.0,
-        )
+        leads = (mean(pair.of, *host_figure) - mean(pair.to, *host_figure) for host_figure in figures)
+        return math.exp(max(leads, default=0.0))
 
 
 def _speed(drift: Drift) -> float:
@@ -390,21 +360,13 @@ def _served(summary: Summary) -> Iterator[Reason]:
         memory = {system: bytes_ for system, conditions in of_each.items() if (bytes_ := _memory_bytes(conditions))}
         if memory and max(memory.values()) > LIKE_MEMORY * min(memory.values()):
             text = ", ".join(f"{system} {of_each[system].heap or of_each[system].memory}" for system in memory)
-            yield Reason(
-                f"The servers have different memory: {text}; without a budget, this affects the result.", "other memory"
-            )
-        for action, copies in (
-            ("acknowledge a write", {system: conditions.write_copies for system, conditions in of_each.items()}),
-            # Strongly consistent reads may involve only the primary.
-            (
-                "answer a read",
-                {
-                    name: conditions.read_copies
-                    for name, conditions in of_each.items()
-                    if conditions.consistency != "strong"
-                },
-            ),
-        ):
+            text = f"The servers have different memory: {text}; without a budget, this affects the result."
+            yield Reason(text, "other memory")
+        writes = {system: conditions.write_copies for system, conditions in of_each.items()}
+        # Strongly consistent reads may involve only the primary.
+        weak = {system: conditions for system, conditions in of_each.items() if conditions.consistency != "strong"}
+        reads = {system: conditions.read_copies for system, conditions in weak.items()}
+        for action, copies in (("acknowledge a write", writes), ("answer a read", reads)):
             counts = {system: count for system, count in copies.items() if count is not None}
             acks = {of_each[system].write_acks if "write" in action else of_each[system].read_acks for system in counts}
             # If acknowledgements differ, the unequal conditions or a note on stricter ones already say so.
@@ -478,9 +440,8 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
         for name, account in accounts
         if not account.is_wrong and (account.unreadable or not account.read_back)
     ]:
-        yield Reason(
-            f"Not all records were read back{under and f',{under}'}: {'; '.join(texts)}.", f"not read back{under}"
-        )
+        text = f"Not all records were read back{under and f',{under}'}: {'; '.join(texts)}."
+        yield Reason(text, f"not read back{under}")
     without = [
         name + (f" in round {', '.join(str(round_.round) for round_ in missing)}" if missing[0].round else "")
         for name, all_of in trials.items()
@@ -599,10 +560,8 @@ def _about_the_whole(summary: Summary) -> Iterator[Reason]:
     for note in summary.notes:
         yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
     if any({client.host for client in trial.clients} & trial.serving for trial in summary.trials):
-        yield Reason(
-            "Clients and servers share a host and its processors, which limits their rates.",
-            "clients on the servers' host",
-        )
+        text = "Clients and servers share a host and its processors, which limits their rates."
+        yield Reason(text, "clients on the servers' host")
 
 
 def _few(names: Sequence[str]) -> str:
