@@ -7,24 +7,16 @@ The costs of faults are compared by ranks instead of intervals, because a time b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
 from typing import NamedTuple
 
 from dohyo import statistics
-from dohyo.evidence.accounting import Accounting
 from dohyo.figures import UNKNOWN, whole
 from dohyo.operations import is_success
-from dohyo.summary.fault_figures import (
-    NEVER,
-    OF_FAULTS,
-    OF_RUNS,
-    FaultFigure,
-    SameFault,
-    of_healing,
-    same_faults,
-)
+from dohyo.summary import fault_figures
+from dohyo.summary.fault_figures import NEVER, WRONG, FaultFigure, SameFault, of_healing, same_faults
 from dohyo.summary.results import ChangeVerdict, Trial
 
 # Difference within which two shares count as equal: a tenth of the share of errors that makes a run invalid.
@@ -219,16 +211,9 @@ def _estimate(rounds: Sequence[_Counted]) -> statistics.Estimate:
     return estimate if estimate.error > binomial else replace(estimate, error=binomial, freedom=_MANY)
 
 
-_LOSSES: tuple[tuple[str, Callable[[Accounting], int]], ...] = (
-    ("lost", lambda account: account.lost + account.missing),
-    ("corrupt", lambda account: account.corrupt + account.corrupt_reads),
-    ("never written", lambda account: account.unwritten + account.unwritten_reads),
-)
-
-
 def _losses(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[Finding]:
     """Yields lost and wrong records, including those of rounds that are invalid because of them."""
-    for figure, count in _LOSSES:
+    for figure, count in WRONG.items():
         one, other = (
             [float(count(trial.accounting)) for trial in rounds if trial.accounting] for rounds in (before, after)
         )
@@ -257,7 +242,7 @@ def fault_changes(
     )
     for key, named in (one | other).items():
         sides = [faults.get(key) or replace(named, cases=[]) for faults in (one, other)]
-        figures = [*OF_FAULTS, *(OF_RUNS if named.number == 1 else ())]
+        figures = [*fault_figures.OF_FAULTS, *(fault_figures.OF_RUNS if named.number == 1 else ())]
         if named.phase in other_rates:
             figures = [figure for figure in figures if figure.in_seconds or figure.counts_wrong]
         else:
@@ -270,11 +255,9 @@ def fault_changes(
             verdict, reason = _of_fault(figure, rounds[0], rounds[1], margin) if figure.judged else (None, None)
             samples = [[None if value == NEVER else value for value in values] for values in present]
             texts = [
-                figure.words(known_values, len(values)) for known_values, values in zip(present, rounds, strict=True)
+                figure.words(side_values, len(values)) for side_values, values in zip(present, rounds, strict=True)
             ]
-            yield finding(
-                named.trial, named.phase, figure.head, samples, texts, verdict, reason=reason, fault=named.name
-            )
+            yield finding(named.trial, named.phase, figure.head, samples, texts, verdict, reason, named.name)
 
 
 def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before: bool) -> str | None:
@@ -296,11 +279,9 @@ def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
     """Yields the figures of each kind of healing in either experiment, without times if one had nothing to heal."""
     for kind in dict.fromkeys(kind for side in sides for kind in side.healing):
         idle = any(kind in side.healing and {did.count for did in side.healing[kind]} == {0} for side in sides)
-        yield from (
-            replace(figure, head=f"{kind}: {figure.head}")
-            for figure in of_healing(kind)
-            if not (idle and figure.in_seconds)
-        )
+        for figure in of_healing(kind):
+            if not (idle and figure.in_seconds):
+                yield replace(figure, head=f"{kind}: {figure.head}")
 
 
 def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:

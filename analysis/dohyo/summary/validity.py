@@ -145,9 +145,9 @@ def stale_reads(run: Phase, client: ClientFolder) -> str | None:
     account = client.report.accounting
     if account is None or not account.stale_reads or not run.strong or run.faults is not None:
         return None
-    return f"{account.stale_reads:,} of {account.reads:,} reads were stale, but the servers' consistency is strong" + (
-        f"; first: {account.examples[0]}" if account.examples else ""
-    )
+    first = f"; first: {account.examples[0]}" if account.examples else ""
+    reads = f"{account.stale_reads:,} of {account.reads:,} reads were stale"
+    return f"{reads}, but the servers' consistency is strong{first}"
 
 
 def other_target(run: Phase) -> Iterator[str]:
@@ -190,11 +190,9 @@ def not_found(run: Phase) -> Iterator[str]:
     returns, limit = run.run.returns, run.settings.not_found_limit
     count, records = returns.get(NOT_FOUND, 0), sum(returns.values())
     if count > limit * records:
-        text = (
-            f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
-        )
+        share = f"{count:,} of {records:,} records ({count / records:.2%})"
         moments = when(run.timeline.seconds.not_found(), run.warmup)
-        yield "; ".join(filter(None, (f": {text}", moments)))
+        yield f": {share} were not found, above maxnotfoundrate={limit:g}{moments and f'; {moments}'}"
 
 
 def most_taken(stated: Any, *, strict: bool) -> float:

@@ -32,13 +32,7 @@ Label = Callable[[Trial], str]
 
 def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
     """Returns the tables. With one round of a single client and a single server, only the host tables have rows."""
-    return [
-        _rounds(trials),
-        _clients(trials, label),
-        _nodes(trials, label),
-        _hosts(trials, label),
-        _costs(trials, label),
-    ]
+    return [_rounds(trials), *(grid(trials, label) for grid in (_clients, _nodes, _hosts, _costs))]
 
 
 def load_curve(trials: Sequence[Trial], label: Label) -> Grid:

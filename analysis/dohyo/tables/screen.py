@@ -317,9 +317,8 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
     costs = [(entry.of_all.server_cpu_us_per_record, entry.of_all.client_cpu_us_per_record) for entry in entries]
     if any(cost is not None for pair in costs for cost in pair):
         unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(entries) else "CPU \N{MICRO SIGN}s/op"
-        groups.append(
-            _Group(unit, ["server", "client"], [[_two_digits(cost) for cost in pair] for pair in costs], "costs")
-        )
+        cells = [[_two_digits(cost) for cost in pair] for pair in costs]
+        groups.append(_Group(unit, ["server", "client"], cells, "costs"))
     for head, name in (("", "errors"), ("not", "found")):
         counts = [getattr(entry.of_all, "errors" if name == "errors" else "not_found") for entry in entries]
         if any(counts) or (name == "errors" and None not in counts):

@@ -87,10 +87,7 @@ def _price(row: Row, trial: Trial) -> str | None:
 _PRICE = _Column("$/M op", "rates", _price)
 _P99_INTERVAL = _Column("p99 ±", "latencies", _interval("p99_ms"))
 # Columns that only this table has. Each key is the metric after which its columns are placed.
-_AFTER = {
-    "records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE],
-    "p99_ms": [_P99_INTERVAL],
-}
+_AFTER = {"records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE], "p99_ms": [_P99_INTERVAL]}
 
 
 def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
