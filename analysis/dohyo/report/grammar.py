@@ -175,6 +175,12 @@ def by_system(systems: Sequence[str]) -> Spec:
     return {"field": "system", "type": "nominal", "title": None, "scale": {"domain": list(systems)}}
 
 
+def over_seconds(height: int, layers: Sequence[Spec], y: Spec, systems: Sequence[str], **more: Any) -> Spec:
+    """Returns the specification of a panel with time on the x axis. `more` sets further channels."""
+    encoding = {"x": SECONDS, "y": y, "color": by_system(systems), **more, "detail": {"field": "series"}}
+    return {"height": height, "params": [ZOOM], "layer": list(layers), "encoding": encoding}
+
+
 def shape(systems: Sequence[str]) -> Spec:
     """Returns the shape of each system's points."""
     return {**by_system(systems), "scale": {"domain": list(systems), "range": _cycle(SHAPES, len(systems))}}

@@ -8,20 +8,7 @@ from typing import Any
 
 from dohyo.evidence.fault_costs import FULL_SHARE, FaultCost
 from dohyo.evidence.healing import Healing
-from dohyo.report.grammar import (
-    GREY,
-    SECONDS,
-    WHAT,
-    ZOOM,
-    Chart,
-    Panel,
-    Spec,
-    by_system,
-    layer,
-    quantity,
-    scale,
-    table,
-)
+from dohyo.report.grammar import GREY, WHAT, Chart, Panel, Spec, layer, over_seconds, quantity, scale, table
 from dohyo.report.material import Material, MeasuredRun, significant
 
 _P99 = 99
@@ -160,24 +147,16 @@ def _throughput(material: Material, system: str, name: str, most: float, runs: l
     full = {"x": None, "y": quantity("full", scale=axis)}
     healing = {"y": {"value": _HEIGHT - 3}, "x2": {"field": "until"}, "tooltip": WHAT}
     wrong = {"y": quantity("wrong", scale=axis), "tooltip": WHAT}
-    spec: Spec = {
-        "height": _HEIGHT,
-        "params": [ZOOM],
-        "layer": [
-            _band(name),
-            layer("rule", full, f"{name}-full", strokeDash=[6, 4], opacity=0.6, aria=False),
-            layer("rule", healing, f"{name}-healing", strokeWidth=5, strokeCap="round", opacity=0.6, clip=True),
-            {"mark": lined},
-            {"mark": {**lined, "strokeDash": [2, 2]}, "encoding": {"y": quantity("failed", scale=axis)}},
-            layer("point", wrong, f"{name}-wrong", shape="cross", size=50, filled=True, yOffset=-6),
-        ],
-        "encoding": {
-            "x": SECONDS,
-            "y": quantity("operations", "operations per second", scale=axis, axis=_AXIS),
-            "color": by_system(material.systems),
-            "detail": {"field": "series"},
-        },
-    }
+    layers: list[Spec] = [
+        _band(name),
+        layer("rule", full, f"{name}-full", strokeDash=[6, 4], opacity=0.6, aria=False),
+        layer("rule", healing, f"{name}-healing", strokeWidth=5, strokeCap="round", opacity=0.6, clip=True),
+        {"mark": lined},
+        {"mark": {**lined, "strokeDash": [2, 2]}, "encoding": {"y": quantity("failed", scale=axis)}},
+        layer("point", wrong, f"{name}-wrong", shape="cross", size=50, filled=True, yOffset=-6),
+    ]
+    y = quantity("operations", "operations per second", scale=axis, axis=_AXIS)
+    spec = over_seconds(_HEIGHT, layers, y, material.systems)
     says = "; ".join(f"{fault}: {fault.zero_seconds:,} s without success" for run in runs for fault in _faults(run))
     return Panel(system, spec, name, f"{system}, operations per second over time. {says}.", cursor=True)
 
@@ -189,16 +168,7 @@ def _latency(material: Material, system: str, name: str, waits: list[float]) -> 
     else:
         axis = {**axis, "domain": [0, max(waits)]}
     line = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False, "invalid": "break-paths-show-domains"}
-    spec: Spec = {
-        "height": 110,
-        "params": [ZOOM],
-        "layer": [_band(name), {"mark": line}],
-        "encoding": {
-            "x": SECONDS,
-            "y": quantity("p99", f"p99 ms{suffix}", scale=axis, axis={**_AXIS, "grid": False}),
-            "color": by_system(material.systems),
-            "detail": {"field": "series"},
-        },
-    }
+    y = quantity("p99", f"p99 ms{suffix}", scale=axis, axis={**_AXIS, "grid": False})
+    spec = over_seconds(110, [_band(name), {"mark": line}], y, material.systems)
     title = f"{system}, p99 from the intended start"
     return Panel(title, spec, name, f"{title}, over time.", cursor=True)

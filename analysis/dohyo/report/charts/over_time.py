@@ -21,6 +21,7 @@ from dohyo.report.grammar import (
     by_system,
     dash,
     layer,
+    over_seconds,
     quantity,
     rows_high,
     scale,
@@ -103,18 +104,16 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     of_run = material.of_run(run)
     width = round(run.slots[0].seconds)
     p99 = {round(slot.start): slot.percentiles_ms.get(_P99) for slot in run.slots}
-    rows = []
-    for begin in range(0, len(run.throughput), width):
-        seconds = run.throughput[begin : begin + width]
-        rows.append(
-            {
-                **of_run,
-                "time": begin,
-                "operations": significant(sum(seconds) / len(seconds), 3),
-                "p99": significant(p99.get(begin), 3),
-            }
-        )
-    return rows
+    slots = ((begin, run.throughput[begin : begin + width]) for begin in range(0, len(run.throughput), width))
+    return [
+        {
+            **of_run,
+            "time": begin,
+            "operations": significant(sum(seconds) / len(seconds), 3),
+            "p99": significant(p99.get(begin), 3),
+        }
+        for begin, seconds in slots
+    ]
 
 
 def _events(material: Material) -> list[dict[str, Any]]:
@@ -236,12 +235,8 @@ def _labels(material: Material, present: set[str]) -> list[str]:
 def _without(material: Material, rows: list[dict[str, Any]]) -> str:
     """Describes the kinds of work that did not occur, except for kinds that the logs do not report."""
     kinds = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for server in trial.servers if server.pauses}
-    kinds |= {
-        _doing(trial, work.kind)
-        for trial in material.summary.trials
-        for server in trial.servers
-        for work in server.background
-    }
+    background = [(trial, server.background) for trial in material.summary.trials for server in trial.servers]
+    kinds |= {_doing(trial, work.kind) for trial, works in background for work in works}
     none = _labels(material, kinds - {row["doing"] for row in rows})
     return f", and there were no {', '.join(label.replace(' · ', ' ') for label in none)}" if none else ""
 
@@ -282,11 +277,8 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
         },
     }
     counted = Counter(row["doing"] for row in rows)
-    says = (
-        f"{title} over time: "
-        + ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} time slots" for label in labels)
-        + "."
-    )
+    slots = ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} time slots" for label in labels)
+    says = f"{title} over time: {slots}."
     domains = {part: {"y": _labels(material, kinds)} for part, kinds in of_part.items()}
     return Panel(title, spec, "servers", says, cursor=True, domains=domains)
 
@@ -305,18 +297,10 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     line["invalid"] = "break-paths-show-domains"
     encoding = {"y": None, "detail": None, "strokeDash": None, "tooltip": WHAT}
     event = layer("rule", encoding, "events", opacity=0.4, strokeWidth=2, clip=True, aria=False)
-    spec: Spec = {
-        "height": 170,
-        "params": [ZOOM],
-        "layer": [{"mark": line}, *([event] if data == "time" else [])],
-        "encoding": {
-            "x": SECONDS,
-            "y": quantity(column, f"{unit}{suffix}", scale=axis, axis=extent),
-            "color": by_system(material.systems),
-            **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),
-            "detail": {"field": "series"},
-        },
-    }
+    layers: list[Spec] = [{"mark": line}, *([event] if data == "time" else [])]
+    y = quantity(column, f"{unit}{suffix}", scale=axis, axis=extent)
+    dashes = {"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}
+    spec = over_seconds(170, layers, y, material.systems, **dashes)
     runs = len({(row["part"], row["series"]) for row in rows})
     lowest, highest = min(values, default=0), max(values, default=0)
     says = f"{title} over time in {runs} runs, from {lowest:,.4g} to {highest:,.4g} {unit}."
