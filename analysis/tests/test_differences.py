@@ -66,15 +66,9 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "JDK variant=c40-g1-jdk14|c40-zgc-jdk14": ("14.0.1", "14"),
         "JDK variant=c40-shenandoah": ("11.0.8", "11"),
         "client": ("tlp-stress BasicTimeSeries", "Dohyo's"),
-        "stored key": (
-            "sensor_id text, timestamp timeuuid (newest first)",
-            "series bigint, time timestamp",
-        ),
+        "stored key": ("sensor_id text, timestamp timeuuid (newest first)", "series bigint, time timestamp"),
     },
-    "hbase-cache": {
-        "server": ("CDP Private Cloud Base 7.2.2", "2.5.13-hadoop3"),
-        "JDK": ("1.8.0_232", "8"),
-    },
+    "hbase-cache": {"server": ("CDP Private Cloud Base 7.2.2", "2.5.13-hadoop3"), "JDK": ("1.8.0_232", "8")},
     "hbase-read-variants": {
         "server": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK": ("1.8.0_111", "8"),
@@ -84,9 +78,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
             "not set",
         ),
     },
-    "yokozuna": {
-        "operating system": ("Amazon Linux 2; Ubuntu in the rerun of Aerospike", None),
-    },
+    "yokozuna": {"operating system": ("Amazon Linux 2; Ubuntu in the rerun of Aerospike", None)},
     "yokozuna-long": {},
     "insert-race": {
         "operating system": ("Ubuntu 14.04", None),

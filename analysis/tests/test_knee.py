@@ -70,8 +70,7 @@ def test_every_bound_must_hold_of_every_operation_that_it_is_about(slo: str, rea
 
 
 @pytest.mark.parametrize(
-    ("achieved", "reasons"),
-    [(1000, ()), (990, ()), (989.9, ("only 990 op/s",)), (500, ("only 500 op/s",)), (1100, ())],
+    ("achieved", "reasons"), [(1000, ()), (990, ()), (989.9, ("only 990 op/s",)), (500, ("only 500 op/s",)), (1100, ())]
 )
 def test_a_rate_that_is_not_reached_does_not_hold(achieved: float, reasons: tuple[str, ...]) -> None:
     assert knee.broken(bounds("p50<10ms"), LATENCIES, 1000, achieved) == reasons

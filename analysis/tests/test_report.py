@@ -588,10 +588,7 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
         "cassandra,,1,run,1,node1,1.0,1.0,vda,,,0.5\n"
     )
     chart = of(tmp_path)["over-time"]
-    assert [panel.title for panel in chart.panels][2:] == [
-        "Processors, not idle",
-        "Busiest disk, share of the time",
-    ]
+    assert [panel.title for panel in chart.panels][2:] == ["Processors, not idle", "Busiest disk, share of the time"]
     drawn = {"part": "measured run", "system": "cassandra", "series": "cassandra round 1 run 1 on node1", "disk": 50}
     drawn["others"] = None
     assert rows(chart.tables["hosts"]) == [{**drawn, "time": 0.2, "cpu": 70}, {**drawn, "time": 1.4, "cpu": 40}]

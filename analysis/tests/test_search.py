@@ -85,10 +85,7 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({**ASKED, "duration": "0", "operationcount": "10"}, "nothing ends a probe, .*set search.duration=60s"),
         ({**ASKED, "search__probes": "0"}, "search.probes=0: must be a whole number from 1 to 50"),
         ({**ASKED, "search__precision": "0.001"}, "search.precision=0.001: must be a number from 0.01 to 1"),
-        (
-            {**ASKED, "phases": "insert,update,read"},
-            "search=max with phases=insert,update,read: .* set phases=read",
-        ),
+        ({**ASKED, "phases": "insert,update,read"}, "search=max with phases=insert,update,read: .* set phases=read"),
         ({**ASKED, "phases": "insert"}, "search=max with phases=insert: .* set phases=run"),
         ({**ASKED, "phases": "read", "read__target": "500"}, "search=max and target=500: the search begins"),
         ({**ASKED, "phases": "read", "slo": "update.p99<1s"}, "there is no UPDATE in the mix, only READ;"),
