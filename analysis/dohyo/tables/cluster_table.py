@@ -55,7 +55,8 @@ def _rounds(trials: Sequence[Trial]) -> Grid:
     rounds = [trial for trial in trials if trial.round is not None and trial.status != "skipped"]
     phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
     # Records have a separate column only if they differ from operations.
-    rates = [_rates_of(trial, phases) for trial in rounds]
+    names = ("ops_per_second", "records_per_second")
+    rates = [[[rate(_of(trial.rows, phase, OVERALL, name)) for name in names] for phase in phases] for trial in rounds]
     differ = any(records not in (operations, UNKNOWN) for pairs in rates for operations, records in pairs)
     units = ("op/s", "rec/s") if differ else ("op/s",)
     lines = [
@@ -63,15 +64,6 @@ def _rounds(trials: Sequence[Trial]) -> Grid:
         for trial, pairs in zip(rounds, rates, strict=True)
     ]
     return Grid("Rounds", ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in units)], lines)
-
-
-def _rates_of(trial: Trial, phases: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns operations and records per second for each phase, in the order of measurement."""
-
-    def cell(phase: str, name: str) -> str:
-        return rate(_of(trial.rows, phase, OVERALL, name))
-
-    return [(cell(phase, "ops_per_second"), cell(phase, "records_per_second")) for phase in phases]
 
 
 # Phase and operation type.

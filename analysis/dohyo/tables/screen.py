@@ -197,8 +197,9 @@ def plain(summary: Summary) -> list[str]:
 
 def _print_table(summary: Summary, console: Console, width: int, again: Again) -> None:
     sections = _sections(summary)
-    bad = [line for text in _without_numbers(summary, sections) for line in _wrapped(text, width)]
-    skipped = [*_few(sections), *_skipped(summary, again, width)]
+    bad = [line for text in without_numbers(summary) for line in _wrapped(text, width)]
+    unmeasured = sorted({trial.system for trial in summary.compared if trial.status == "skipped"})
+    skipped = [*_few(sections), *([again.skipped(unmeasured, width)] if unmeasured else [])]
     # Leave room for the other lines: facts, three lines of heads, and a line that counts omitted places.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     entries = [entry for section in sections for entry in section.entries]
@@ -478,12 +479,8 @@ def _alone(section: _Section) -> _Entry:
 
 
 def without_numbers(summary: Summary) -> list[str]:
-    """Returns the measured systems that have no numbers, with the reasons."""
-    return _without_numbers(summary, _sections(summary))
-
-
-def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
     """Returns the measured systems that have no numbers, and names each reason once."""
+    sections = _sections(summary)
     ranked = {entry.trial.name for section in sections for entry in section.entries}
     counts: dict[tuple[str, str], int] = {}
     for trial in summary.compared:
@@ -509,11 +506,6 @@ def _few(sections: Sequence[_Section]) -> list[str]:
     last = _PERCENTILES[-1]
     drawn = any(latencies.get(last) is not None for entry in entries for latencies in entry.latencies.values())
     return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))
-
-
-def _skipped(summary: Summary, again: Again, width: int) -> list[str]:
-    names = sorted({trial.system for trial in summary.compared if trial.status == "skipped"})
-    return [again.skipped(names, width)] if names else []
 
 
 def what_and_where(summary: Summary) -> list[str]:
