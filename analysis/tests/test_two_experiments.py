@@ -308,10 +308,10 @@ def test_a_loss_without_faults_is_a_regression_although_the_rounds_are_invalid(
 def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
     rng = random.Random(37)  # noqa: S311  a simulation
 
-    def drawn() -> list[findings._Counted]:
+    def drawn() -> list[tuple[int, int]]:
         # The expected number per 20,000 reads varies, as if some rounds had bursts.
         means = [mean * rng.lognormvariate(0, 0.5) for _ in ROUNDS]
-        return [findings._Counted(sum(rng.random() < rate / 2000 for _ in range(2000)), 20_000) for rate in means]
+        return [(sum(rng.random() < rate / 2000 for _ in range(2000)), 20_000) for rate in means]
 
     verdicts = [findings._judged(drawn(), drawn(), 0.05)[0] for _ in range(300)]
     assert verdicts.count("regression") <= 0.05 * len(verdicts)

@@ -22,7 +22,7 @@ from dohyo.evidence.host_metrics import NOTED, Taken
 from dohyo.evidence.json_values import Whole
 from dohyo.figures import counted, scaled
 from dohyo.metrics import KINDS, table
-from dohyo.scenario.phases import LOAD, OWN
+from dohyo.scenario.phases import LOAD, OWN, RUN
 from dohyo.scenario.properties import plain
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.summary.phase import Phase
@@ -44,7 +44,6 @@ class ConditionSources:
     :ivar stated: conditions in conditions.json, by name
     :ivar facts: all other content of conditions.json
     :ivar trial: content of trial.json
-    :ivar settings: settings of the phase in trial.json
     :ivar phases: runs that count; the load if there are no such runs
     :ivar shares: processor time that other processes and the hypervisor took in these runs
     """
@@ -52,9 +51,13 @@ class ConditionSources:
     stated: Mapping[str, Any]
     facts: records.ReadBack
     trial: records.TrialSettings
-    settings: records.PhaseSettings
     phases: Sequence[Phase]
     shares: Sequence[Taken]
+
+    @property
+    def settings(self) -> records.PhaseSettings:
+        """Returns the settings of the first of these runs, or of a trial without runs."""
+        return self.trial.phase(self.phases[0].kind if self.phases else RUN)
 
     @property
     def reports(self) -> list[records.ClientReport]:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
-from typing import NamedTuple
 
 from dohyo import statistics
 from dohyo.figures import UNKNOWN, whole
@@ -71,11 +70,8 @@ def finding(
     return Finding(trial.system, trial.point, phase, fault, figure, before, after, (one, other), verdict, reason)
 
 
-class _Counted(NamedTuple):
-    """A number of events, and the number of attempts in the same round."""
-
-    number: int
-    total: int
+# A number of events, and the number of attempts in the same round.
+_Counted = tuple[int, int]
 
 
 def findings(
@@ -103,7 +99,7 @@ def findings(
     if set(phases[0]) - under_faults:
         accounts = [[trial.accounting for trial in side] for side in (one, other)]
         rounds = [
-            [_Counted(account.stale_reads, account.reads) if account and account.reads else None for account in side]
+            [(account.stale_reads, account.reads) if account and account.reads else None for account in side]
             for side in accounts
         ]
         yield from _share(one[0], None, "stale reads", rounds[0], rounds[1], margin)
@@ -127,7 +123,7 @@ def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
             return None
         tried += succeeded + row.errors + row.not_found
         count += getattr(row, key)
-    return _Counted(count, tried) if tried else None
+    return (count, tried) if tried else None
 
 
 def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: float) -> Iterator[Finding]:
@@ -164,9 +160,9 @@ def _share(
     missing = [f"not known in {len(rounds) - len(side)} of {len(rounds)} rounds {when}"
                for rounds, side, when in zip((before, after), counts, ("before", "after"), strict=True)
                if len(side) < len(rounds)]  # fmt: skip
-    if not any(count.number for side in counts for count in side) and not missing:
+    if not any(number for side in counts for number, _ in side) and not missing:
         return
-    shares = [[count.number / count.total for count in side] for side in counts]
+    shares = [[number / total for number, total in side] for side in counts]
     verdict: ChangeVerdict = "inconclusive"
     reason: str | None = None
     if all(len(side) > 1 for side in counts):
@@ -203,10 +199,10 @@ def _estimate(rounds: Sequence[_Counted]) -> statistics.Estimate:
     Rounds may have the same count by chance, with no scatter between them. The binomial error then applies. It is
     computed for one event more than was counted, because 0 of n does not prove a probability of 0.
     """
-    shares = [count.number / count.total for count in rounds]
+    shares = [number / total for number, total in rounds]
     estimate = statistics.Estimate(len(shares), fmean(shares), stdev(shares) / math.sqrt(len(shares)), len(shares) - 1)
-    total = sum(count.total for count in rounds)
-    likely = min(0.5, (sum(count.number for count in rounds) + 1) / (total + 2))
+    total = sum(total for _, total in rounds)
+    likely = min(0.5, (sum(number for number, _ in rounds) + 1) / (total + 2))
     binomial = math.sqrt(likely * (1 - likely) / total)
     return estimate if estimate.error > binomial else replace(estimate, error=binomial, freedom=_MANY)
 

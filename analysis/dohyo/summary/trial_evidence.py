@@ -221,16 +221,13 @@ def _state(facts: TrialFolder) -> tuple[Status, str | None]:
 def _conditions(facts: TrialFolder) -> tuple[Conditions, dict[str, dict[str, Any]]]:
     """Returns the conditions of the trial and, for each phase, those that differ between phases."""
 
-    def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
-        of_phase = facts.settings.phase(kind)
-        return conditions.read(
-            ConditionSources(facts.stated, facts.read_back, facts.settings, of_phase, of_kind, facts.shares)
-        )
+    def read(phases: Sequence[Phase]) -> Conditions:
+        return conditions.read(ConditionSources(facts.stated, facts.read_back, facts.settings, phases, facts.shares))
 
     phases = facts.counted or facts.load
     of_phases = {phase.kind: [candidate for candidate in phases if candidate.kind == phase.kind] for phase in phases}
-    of_trial = read(next(iter(of_phases), RUN), phases)
-    differing = conditions.by_phase({kind: read(kind, of_kind) for kind, of_kind in of_phases.items()})
+    of_trial = read(phases)
+    differing = conditions.by_phase({kind: read(of_kind) for kind, of_kind in of_phases.items()})
     several = dict.fromkeys(name for of_phase in differing.values() for name in of_phase)
     return replace(of_trial, **several), differing
 

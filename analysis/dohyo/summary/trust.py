@@ -79,8 +79,8 @@ def mark_of(reasons: Sequence[Reason]) -> Mark:
 def doubts(summary: Summary) -> list[Reason]:
     """Returns reasons against the verdict for an experiment, or for logs of other clients, worst first."""
     held = contests(summary)
-    pairs = [pair for contest in held for pair in contest.pairs]
-    nearest = [contest.nearest for contest in held]
+    pairs = [pair for contest in held for pair in contest]
+    nearest = [contest[0] for contest in held]
     hosts, rounds = list(_hosts(summary, nearest, pairs)), list(_rounds(summary, pairs))
     few = rounds or any(pair.tie is None for pair in pairs)
     reasons = [
