@@ -750,7 +750,7 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
         for second in range(SECONDS)
     ]
     summary = Summary("long", trials, comparisons=comparisons(trials))
-    material = Material(summary, runs, curves, hosts)
+    material = Material(summary, runs, curves, lambda: hosts)
     report = page.Report(tmp_path, material, charts(material), {})
     charts_of = by_name(report.charts)
     of_hosts = charts_of["over-time"].tables["hosts"]

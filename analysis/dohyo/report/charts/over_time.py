@@ -60,7 +60,7 @@ def chart(material: Material) -> Chart:
     """Returns panels that share a time axis."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
     ends = {_place(run): run.run.seconds for run in material.runs}
-    hosts = _thinned(row for line in material.hosts if (row := _host_row(material, line, ends)))
+    hosts = _thinned(row for line in material.hosts() if (row := _host_row(material, line, ends)))
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     if clients:
