@@ -26,14 +26,9 @@ _DECADES = 4  # to 99.99 %
 # Number of leading columns of an account by second that count wrong reads (stale, never written, corrupt).
 _KINDS_OF_WRONG = 3
 
-
-def _curve_percentiles() -> list[float]:
-    steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1))
-    # Round the results, so that 50, 90, 99, … are exact: ranks are computed from the decimal number.
-    return sorted({0.0, 50.0, *(round(100 - 100 / step, 4) for step in steps)})
-
-
-CURVE_PERCENTILES = _curve_percentiles()
+_STEPS = [10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1)]
+# Percentiles of the curves. They are rounded, so that 50, 90, 99, … are exact: ranks are computed from them.
+CURVE_PERCENTILES = sorted({0.0, 50.0, *(round(100 - 100 / step, 4) for step in _STEPS)})
 
 
 def read(experiment: Path) -> Material:
@@ -83,16 +78,13 @@ def _run(trial: Trial, phase: Phase) -> MeasuredRun:
 
 def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list[Curve]:
     """Returns the latency curve of each operation type that succeeded."""
-    return [
-        Curve(trial, phase, name, total.count, _values(total))
-        for name, total in sorted(latencies.items())
-        if has_latency(name) and total.count
-    ]
-
-
-def _values(latencies: Latencies) -> list[tuple[float, float]]:
-    percentiles = [level for level in CURVE_PERCENTILES if is_known(level, latencies.count) or level == 0]
-    return list(latencies.percentiles_ms(percentiles).items())
+    result = []
+    for name, total in sorted(latencies.items()):
+        if has_latency(name) and total.count:
+            percentiles = [level for level in CURVE_PERCENTILES if is_known(level, total.count) or level == 0]
+            values = list(total.percentiles_ms(percentiles).items())
+            result.append(Curve(trial, phase, name, total.count, values))
+    return result
 
 
 def is_drawn(trial: Trial, phase: str, seconds: float | None) -> bool:

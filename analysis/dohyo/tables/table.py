@@ -192,7 +192,7 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
         if trial.reason is not None or not trial.rows:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
             lines.append([*_keys(UNKNOWN, trial, summary), reason, *[""] * (len(columns) - 1)])
-    heads = _heads(summary)
+    heads = ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
     aside = tuple(index for index, (row, trial) in enumerate(rows) if trial.is_aside(row))
     return columns, Grid(
         "Results",
@@ -279,11 +279,6 @@ def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
     if len(trials) == of_system > 1 and trials[0].point:
         return trials[0].system
     return ", ".join(label(trial, summary) for trial in trials)
-
-
-def _heads(summary: Summary) -> list[str]:
-    """Returns the headings of the columns that identify a line."""
-    return ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
 
 
 def _is_scaled(summary: Summary) -> bool:
