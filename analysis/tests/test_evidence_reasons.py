@@ -14,9 +14,7 @@ from support.evidence import edit_json, in_rounds, reads, rendered, trial, write
 
 # Large enough to avoid the reason "small data".
 PROPERTIES = {"recordcount": "2000000"}
-ACCOUNT = {
-    "sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True,
-}  # fmt: skip
+ACCOUNT = {"sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True}
 HOSTS = {
     host: {"figures": [{"name": name, "slices": [1000 + second for second in range(7)], "unit": "1/s"}
                        for name in ("cpu_one", "cpu_all")]}

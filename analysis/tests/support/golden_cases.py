@@ -20,6 +20,7 @@ from support.evidence import (
     trial,
     write_json,
 )
+from support.faults import ASKED, faults_json
 
 Case = Callable[[Path], None]
 
@@ -103,34 +104,18 @@ def equal(experiment: Path) -> None:
             edit_json(folder / f"{phase}-1/node1/client.json", target=target)
 
 
-_FAULTS = "kill(node1)@10s, start(node1)@20s"
-
-
 def faults(experiment: Path) -> None:
     """Creates two rounds of two systems whose servers were killed. One system loses acknowledged writes."""
     _facts(experiment, title="Restart")
-    began = 1795240000.0
     for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
-        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": _FAULTS}])
+        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": ASKED}])
         explained(folder / "server", system, HEALING)
         series = [100] * 10 + [0] * (4 if system == "cassandra" else 7 + turn) + [100] * 16
         lost = {"lost": 3, "missing": 2, "stale_reads": 7} if system == "cassandra" else {}
         account = {"sample": 1, "acknowledged": 3000, "reads": 5000, "keys": 900, "read_back": True, **lost}
         reads(folder / "run-1/node1", series, not_found=[0] * 14 + [10] * (len(series) - 14))
         edit_json(folder / "run-1/node1/client.json", accounting=account, target=0)
-        events = [
-            {
-                "kind": kind,
-                "target": "node1",
-                "planned": second,
-                "began": second,
-                "done": second,
-                "hosts": {"node1": {"began": began + second, "done": began + second, "what": f"{kind} of process 7"}},
-            }
-            for kind, second in (("kill", 10.0), ("start", 20.0))
-        ]
-        window = {"window_began": began, "window_ended": began + len(series), "whole": 21.0 + turn}
-        write_json(folder / "run-1/faults.json", {"asked": _FAULTS, **window, "events": events, "undone": []})
+        write_json(folder / "run-1/faults.json", faults_json(series, whole=21.0 + turn))
 
 
 def attached(experiment: Path) -> None:
