@@ -135,11 +135,8 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
     ran = [trial for trial in summary.compared if trial.rows]
     by_system = [(name, [trial for trial in ran if trial.system == name]) for name in systems_of(ran)]
     return environment().get_template("report.html.j2").render(
-        title=report.title,
-        name=summary.name,
+        report=report,
         measured=screen.what_and_where(summary)[1:],
-        facts=report.facts,
-        under_way=report.under_way,
         machine=machine(report.facts),
         verdict=verdict(summary),
         without_numbers=screen.without_numbers(summary),
@@ -159,10 +156,6 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         common=conditions.common([trials for _, trials in by_system]) if by_system else [],
         different=conditions.different([trials for _, trials in by_system]) if by_system else [],
         condition_systems=[name for name, _ in by_system],
-        unequal=set(summary.unequal),
-        unequal_values=summary.unequal,
-        unknown=report.unknown,
-        charts=report.charts,
         matrix=of_matrix,
         matrix_data=_json(of_matrix),
         files=_files(report, folder or report.experiment, with_evidence),
