@@ -202,12 +202,19 @@ def failing(counts: Sequence[int]) -> Change:
     return change
 
 
-def finding_nothing(share: float) -> Change:
-    def change(_: int, folder: Path, client: Path) -> None:
-        reads(client, [1000] * 20, not_found=[round(1000 * share / (1 - share))] * 20 if share else ())
+def looking_up(of_round: Callable[[int], tuple[int, int]]) -> Change:
+    """Returns a change that sets how many reads find a record, and how many find none, in each second of a round."""
+
+    def change(number: int, folder: Path, client: Path) -> None:
+        hits, misses = of_round(number)
+        reads(client, [hits] * 20, not_found=[misses] * 20 if misses else ())
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
 
     return change
+
+
+def finding_nothing(share: float) -> Change:
+    return looking_up(lambda _: (1000, round(1000 * share / (1 - share))))
 
 
 ACCOUNT = {"sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 1000, "read_back": True}
@@ -318,11 +325,7 @@ def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
 
 def served(*counts: int) -> Change:
     """Returns a change that sets the number of reads in each second of every round."""
-
-    def change(_: int, __: Path, client: Path) -> None:
-        reads(client, counts)
-
-    return change
+    return lambda _, __, client: reads(client, counts)
 
 
 def deviating(_: int, folder: Path, __: Path) -> None:
@@ -478,14 +481,8 @@ def test_one_slow_round_of_five_is_no_regression(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("before", "after", "code"), [(1000, 0, 3), (0, 1000, 5), (0, 0, 5)])
 def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, after: int, code: int) -> None:
     # If no read finds a record, there is no p99 either, so the exit code is 5, or 3 for a regression.
-    def finding(count: int) -> Change:
-        def change(_: int, folder: Path, client: Path) -> None:
-            reads(client, [count] * 20, not_found=[1000] * 20)
-            edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
-
-        return change
-
-    changes = compared(make(tmp_path / "a", finding(before)), make(tmp_path / "b", finding(after)))
+    first = make(tmp_path / "a", looking_up(lambda _: (before, 1000)))
+    changes = compared(first, make(tmp_path / "b", looking_up(lambda _: (after, 1000))))
     (rates,) = (entry for entry in changes.findings if entry.figure == "rec/s")
     assert (rates.before, rates.after) == ([before], [after])
     assert changes.exit_code == code
@@ -493,13 +490,7 @@ def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, a
 
 def found_in(*rounds: int) -> Change:
     """Returns a change after which reads find records only in these rounds."""
-
-    def change(number: int, folder: Path, client: Path) -> None:
-        is_found = number in rounds
-        reads(client, [1000 * is_found] * 20, not_found=() if is_found else [1000] * 20)
-        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
-
-    return change
+    return looking_up(lambda number: (1000, 0) if number in rounds else (0, 1000))
 
 
 @pytest.mark.parametrize(("before", "after"), [((1,), ()), ((), (1,)), ((1, 2, 3), (1, 3))])
