@@ -36,14 +36,19 @@ def quiet(chrome: Browser) -> Iterator[Browser]:
     assert [url for url in chrome.requests if not url.startswith(("file:", "about:", "data:"))] == []
 
 
+def show(browser: Browser, experiment: Path, width: int = 1200, scheme: str = "light") -> None:
+    """Opens the page of an experiment, and waits until its charts are drawn."""
+    (page,) = files.write(experiment)
+    browser.open(page, width, scheme=scheme)
+    browser.wait("document.documentElement.dataset.drawn === 'yes'")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 375])
 def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
     quiet: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    (page,) = files.write(two_systems(tmp_path))
-    quiet.open(page, width, scheme=scheme)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    show(quiet, two_systems(tmp_path), width, scheme)
     assert quiet.value(f"{PANELS}.length") > 8
     drawn = f"{PANELS}.filter(panel => !panel.querySelector('svg, canvas') && !panel.closest('figure').hidden).length"
     assert quiet.value(drawn) == 0
@@ -62,9 +67,7 @@ def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_
             folder = trial(tmp_path, number, system, repeats=1, trial_round=turn + 1, trial_rounds=3)
             reads(folder / "run-1/node1", [of_system[turn]] * 10)
     write_json(tmp_path / "experiment.json", {"title": "Workload A: half reads, half updates, popular records first"})
-    (page,) = files.write(tmp_path)
-    quiet.open(page, width)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    show(quiet, tmp_path, width)
     bottom = "document.querySelector('{}').getBoundingClientRect().bottom"
     ends = [quiet.value(bottom.format(selector)) for selector in (".verdict .mark", "#verdict [data-panel]")]
     assert ends == sorted(ends)
@@ -85,8 +88,7 @@ def wide(experiment: Path) -> Path:
 
 
 def test_the_table_of_results_fits_1280_pixels(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(wide(tmp_path))
-    quiet.open(page, 1280)
+    show(quiet, wide(tmp_path), 1280)
     heads = quiet.value("[...document.querySelectorAll('#results thead th')].map(head => head.innerText)")
     assert len(heads) >= 17
     widths = "(table => [table.scrollWidth, table.clientWidth])(document.querySelector('#results .scroll'))"
@@ -96,9 +98,7 @@ def test_the_table_of_results_fits_1280_pixels(quiet: Browser, tmp_path: Path) -
 
 @pytest.mark.usefixtures("short_loads")
 def test_charts_without_data_of_a_phase_are_hidden(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(two_systems(tmp_path))
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    show(quiet, two_systems(tmp_path))
     seen = (
         "[...document.querySelectorAll('#percentiles figure')].filter(figure => figure.offsetHeight)"
         ".map(figure => figure.querySelector('figcaption').textContent)"
@@ -114,8 +114,7 @@ def test_charts_without_data_of_a_phase_are_hidden(quiet: Browser, tmp_path: Pat
 
 @pytest.mark.usefixtures("short_loads")
 def test_the_legend_stands_in_each_chart_that_needs_one(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(two_systems(tmp_path))
-    quiet.open(page)
+    show(quiet, two_systems(tmp_path))
     where = (
         "[...document.querySelectorAll('.key')].map(key => [key.closest('section').id, key.innerText.split(/\\s+/)])"
     )
@@ -126,9 +125,7 @@ def test_the_legend_stands_in_each_chart_that_needs_one(quiet: Browser, tmp_path
 @pytest.mark.usefixtures("short_loads")
 def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
     charts = of(two_systems(tmp_path))
-    (page,) = files.write(tmp_path)
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    show(quiet, tmp_path)
 
     def marks(chart: str, kind: str) -> list[int]:
         """Returns the number of marks in each panel, without legends."""
@@ -176,7 +173,6 @@ def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme
     index = site.write(site.experiments(tmp_path / "results"), tmp_path / "site", pytest.fail)
     for page in (tmp_path / "site/a/report.html", index):
         quiet.open(page, width, scheme=scheme)
-        quiet.wait("document.documentElement.dataset.drawn !== 'no'")
         assert barriers(quiet) == []
     quiet.value("document.querySelector('select').setAttribute('aria-label', '')")
     quiet.value("document.querySelector('label').replaceWith(document.querySelector('select'))")
@@ -187,9 +183,7 @@ def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) ->
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         about = {"trial_system": system, "repeats": 3, "trial_discard": 1}
         searched(tmp_path, (1000 * number, 1000 * number), (3000, 2000), number=number, slo="p99<10ms", facts=about)
-    (page,) = files.write(tmp_path)
-    quiet.open(page, 375)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    show(quiet, tmp_path, 375)
     points = "[...document.querySelectorAll('#{} .mark-symbol.role-mark path')].map(path => {})"
     # Each system has one discarded run (grey) and two that count.
     strokes = quiet.value(points.format("verdict", "path.getAttribute('stroke')"))
@@ -214,9 +208,7 @@ def test_charts_of_logs_of_others_are_drawn(quiet: Browser, tmp_path: Path, widt
 
 
 def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(two_systems(tmp_path))
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    show(quiet, two_systems(tmp_path))
     quiet.value("""{
         const slider = document.querySelector('[data-cursor]');
         slider.value = 1;
@@ -240,9 +232,7 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
     seconds = "".join(f"cassandra,,1,run,1,node1,{1 + second},1.0,,0.25,0.05,0.5\n" for second in range(1, 22))
     heads = "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
     (tmp_path / "hosts.csv").write_text(heads + seconds)
-    (page,) = files.write(tmp_path)
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    show(quiet, tmp_path)
     over_time = "[...document.querySelectorAll('#over-time [data-panel]')]"
     ends = (
         f"{over_time}.map(panel => [...panel.querySelectorAll('.role-axis-label')]"
@@ -295,15 +285,12 @@ def mouse(browser: Browser, kind: str, x: float, y: float, **more: object) -> No
 
 
 def test_hostile_text_runs_nothing(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(hostile(tmp_path / "a<b>"))
-    quiet.open(page)
-    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    show(quiet, hostile(tmp_path / "a<b>"))
     assert quiet.value("document.querySelectorAll('img').length") == 0
 
 
 def test_any_dimension_stands_on_either_axis(quiet: Browser, tmp_path: Path) -> None:
-    (page,) = files.write(of_four(tmp_path))
-    quiet.open(page)
+    show(quiet, of_four(tmp_path))
     heads = "[...document.querySelectorAll('#matrix-table thead th')].map(head => head.innerText)"
     assert quiet.value(heads) == ["batchsize", "operation", "cassandra", "hbase"]
     quiet.value(
