@@ -491,7 +491,7 @@ def test_a_system_has_one_colour_everywhere(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", valid=False, reason="no")
     report = page.gather(tmp_path, read(tmp_path))
     colours = [panel.spec["encoding"]["color"] for panel in by_name(report.charts)["over-time"].panels]
-    assert all(colour["scale"]["domain"] == report.systems for colour in colours)
+    assert all(colour["scale"]["domain"] == report.material.systems for colour in colours)
     over_time = page.html(report).partition('<section id="over-time"')[2].partition("</section>")[0]
     key = re.findall(r'class="c(\d)">.*?</svg>([^<]+)</span>', over_time)
     assert key == [("0", "scylla"), ("1", "cassandra"), ("2", "hbase")]
