@@ -296,7 +296,8 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
     ]
     if explained:
         pair = explained[0]
-        worst = next(drift for drift in drifts if sides.is_of(drift, pair) and drift.figure in COMPUTING)
+        trials = sides.trials[pair.of] | sides.trials[pair.to]
+        worst = next(drift for drift in drifts if drift.trial in trials and drift.figure in COMPUTING)
         drifts.remove(worst)
         both = f"{pair.of} and {pair.to}"
         text = f"Before the trials of {both}, the computing speed of hosts differed as much as their results"
@@ -327,10 +328,6 @@ class _Sides:
     def help_winner(self, drift: Drift) -> bool:
         """Returns whether the drift favoured a winner: a host of a winner was faster, or a host of a loser slower."""
         return drift.trial in (self.winners if _speed(drift) > 1 else self.losers)
-
-    def is_of(self, drift: Drift, pair: Pair) -> bool:
-        """Returns whether the drift was measured before a trial of either system."""
-        return drift.trial in self.trials[pair.of] | self.trials[pair.to]
 
     def lead(self, pair: Pair) -> float:
         """Returns the factor by which the winner's hosts computed faster: the largest of the means over rounds."""

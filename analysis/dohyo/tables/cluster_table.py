@@ -155,20 +155,17 @@ def _signed(value: float | None) -> str:
 
 
 def _nodes(trials: Sequence[Trial], label: Label) -> Grid:
-    several = [trial for trial in trials if len(trial.nodes) > 1 or (trial.nodes and len(trial.clients) > 1)]
-    lines = [line for trial in several for line in _of_nodes(trial, label(trial))]
+    def cells(*nodes: Node) -> list[str]:
+        return [formatted(total([getattr(node, name) for node in nodes]), form) for name, form in _NODE.values()]
+
+    lines = []
+    for trial in trials:
+        if len(trial.nodes) > 1 or (trial.nodes and len(trial.clients) > 1):
+            # A system may use only some of the hosts; the others have no figures.
+            nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
+            lines += [[label(trial), node.host, node.state or UNKNOWN, *cells(node)] for node in nodes]
+            lines.append([label(trial), TOTAL, "", *cells(*nodes)])
     return Grid("Nodes", ["system", "node", "state", *_NODE], lines)
-
-
-def _of_nodes(trial: Trial, label: str) -> list[list[str]]:
-    # A system may use only some of the hosts; the others have no figures.
-    nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
-
-    def cells(*members: Node) -> list[str]:
-        return [formatted(total([getattr(node, name) for node in members]), form) for name, form in _NODE.values()]
-
-    lines = [[label, node.host, node.state or UNKNOWN, *cells(node)] for node in nodes]
-    return [*lines, [label, TOTAL, "", *cells(*nodes)]]
 
 
 # ---- hosts -----------------------------------------------------------------------------------------------------------

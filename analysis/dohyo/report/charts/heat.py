@@ -24,19 +24,15 @@ def chart(material: Material) -> Chart:
     )
     every: list[dict[str, Any]] = []
     for system in material.systems:
-        rows: list[dict[str, Any]] = []
-        parts: set[str] = set()
+        first: dict[str, MeasuredRun] = {}
         runs = [
             run
             for run in material.runs
             if run.trial.system == system and any(slot.heat for slot in run.slots) and not run.discarded
         ]
         for run in sorted(runs, key=lambda run: material.place(run.phase)):
-            part = material.part(run.phase, run.trial)
-            if part not in parts:
-                parts.add(part)
-                rows += _rows(part, run)
-        if rows:
+            first.setdefault(material.part(run.phase, run.trial), run)
+        if rows := [row for part, run in first.items() for row in _rows(part, run)]:
             name = drawn.add(rows)
             every += rows
             low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
