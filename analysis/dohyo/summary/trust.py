@@ -299,10 +299,10 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         trials = sides.trials[pair.of] | sides.trials[pair.to]
         worst = next(drift for drift in drifts if drift.trial in trials and drift.figure in COMPUTING)
         drifts.remove(worst)
-        both = f"{pair.of} and {pair.to}"
-        text = f"Before the trials of {both}, the computing speed of hosts differed as much as their results"
+        names = f"{pair.of} and {pair.to}"
+        text = f"Before the trials of {names}, the computing speed of hosts differed as much as their results"
         fatal = len(explained) == len(nearest)
-        yield Reason(f"{text}: {worst.what}.", f"hosts differed as much as {both}", fatal)
+        yield Reason(f"{text}: {worst.what}.", f"hosts differed as much as {names}", fatal)
     for drift in drifts[:MOST_DRIFTS]:
         helped = sides.help_winner(drift)
         which = "Hosts favoured the winner" if helped else "Hosts differed"
