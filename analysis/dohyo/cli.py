@@ -531,7 +531,7 @@ def next_probe_command(folder: Path) -> int:
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def own_target_command(folder: Path) -> int:
     """Prints the rate of a trial's phase `own`, which is computed from the last run of the phase `max`."""
-    from dohyo.summary.summary import own_target
+    from dohyo.summary.trial_evidence import own_target
 
     _check_trial(folder)
     click.echo(f"{own_target(folder):g}")

@@ -27,7 +27,7 @@ from dohyo.summary import regression
 from dohyo.summary.comparison import Key, at_points, pairs
 from dohyo.summary.results import Figure, Pair, Summary
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.tables import comparison_table, table
 from dohyo.tables.verdict import verdict
 from support.evidence import (
@@ -39,10 +39,11 @@ from support.evidence import (
     on_screen,
     reads,
     rendered,
-    searched,
+    searched_rounds,
     trial,
     write_json,
 )
+from support.pages import two_systems
 
 
 def series(mean: float, seconds: int = 60, relative: float = 0.05, seed: int = 1) -> list[int]:
@@ -155,7 +156,7 @@ def test_latencies_are_ranked_at_an_equal_rate_alone(
     assert heading in head or short in head
     (panel,) = latency.chart(Material(summary)).panels
     assert panel.title == f"READ, {heading}"
-    compare = [reason.text for reason in judged(summary).reasons if reason.text.startswith("A target rate was set")]
+    compare = [reason.text for reason in doubts(summary) if reason.text.startswith("A target rate was set")]
     assert len(compare) == bool(target)
     assert all(("compare latencies" in text) == ranked for text in compare)
 
@@ -247,13 +248,7 @@ def test_systems_are_compared_within_a_point_and_one_system_with_nobody(tmp_path
 
 
 def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> None:
-    number = 0
-    for position in (0, 1, 2):
-        for system, rates in {"cassandra": (1000, 1010, 990), "hbase": (1340, 1320, 1360)}.items():
-            number += 1
-            about = {"trial_system": system, "trial_round": position + 1, "trial_rounds": 3}
-            rate = rates[position]
-            searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts=about)
+    searched_rounds(tmp_path, {"cassandra": (1000, 1010, 990), "hbase": (1340, 1320, 1360)})
     summary = summarise(tmp_path)
     (pair,) = (pair for pair in summary.comparisons if pair.phase == "probe")
     assert (pair.of, pair.to, pair.figure, pair.sampled, pair.samples) == (
@@ -269,17 +264,14 @@ def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> 
 
 
 def test_a_single_search_of_each_has_no_interval(tmp_path: Path) -> None:
-    for number, (system, rate) in enumerate({"cassandra": 1000, "hbase": 1500}.items(), start=1):
-        searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts={"trial_system": system})
+    searched_rounds(tmp_path, {"cassandra": [1000], "hbase": [1500]})
     (pair,) = (pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe")
     assert (pair.ratio, pair.low, pair.tie) == (1.5, None, None)
     assert comparison_table.over([pair]).startswith("no intervals, because a single search provides none;")
 
 
 def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
-    for number, system in enumerate(("cassandra", "hbase"), start=1):
-        trial(tmp_path, number, system, repeats=3, trial_discard=1, target=2000)
-    summary = summarise(tmp_path)
+    summary = summarise(two_systems(tmp_path, repeats=3, trial_discard=1, target=2000))
     assert {pair.phase for pair in summary.comparisons} == {"run"}
     assert {pair.samples for pair in summary.comparisons} == {2}
     # In runs with a target rate, latencies are measured from the intended start.
@@ -602,13 +594,9 @@ def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:
 
 
 def test_the_maxima_of_searches_before_and_after(tmp_path: Path) -> None:
-    def searches(name: str, *rates: float, **settings: Any) -> Path:
-        for number, rate in enumerate(rates, start=1):
-            about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": len(rates)}
-            searched(tmp_path / name, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, facts=about, **settings)
-        return tmp_path / name
-
-    before, after = searches("a", 1000, 1010, 990), searches("b", 800, 810, 790)
+    usual = (1000, 1010, 990)
+    before = searched_rounds(tmp_path / "a", {"cassandra": usual})
+    after = searched_rounds(tmp_path / "b", {"cassandra": (800, 810, 790)})
     changes = compared(before, after)
     (change,) = (candidate for candidate in changes.changes if candidate.pair.phase == "probe")
     assert [change.before, change.after] == pytest.approx([1000, 800], abs=0.05)  # geometric means
@@ -616,7 +604,7 @@ def test_the_maxima_of_searches_before_and_after(tmp_path: Path) -> None:
     assert (change.pair.sampled, change.pair.samples, changes.exit_code) == ("rounds", 3, 3)
     assert (changes.differences, changes.problems) == ([], [])
 
-    differences = compared(before, searches("c", 1000, 1010, 990, slo="p99<20ms")).differences
+    differences = compared(before, searched_rounds(tmp_path / "c", {"cassandra": usual}, slo="p99<20ms")).differences
     assert [(line.phase, line.condition, line.before, line.after, line.must_be_equal) for line in differences] == [
         ("probe", "slo", "p99<10ms", "p99<20ms", True)
     ]

@@ -23,8 +23,9 @@ from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary import regression
 from dohyo.summary.results import Summary
-from dohyo.summary.summary import own_target, summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.summary import summarise
+from dohyo.summary.trial_evidence import own_target
+from dohyo.summary.trust import doubts
 from dohyo.systems.records import DataNeeds
 from dohyo.tables import table
 from dohyo.tables.verdict import verdict
@@ -57,7 +58,7 @@ def resumed(experiment: Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rate
 
 
 def reasons(summary: Summary) -> list[str]:
-    return [reason.text for reason in judged(summary).reasons]
+    return [reason.text for reason in doubts(summary)]
 
 
 def without_manifests(folder: Path) -> Path:

@@ -9,14 +9,12 @@ import pytest
 from dohyo.places import ROOT
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import LIKE_MEMORY, judged
+from dohyo.summary.trust import LIKE_MEMORY, doubts, mark_of
 from support.evidence import edit_json, in_rounds, reads, rendered, trial, write_json
 
 # Large enough to avoid the reason "small data".
 PROPERTIES = {"recordcount": "2000000"}
-ACCOUNT = {
-    "sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True,
-}  # fmt: skip
+ACCOUNT = {"sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True}
 HOSTS = {
     host: {"figures": [{"name": name, "slices": [1000 + second for second in range(7)], "unit": "1/s"}
                        for name in ("cpu_one", "cpu_all")]}
@@ -29,7 +27,6 @@ def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summ
     rates = {"cassandra": 1500, "hbase": 1000}
     for turn, system, folder in in_rounds(experiment, 3, rates, trial_properties=PROPERTIES):
         reads(folder / "run-1/node1", [rates[system] + turn] * 20)
-        edit_json(folder / "run-1/node1/client.json", target=0)
         change(system, turn, folder)
     return summarise(experiment)
 
@@ -130,8 +127,8 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
 def test_evidence_decides_the_reasons_and_the_mark(
     tmp_path: Path, change: Callable[[str, int, Path], object], mark: str, lines: list[str]
 ) -> None:
-    trust = judged(rounds(tmp_path, change))
-    assert ([reason.text for reason in trust.reasons], trust.mark) == (lines, mark)
+    reasons = doubts(rounds(tmp_path, change))
+    assert ([reason.text for reason in reasons], mark_of(reasons)) == (lines, mark)
 
 
 def test_a_condition_that_differs_from_round_to_round_is_never_that_of_all(tmp_path: Path) -> None:
@@ -148,7 +145,7 @@ def test_a_phase_that_differs_from_round_to_round_is_named(tmp_path: Path) -> No
         settings: dict[str, Any] = {"trial_phases": phases, "trial_round": turn, "trial_rounds": 2}
         folder = trial(tmp_path, turn, "cassandra", 1, phases=("a", "b"), **settings)
         edit_json(folder / "b-1/node1/client.json", threads=threads)
-    reasons = [reason.text for reason in judged(summarise(tmp_path)).reasons]
+    reasons = [reason.text for reason in doubts(summarise(tmp_path))]
     assert "Rounds had different conditions: cassandra threads of b 2 and 8." in reasons
 
 

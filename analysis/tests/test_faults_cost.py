@@ -26,7 +26,7 @@ from dohyo.summary.findings import fault_changes
 from dohyo.summary.regression import compare
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.tables import screen
 from dohyo.tables.conditions import readable
 from dohyo.tables.fault_table import sentences
@@ -213,7 +213,7 @@ def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
     assert run.errors == {"NOT_FOUND": 960}
     (fault,) = run.faults
     assert (fault.zero_seconds, fault.recovery_seconds, fault.restore_seconds) == (4, 4, 0)
-    texts = [reason.text for reason in judged(summary).reasons if "faults" in reason.text.lower()]
+    texts = [reason.text for reason in doubts(summary) if "faults" in reason.text.lower()]
     assert texts[0].startswith("Not as acknowledged, under faults: cassandra 7 stale of 5,000 reads, 5 lost of 3,000")
     assert "Rates and latencies include" in texts[1]
     (line,) = [condition.value for condition in readable([result]) if condition.label == "faults"]
@@ -344,7 +344,7 @@ def test_what_was_not_read_back_is_not_called_nothing() -> None:
 
 def verdict(experiment: Path) -> list[str]:
     """Returns the reasons that mention acknowledged records."""
-    return [reason.text for reason in judged(summarise(experiment)).reasons if "acknowledged" in reason.text]
+    return [reason.text for reason in doubts(summarise(experiment)) if "acknowledged" in reason.text]
 
 
 def test_the_verdict_names_losses_of_runs_that_do_not_count_and_none_of_other_experiments(tmp_path: Path) -> None:

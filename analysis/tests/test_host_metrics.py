@@ -669,7 +669,7 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
         assert (result.reason or "").startswith(f"run-1: {expected}")
     else:
         assert result.status == "ok"
-        reasons = [reason.text for reason in trust.judged(summary).reasons]
+        reasons = [reason.text for reason in trust.doubts(summary)]
         assert [text for text in reasons if "processes" in text or "hypervisor" in text] == expected
     assert result.conditions.other_cpu == pytest.approx(other_share, abs=0.01)
     assert result.conditions.stolen_cpu == pytest.approx(stolen, abs=0.01)
@@ -716,7 +716,7 @@ def test_disturbed_repeats_are_left_out_while_half_of_them_remain(
             f"run-{run} does not count: {used}" for run in disturbed
         ]
         assert result.conditions.other_cpu == pytest.approx(0, abs=0.01)
-        assert [reason.text for reason in trust.judged(summary).reasons if "processes" in reason.text] == []
+        assert [reason.text for reason in trust.doubts(summary) if "processes" in reason.text] == []
     else:
         assert (result.status, result.reason, overall) == ("invalid", f"run-1: {used} (and 2 more)", {})
     assert summary.warnings == []
@@ -837,7 +837,7 @@ def test_the_worst_round_is_named(tmp_path: Path) -> None:
         worked(folder / "hosts/node1" / FILE, other_share)
     summary = summarise(tmp_path)
     text = "Other processes used 20 % of node1 in round 2, while cassandra was measured (at least 5 % in 1 other case)."
-    assert text in [reason.text for reason in trust.judged(summary).reasons]
+    assert text in [reason.text for reason in trust.doubts(summary)]
     assert summary.merged[0].conditions.other_cpu == pytest.approx(0.2, abs=0.01)
 
 

@@ -15,7 +15,7 @@ from dohyo.evidence.levels import LEAST_SECONDS, LEVEL_SECONDS, LevelChange, cha
 from dohyo.evidence.servers import GC_PAUSE, Span, Window
 from dohyo.summary import level_changes
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from support.evidence import clients_json, reads, rendered, trial, write_json
 
 AGREED = 1795266533.14
@@ -124,7 +124,7 @@ def test_a_run_names_its_changes_and_what_changed_at_the_same_time(tmp_path: Pat
         " node1: busiest disk 10% \N{RIGHTWARDS ARROW} 90%; node1: processors' frequency 100% \N{RIGHTWARDS ARROW} 60%;"
         " node1: processors' temperature 72 °C \N{RIGHTWARDS ARROW} 98 °C"
     ]
-    (reason,) = (weakness for weakness in judged(summary).reasons if weakness.short == "changes of level")
+    (reason,) = (weakness for weakness in doubts(summary) if weakness.short == "changes of level")
     assert reason.text.startswith(f"Changes of level: cassandra in run 1, second 2401 ({change})")
     assert "busiest disk 10%" in " ".join(rendered(summary).split())
 

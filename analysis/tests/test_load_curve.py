@@ -44,7 +44,7 @@ def took(client: Path, counts: list[int]) -> None:
     rest = TOTAL - sum(counts)
     heads = [line for line in (client / "INSERT.hdr").read_text().splitlines() if line[0] in '#"']
     lines = [
-        f"{second}.000,1.000,0.500,{encoded(count + (rest if second == 0 else 0))}"
+        f"{second}.000,1.000,0.500,{encoded({500: count + (rest if second == 0 else 0)})}"
         for second, count in enumerate(counts)
     ]
     (client / "INSERT.hdr").write_text("\n".join([*heads, *lines]) + "\n")

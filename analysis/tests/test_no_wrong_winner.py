@@ -18,7 +18,7 @@ from dohyo.report.material import Material
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts, mark_of
 from dohyo.tables import table
 from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
@@ -83,7 +83,7 @@ def test_one_outlying_round_does_not_decide_and_is_named(tmp_path: Path, outlyin
     assert pair.is_unclear
     assert verdict(summary).brief.startswith("Cannot tell ")
     assert shorts(summary) == ["too noisy to tell", "one round decides"]
-    text = judged(summary).reasons[1].text
+    text = doubts(summary)[1].text
     rate = f"{outlying[-1]:,} records/s in one of {len(outlying)} rounds, and 10 in the others"
     assert text == f"One round decides: cassandra had {rate}."
 
@@ -115,7 +115,7 @@ def test_a_tie_stays_one_beside_a_slower_system(tmp_path: Path) -> None:
     assert verdict(summary).brief == (
         "No difference between cassandra and hbase: 1.01× [0.97, 1.05], a tie; aerospike was slower: 0.50× [0.47, 0.52]"
     )
-    assert judged(summary).mark == "solid"
+    assert mark_of(doubts(summary)) == "solid"
 
 
 @pytest.mark.slow
@@ -137,11 +137,11 @@ def test_every_pair_with_the_winner_counts_and_the_one_that_cannot_be_told_is_na
     assert verdict(summary).brief.startswith(
         "Cannot tell cassandra from aerospike: 1.33× [0.20, 8.66]; hbase was slower: "
     )
-    assert (judged(summary).mark, shorts(summary)) == ("caution", ["too noisy to tell", "not decided"])
-    assert "cassandra from aerospike" in judged(summary).reasons[0].text
+    assert (mark_of(doubts(summary)), shorts(summary)) == ("caution", ["too noisy to tell", "not decided"])
+    assert "cassandra from aerospike" in doubts(summary)[0].text
     two = make(tmp_path / "two", {name: {"a": rates, "b": rates} for name, rates in UNCLEAR.items()})
     assert "was the fastest" not in verdict(two).sentence
-    assert (judged(two).mark, verdict(two).brief) == ("caution", "2 of 2 too noisy to tell")
+    assert (mark_of(doubts(two)), verdict(two).brief) == ("caution", "2 of 2 too noisy to tell")
 
 
 # ---- 3: a rate of 0 is a valid result, and units are never mixed ----------------------------------------------------
@@ -240,7 +240,7 @@ def test_what_was_not_found_does_not_reach_a_target(tmp_path: Path) -> None:
 
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, hook)
     assert summary.comparisons == []
-    assert "nothing is ranked" in judged(summary).reasons[0].text
+    assert "nothing is ranked" in doubts(summary)[0].text
 
 
 # ---- 5 and 6: a target rate, and few operations ---------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_a_phase_with_a_target_ranks_no_throughput_and_says_so(tmp_path: Path) -
     summary = make(tmp_path, rates, target(1000, "a-1"))
     assert verdict(summary).brief.startswith("hbase was 1.25× ")
     assert [pair.figure for pair in summary.comparisons if pair.phase == "a"] == ["p99_ms"]
-    assert judged(summary).reasons[0].text == "A target rate was set in a: compare latencies, not throughput."
+    assert doubts(summary)[0].text == "A target rate was set in a: compare latencies, not throughput."
     assert "\n– cassandra" in on_screen(summary)  # systems are not ranked in phase a
 
 
@@ -287,7 +287,7 @@ def test_percentiles_without_an_interval_are_named_and_the_p50_is_compared(tmp_p
     summary = make(tmp_path, {"cassandra": (20,) * 3, "hbase": (20,) * 3}, few)
     assert verdict(summary).brief == "READ p50 of cassandra was 0.01× [0.01, 0.01] that of hbase"
     assert shorts(summary) == ["a target rate was set", "p99 not compared"]
-    assert judged(summary).reasons[1].text == (
+    assert doubts(summary)[1].text == (
         "The p99 of READ of cassandra and of READ of hbase has no interval and is not compared, because a round has"
         " fewer than 1,000 operations."
     )
@@ -302,7 +302,7 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
         client, records = folder / "run-1/node1", rows[system == "hbase"]
         for log in client.glob("*.hdr"):
             log.unlink()
-        lines = [f"{second}.000,1.000,0.500,{encoded(1000)}" for second in range(20)]
+        lines = [f"{second}.000,1.000,0.500,{encoded({500: 1000})}" for second in range(20)]
         head = ["#[Logging for: SCAN, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
         (client / "SCAN.hdr").write_text("\n".join([*head, *lines]) + "\n", "utf-8")
         as_another(client)
@@ -318,9 +318,9 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, scans)
     assert ("unequal rows per scan" in shorts(summary)) == unequal
     if unequal:
-        assert judged(summary).mark == "do not use"
+        assert mark_of(doubts(summary)) == "do not use"
         message = f"(cassandra {rows[0]}, hbase {rows[1]} per scan)"
-        assert message in next(reason.text for reason in judged(summary).reasons if "Scans" in reason.text)
+        assert message in next(reason.text for reason in doubts(summary) if "Scans" in reason.text)
 
 
 # ---- 8: selection of the pairs to compare ---------------------------------------------------------------------------
@@ -337,13 +337,13 @@ def test_a_variant_that_cannot_be_told_is_not_hidden_by_one_that_is_nearer(tmp_p
     rates = {"cassandra": (1200, 1210, 1190), "hbase_a": (1000, 1005, 995), "hbase_b": (500, 990, 1490)}
     summary = make(tmp_path, rates, at_point(hbase_a={"gc": "g1"}, hbase_b={"gc": "zgc"}))
     assert verdict(summary).brief == "Cannot tell cassandra from hbase: 1.33× [0.20, 8.66]"
-    assert judged(summary).mark == "do not use"
+    assert mark_of(doubts(summary)) == "do not use"
 
 
 def test_systems_at_different_points_are_no_comparison(tmp_path: Path) -> None:
     rates = {"cassandra": (1200, 1210, 1190), "hbase": (1000, 1005, 995)}
     summary = make(tmp_path, rates, at_point(cassandra={"batchsize": "1"}, hbase={"batchsize": "9"}))
-    assert (judged(summary).mark, shorts(summary)) == ("do not use", ["measured at different points"])
+    assert (mark_of(doubts(summary)), shorts(summary)) == ("do not use", ["measured at different points"])
 
 
 def test_a_difference_beside_a_single_run_is_no_tie(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, search, trial_search=about)
     assert {trial.search.in_vain for trial in summary.trials if trial.search and trial.system == "hbase"} == {True}
     assert verdict(summary).sentence.startswith("Only cassandra has a highest rate, so there is no comparison")
-    assert (judged(summary).mark, shorts(summary)) == ("do not use", ["no highest rate for hbase"])
+    assert (mark_of(doubts(summary)), shorts(summary)) == ("do not use", ["no highest rate for hbase"])
 
 
 # ---- 9: precision of the figures ------------------------------------------------------------------------------------
@@ -394,7 +394,7 @@ def test_a_rate_that_ends_at_0_is_not_steady(tmp_path: Path) -> None:
 
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (900, 901, 899)}, stands)
     assert shorts(summary) == ["not steady"]
-    assert "cassandra fell by 100 % in round 1" in judged(summary).reasons[0].text
+    assert "cassandra fell by 100 % in round 1" in doubts(summary)[0].text
 
 
 def test_more_rounds_are_not_the_advice_where_one_had_no_record(tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_more_rounds_are_not_the_advice_where_one_had_no_record(tmp_path: Path) 
             reads(folder / "run-1/node1", [0] * 20, not_found=[1000] * 20)
 
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (500, 501, 502)}, nothing)
-    (reason,) = judged(summary).reasons
+    (reason,) = doubts(summary)
     assert reason.text.endswith("a round at a rate of 0 has no interval, so a difference cannot be told from noise.")
 
 
@@ -427,7 +427,7 @@ def test_a_round_that_missed_its_target_is_seen_beside_rounds_that_found_nothing
 
     summary = make(tmp_path, {"cassandra": (1000,) * 4, "hbase": (1000,) * 4}, short)
     assert summary.comparisons == []
-    assert "the systems' rates differed or missed the target" in judged(summary).reasons[0].text
+    assert "the systems' rates differed or missed the target" in doubts(summary)[0].text
 
 
 def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
@@ -436,7 +436,7 @@ def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
         "hbase": {"a": (1000,) * 3, "b": (700,) * 3},
     }
     summary = make(tmp_path, rates, target(1000, "a-1", "b-1"))
-    assert judged(summary).reasons[0].text == (
+    assert doubts(summary)[0].text == (
         "A target rate was set: compare latencies, not throughput; in b, rates differed or missed the target: no"
         " ranking."
     )
@@ -453,7 +453,7 @@ def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> No
 
     summary = make(tmp_path, {"cassandra": (1000,) * 10, "hbase": (1000,) * 10}, one_bad)
     assert "(cassandra 1.12, hbase 1.50 ms; " in verdict(summary).sentence
-    assert judged(summary).reasons[0].text == (
+    assert doubts(summary)[0].text == (
         "One round decides: cassandra READ p99 had 3 ms in one of 10 rounds, and 1 in the others."
     )
 
@@ -474,7 +474,7 @@ def on_hosts(figures: Mapping[str, float]) -> Callable[[str, Path], None]:
 def test_hosts_do_not_explain_a_latency_that_differs_by_more(tmp_path: Path) -> None:
     rates: Mapping[str, Rates] = {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}
     summary = make(tmp_path / "slower", rates, on_hosts({"cassandra": 1080, "hbase": 1000}))
-    assert judged(summary).mark == "caution"
+    assert mark_of(doubts(summary)) == "caution"
     assert not [short for short in shorts(summary) if short.startswith("hosts differed")]
     # Impossible values are treated as unknown.
     assert make(tmp_path / "absurd", rates, on_hosts({"cassandra": 1e300, "hbase": 1e-300})).canary is None
@@ -501,7 +501,7 @@ def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp
     )
     won = "innodb was 1.26× [1.02, 1.55] as fast as cassandra"
     assert verdict(summary).brief == f"{won}; cassandra and myisam cannot be told apart"
-    assert judged(summary).mark == "caution"
+    assert mark_of(doubts(summary)) == "caution"
     assert [
         (neighbour.pair.of, neighbour.pair.to, neighbour.outcome, neighbour.more) for neighbour in summary.neighbours
     ] == [
@@ -509,7 +509,7 @@ def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp
         ("cassandra", "myisam", "open", 3),
         ("myisam", "hbase", "faster", None),
     ]
-    (reason,) = (reason for reason in judged(summary).reasons if reason.short == "not decided")
+    (reason,) = (reason for reason in doubts(summary) if reason.short == "not decided")
     assert reason.text.startswith("Not decided: cassandra and myisam 1.01× [0.84, 1.22], about 3 more rounds")
     page = table.markdown(summary)
     assert "Neighbours in the ranking: faster, alike within ± 15 %, or open" in page

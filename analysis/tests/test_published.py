@@ -28,6 +28,11 @@ GOOD: dict[str, Any] = {
 }
 
 
+def with_numbers(**numbers: Any) -> dict[str, Any]:
+    """Returns the content of a file with a single published figure, which has these numbers."""
+    return {**GOOD, "figures": [{"of": "x", "system": "A", **numbers}]}
+
+
 def write(folder: Path, content: Any, name: str = "bout.yml") -> Path:
     file = folder / name
     file.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
@@ -92,21 +97,15 @@ def test_rates_counts_and_latencies_of_hbase_cache_agree() -> None:
         ({**GOOD, "figures": [{"of": "read", "system": "A"}]}, "line 1 of the figures: contains no number"),
         ({**GOOD, "figures": [{"of": "read", "ops_per_second": 1}]}, "line 1 of the figures: system is missing"),
         ({**GOOD, "figures": [*GOOD["figures"], {"of": "x", "system": "A", "p99ms": 1}]}, "line 2 .* mean p99_ms?"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "p99_ms": "1"}]}, "p99_ms: 1: must be a number above 0"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "p99_ms": 0}]}, "p99_ms: 0: must be a number above 0"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "p99_ms": True}]}, "p99_ms: True: must be a number above 0"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "p99_ms": float("nan")}]}, "must be a number above 0"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "records": 1.5}]}, "must be a whole number above 0"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "p95_ms": 3, "p99_ms": 2}]}, "p95_ms, p99_ms must ascend in"),
-        ({**GOOD, "figures": [{"of": "x", "system": "A", "mean_ms": 3, "max_ms": 2}]}, "max_ms must ascend in"),
-        (
-            {**GOOD, "figures": [{"of": "x", "system": "A", "l1_cache_hit_ratio": 99}]},
-            "l1_cache_hit_ratio: 99: must be a number from 0 to 1",
-        ),
-        (
-            {**GOOD, "figures": [{"of": "x", "system": "A", "l1_cache_hit_ratio": [0.9, 0.8]}]},
-            "must be a number from 0 to 1, or a list of minimum and maximum",
-        ),
+        (with_numbers(p99_ms="1"), "p99_ms: 1: must be a number above 0"),
+        (with_numbers(p99_ms=0), "p99_ms: 0: must be a number above 0"),
+        (with_numbers(p99_ms=True), "p99_ms: True: must be a number above 0"),
+        (with_numbers(p99_ms=float("nan")), "must be a number above 0"),
+        (with_numbers(records=1.5), "must be a whole number above 0"),
+        (with_numbers(p95_ms=3, p99_ms=2), "p95_ms, p99_ms must ascend in"),
+        (with_numbers(mean_ms=3, max_ms=2), "max_ms must ascend in"),
+        (with_numbers(l1_cache_hit_ratio=99), "l1_cache_hit_ratio: 99: must be a number from 0 to 1"),
+        (with_numbers(l1_cache_hit_ratio=[0.9, 0.8]), "must be a number from 0 to 1, or a list of minimum and maximum"),
         (
             {**GOOD, "figures": [{**GOOD["figures"][0], "at": {"batchsize": 1}}]},
             "line 1 of the figures: at: batchsize: no table has such rows",
@@ -414,10 +413,6 @@ def test_aliases_and_endless_numbers_are_refused(tmp_path: Path) -> None:
     file.write_text("a: &a [1]\nfacts: [*a]\n", "utf-8")
     with pytest.raises(BadInputError, match="line 2 contains an alias"):
         published.load(file)
-    file.write_text(
-        yaml.safe_dump({**GOOD, "figures": [{"of": "x", "system": "A", "records": 1}]}).replace(
-            "records: 1", f"records: 0x{'f' * 5000}"
-        )
-    )
+    file.write_text(yaml.safe_dump(with_numbers(records=1)).replace("records: 1", f"records: 0x{'f' * 5000}"))
     with pytest.raises(BadInputError, match=r"records: too large: must be a whole number above 0, below 2\^63"):
         published.load(file)

@@ -37,7 +37,7 @@ from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 from dohyo.tables.verdict import verdict
 from support.evidence import edit_json, in_rounds, reads, rendered, searched, trial, write_json
-from support.pages import HOSTILE, by_name, hostile, of, of_four, two_systems
+from support.pages import HOSTILE, by_name, hostile, of, of_four, read_page, two_systems
 
 OPERATIONS = ("READ", "UPDATE")
 
@@ -197,7 +197,7 @@ def test_after_a_search_its_maximum_decides(tmp_path: Path) -> None:
         "Preliminary: hbase was 1.50× as fast as cassandra; a single search has no interval"
         " (hbase 1,500, cassandra 1,000 operations/s under p99<10ms)."
     )
-    assert verdict(once).trust.mark == "do not use"
+    assert verdict(once).mark == "do not use"
     summary = knees(tmp_path / "one", {"cassandra": 1000})
     assert verdict(summary).sentence.endswith("; it reached 1,000 operations/s under p99<10ms.")
 
@@ -207,9 +207,7 @@ def test_all_comparisons_are_on_the_page_rates_and_latencies_apart(tmp_path: Pat
         folder = trial(tmp_path, number, system, phases=("read", "update"))
         for client in folder.glob("update-*/node1/client.json"):
             client.write_text(client.read_text("utf-8").replace('"target" : 0', '"target" : 2000'), "utf-8")
-    result = read(tmp_path)
-    summary = result.summary
-    text = page.html(page.gather(tmp_path, result))
+    summary, text = read_page(tmp_path)
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
     rates, latencies = answer.split("<details>")[-2:]
     assert "<summary>Rates compared (1)</summary>" in rates
@@ -230,8 +228,7 @@ def test_without_two_systems_there_is_no_winner() -> None:
     failed = replace(measured("b", [9]), status="failed", rows=[])
     assert sentence(measured("a", [5]), failed).startswith("Only a has valid numbers")
     assert any(
-        "have no valid numbers: b" in reason.text
-        for reason in verdict(of_trials(measured("a", [5]), failed)).trust.reasons
+        "have no valid numbers: b" in reason.text for reason in verdict(of_trials(measured("a", [5]), failed)).reasons
     )
 
 
@@ -239,8 +236,7 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/conditions.json", usd_per_hour={"node1": 2.7, "node2": "0.9"})
     edit_json(tmp_path / "raw/02-hbase/conditions.json", usd_per_hour={"node1": 2.7, "node2": ""})
-    result = read(tmp_path)
-    summary = result.summary
+    summary, text = read_page(tmp_path)
     overall = [row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL")]
     assert overall[0].ops_per_second
     price = f"${1000 / overall[0].ops_per_second:.3g}"
@@ -251,7 +247,6 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
     column = grid.heads.index("$/M op")
     lines = {(line[0], line[1]): line[column] for line in grid.lines}
     assert (lines["OVERALL", "cassandra"], lines["READ", "cassandra"], lines["OVERALL", "hbase"]) == (price, "–", "–")
-    text = page.html(page.gather(tmp_path, result))
     assert f'<td class="n">{price}</td>' in text
     assert "$3.60 per hour for the servers&#39; hosts" in text
     assert "$/M op" in rendered(summary)
@@ -282,13 +277,13 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
     assert f"<h1>{title}</h1>" in text
     judgement = verdict(result.summary)
     unequal = "The conditions are not equal: durability (cassandra memory, hbase disk)."
-    assert judgement.trust.reasons[0].text.startswith(unequal)
+    assert judgement.reasons[0].text.startswith(unequal)
     parts = [
         "<h1>",
         f'<p class="verdict">{judgement.brief}. <strong class="mark do-not-use">do not use</strong></p>',
         'data-panel="ranking"',
-        f'<li class="bad">{html.escape(judgement.trust.reasons[0].text)}</li>',
-        f'<li class="weak">{html.escape(judgement.trust.reasons[1].text)}</li>',
+        f'<li class="bad">{html.escape(judgement.reasons[0].text)}</li>',
+        f'<li class="weak">{html.escape(judgement.reasons[1].text)}</li>',
         "<nav ",
         '<section id="results"',
     ]
@@ -300,7 +295,7 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
 
 def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(folder: Path, material: Material) -> None:
     summary = replace(material.summary, notes=[f"note {number}" for number in range(9)])
-    reasons = [reason.text for reason in verdict(summary).trust.reasons]
+    reasons = [reason.text for reason in verdict(summary).reasons]
     more = len(reasons) - screen.MOST_REASONS
     text = page.html(page.gather(folder, replace(material, summary=summary)))
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
@@ -313,7 +308,7 @@ def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(folder
 def test_the_reason_of_a_run_without_numbers_stands_below_the_verdict(tmp_path: Path) -> None:
     two_systems(tmp_path)
     write_json(tmp_path / "raw/02-hbase/state.json", {"status": "failed", "reason": "the server ended"})
-    text = page.html(page.gather(tmp_path, read(tmp_path)))
+    _, text = read_page(tmp_path)
     below = text.partition('<p class="verdict">')[2].partition('<ul class="caveats">')[0]
     assert '<p class="reason">\N{EN DASH} hbase  failed: the server ended</p>' in below
     assert below.count('class="reason"') == 1
@@ -389,15 +384,14 @@ def test_points_of_throughput_are_the_rates_of_the_runs(material: Material) -> N
 @pytest.mark.usefixtures("short_loads")
 def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
     result = read(two_systems(tmp_path))
-    summary = result.summary
-    curves = result.curves
-    rows_of = {(row.phase, row.operation): row for row in summary.trials[0].rows}
-    of_first = [curve for curve in curves if curve.trial is summary.trials[0]]
+    (first, _) = result.summary.trials
+    rows_of = {(line.phase, line.operation): line for line in first.rows}
+    of_first = [curve for curve in result.curves if curve.trial is first]
     assert {curve.operation for curve in of_first} >= {*OPERATIONS, "INSERT"}
     for curve in of_first:
-        row, values = rows_of[curve.phase, curve.operation], dict(curve.values)
-        assert (values[50.0], values[90.0], values.get(99.0)) == (row.p50_ms, row.p90_ms, row.p99_ms)
-        assert curve.operations == row.operations
+        of_table, values = rows_of[curve.phase, curve.operation], dict(curve.values)
+        assert (values[50.0], values[90.0], values.get(99.0)) == (of_table.p50_ms, of_table.p90_ms, of_table.p99_ms)
+        assert curve.operations == of_table.operations
         # A p99.99 needs at least 10,000 operations.
         assert (99.99 in values) == (curve.operations >= 10_000)
     assert {0.0, 50.0, 90.0, 99.0, 99.9, 99.99} <= set(CURVE_PERCENTILES)
@@ -509,7 +503,7 @@ def test_a_system_has_one_colour_everywhere(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", valid=False, reason="no")
     report = page.gather(tmp_path, read(tmp_path))
     colours = [panel.spec["encoding"]["color"] for panel in by_name(report.charts)["over-time"].panels]
-    assert all(colour["scale"]["domain"] == report.systems for colour in colours)
+    assert all(colour["scale"]["domain"] == report.material.systems for colour in colours)
     over_time = page.html(report).partition('<section id="over-time"')[2].partition("</section>")[0]
     key = re.findall(r'class="c(\d)">.*?</svg>([^<]+)</span>', over_time)
     assert key == [("0", "scylla"), ("1", "cassandra"), ("2", "hbase")]
@@ -571,13 +565,13 @@ def test_the_few_calls_after_the_window_have_no_column(folder: Path, material: M
 @pytest.mark.usefixtures("short_loads")
 def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> None:
     result = read(two_systems(tmp_path))
-    summary = result.summary
+    first, *rest = result.summary.trials
     happened = [
         Event(1, 3.0, None, "GC pause", "node1"),
         Event(1, None, None, "early"),
         Event(7, 2.0, None, "elsewhere"),
     ]
-    summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
+    summary = replace(result.summary, trials=[replace(first, events=happened), *rest])
     chart = by_name(page.gather(tmp_path, replace(result, summary=summary)).charts)["over-time"]
     assert rows(chart.tables["events"]) == [
         # The event is at second 2, because the one second of warm-up is not part of the window.
@@ -760,7 +754,7 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
         for second in range(SECONDS)
     ]  # fmt: skip
     summary = Summary("long", trials, comparisons=comparisons(trials))
-    material = Material(summary, runs, curves, hosts)
+    material = Material(summary, runs, curves, lambda: hosts)
     report = page.Report(tmp_path, material, charts(material), {})
     charts_of = by_name(report.charts)
     of_hosts = charts_of["over-time"].tables["hosts"]
@@ -808,9 +802,8 @@ def test_every_log_is_read_once_and_probes_are_in_no_chart(tmp_path: Path, monke
 
     monkeypatch.setattr(client_folder, "merge_log", counting)
     result = read(tmp_path)
-    summary = result.summary
     assert sorted(opened) == sorted(tmp_path.glob("raw/*/*/*/*.hdr"))
-    search = summary.trials[0].search
+    search = result.summary.trials[0].search
     assert search is not None
     assert [probe.number for probe in search.probes] == [1]
     assert search.probes[0].rows

@@ -118,7 +118,7 @@ def wide(experiment: Path) -> Path:
 
 def test_the_table_of_results_fits_1280_pixels(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(wide(tmp_path))
-    quiet.open(page, 1280)
+    draw(quiet, page, 1280)
     heads = quiet.value("[...document.querySelectorAll('#results thead th')].map(head => head.innerText)")
     assert len(heads) >= 17
     widths = "(table => [table.scrollWidth, table.clientWidth])(document.querySelector('#results .scroll'))"

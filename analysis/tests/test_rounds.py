@@ -30,18 +30,19 @@ from dohyo.summary import summary_file
 from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.systems.records import DataNeeds
 from dohyo.tables.verdict import verdict
 from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
 from support.scenarios import shown_plan
 
+ALL_STEADY: Rates = {"cassandra": STEADY, "hbase": STEADY}
+ONE_UNSTEADY: Rates = {"cassandra": UNSTEADY, "hbase": STEADY}
+
 
 def test_steady_rates_need_no_more_than_the_least_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, play, output, code = measured(
-        tmp_path, monkeypatch, "rounds=3\nprecision=5%\n", {"cassandra": STEADY, "hbase": STEADY}
-    )
+    result, play, output, code = measured(tmp_path, monkeypatch, "rounds=3\nprecision=5%\n", ALL_STEADY)
     assert (len(play.trials), code) == (6, 0)
     assert facts(result)["rounds_ended"] == "precision"
     assert len(facts(result)["plan"]) == len(list((result.folder / "raw").iterdir())) == 6
@@ -52,9 +53,7 @@ def test_steady_rates_need_no_more_than_the_least_rounds(tmp_path: Path, monkeyp
 
 
 def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, play, output, code = measured(
-        tmp_path, monkeypatch, "rounds=3\nprecision=5%\nrounds.max=5\n", {"cassandra": UNSTEADY, "hbase": STEADY}
-    )
+    result, play, output, code = measured(tmp_path, monkeypatch, "rounds=3\nprecision=5%\nrounds.max=5\n", ONE_UNSTEADY)
     assert [name[3:] for name in play.trials] == ["cassandra", "hbase", "hbase", "cassandra"] * 2 + [
         "cassandra",
         "hbase",
@@ -68,7 +67,7 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
     assert [short.trial for short in summary.precision.short] == ["cassandra"]
     assert "Not precise enough: cassandra ± " in output
     assert "(rounds.max allows no more)" in " ".join((result.folder / "summary.md").read_text("utf-8").split())
-    assert "less exact than ± 5 %" in [reason.short for reason in judged(summary).reasons]
+    assert "less exact than ± 5 %" in [reason.short for reason in doubts(summary)]
     assert summary_file.read(result.folder).precision == summary.precision
     # The results determined the number of rounds, so a larger quantile t applies.
     rows = {trial.system: next(row for row in trial.rows if row.operation == "OVERALL") for trial in summary.merged}
@@ -98,8 +97,7 @@ def test_rounds_end_when_all_neighbours_are_decided(tmp_path: Path, monkeypatch:
         ("hbase", "cassandra", "faster")
     ]
     assert "Not decided" not in output
-    near: Rates = {"cassandra": STEADY, "hbase": STEADY}
-    result, play, _, _ = measured(tmp_path / "near", monkeypatch, text, near)
+    result, play, _, _ = measured(tmp_path / "near", monkeypatch, text, ALL_STEADY)
     assert (len(play.trials), facts(result)["rounds_ended"]) == (6, "decided")
     assert [neighbour.outcome for neighbour in summarise(result.folder).neighbours] == ["alike"]
 
@@ -115,7 +113,7 @@ def test_neighbours_that_stay_open_are_named_with_the_time_that_would_decide_the
     assert pair.outcome == "open"
     assert pair.more is not None
     assert re.search("after round 3 of 3 to 4, until all neighbours are decided: hbase and cassandra 1.0[0-9]× ", shown)
-    (reason,) = (reason for reason in judged(summarise(result.folder)).reasons if reason.short == "not decided")
+    (reason,) = (reason for reason in doubts(summarise(result.folder)) if reason.short == "not decided")
     assert f"about {pair.more} more rounds" in reason.text
     assert "(rounds.max allows no more)" in reason.text
     assert summary_file.read(result.folder).neighbours == [pair]
@@ -162,13 +160,12 @@ def test_the_first_round_stands_alone_in_the_first_table(tmp_path: Path, monkeyp
 
 def test_no_round_is_begun_that_the_budget_has_no_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "rounds=3\nprecision=1%\nbudget={}\n"
-    rates = {"cassandra": UNSTEADY, "hbase": STEADY}
     # A trial takes 50 s, so 4 rounds of 2 systems take 400 s.
     for budget, rounds in {"10": 3, "399": 3, "400": 4, "599": 5}.items():
         folder = tmp_path / budget
         folder.mkdir()
         with monkeypatch.context() as patch:
-            result, play, output, _ = measured(folder, patch, text.format(budget), rates, seconds=50)
+            result, play, output, _ = measured(folder, patch, text.format(budget), ONE_UNSTEADY, seconds=50)
         assert len(play.trials) == 2 * rounds, budget
         assert facts(result)["rounds_ended"] == "budget"
         assert "- Not precise enough: cassandra " in output
@@ -204,15 +201,14 @@ def test_a_first_round_invalid_for_one_reason_is_the_last(tmp_path: Path, monkey
     assert "io-1 used 95% of a processor" in output
     assert re.search("to repeat only what did not finish: [^ ]*run.sh --resume ", output)
     assert [result.state(trial) for trial in result.trials] == ["invalid"] * 2 + ["interrupted"] * 4
-    again, code = resumed(result, monkeypatch, rates)
+    again, code = resumed(result, monkeypatch, ALL_STEADY)
     assert (len(again.trials), code) == (6, 0)
 
 
 def test_a_first_round_that_is_invalid_for_one_system_alone_is_not_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rates = {"cassandra": STEADY, "hbase": STEADY}
-    _, play, output, _ = measured(tmp_path, monkeypatch, "rounds=2\n", rates, saturated={"hbase": 0.97})
+    _, play, output, _ = measured(tmp_path, monkeypatch, "rounds=2\n", ALL_STEADY, saturated={"hbase": 0.97})
     assert len(play.trials) == 4
     assert "no further round" not in output
 
@@ -233,31 +229,27 @@ def test_ctrl_c_leaves_the_table_of_what_is_complete_and_resume_goes_on_to_the_p
 ) -> None:
     """Covers a trial of a planned round (04) and one of a round that was added to reach the precision (07)."""
     text = "rounds=3\nprecision=5%\nrounds.max=5\n"
-    result, play, output, code = measured(
-        tmp_path, monkeypatch, text, {"cassandra": UNSTEADY, "hbase": STEADY}, before=before
-    )
+    result, play, output, code = measured(tmp_path, monkeypatch, text, ONE_UNSTEADY, before=before)
     assert (code, len(play.trials), result.has_ended) == (130, int(before) - 1, False)
     assert "1 cassandra" in output.partition("after round")[2]
     assert "--resume" in output
     assert facts(result)["status"] == "interrupted"
     remaining = [trial.name for trial in result.trials if result.state(trial) == "interrupted"]
-    again, code = resumed(result, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+    again, code = resumed(result, monkeypatch, ONE_UNSTEADY)
     assert (again.trials[: len(remaining)], code) == (remaining, 0)
     assert len(play.trials) + len(again.trials) == 10
     assert (facts(result)["rounds_ended"], facts(result)["status"]) == ("rounds.max", "done")
-    nothing, code = resumed(result, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+    nothing, code = resumed(result, monkeypatch, ONE_UNSTEADY)
     assert (nothing.trials, code) == ([], 0)
 
 
 def test_killed_between_two_rounds_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, _, _, _ = measured(
-        tmp_path, monkeypatch, "rounds=3\nprecision=5%\nrounds.max=4\n", {"cassandra": UNSTEADY, "hbase": STEADY}
-    )
+    result, _, _, _ = measured(tmp_path, monkeypatch, "rounds=3\nprecision=5%\nrounds.max=4\n", ONE_UNSTEADY)
     last = [trial for trial in result.trials if trial.round == 4]
     result.update(rounds_ended=None, plan=facts(result)["plan"][:6], trials=facts(result)["trials"][:6])
     for trial in last:
         shutil.rmtree(result.trial_folder(trial))
-    again, code = resumed(result, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+    again, code = resumed(result, monkeypatch, ONE_UNSTEADY)
     assert (again.trials, code) == ([trial.name for trial in last], 0)
 
 

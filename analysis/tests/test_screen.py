@@ -24,10 +24,11 @@ from dohyo.summary import summary_file
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import joined, summarise
-from dohyo.summary.trust import Reason, judged
+from dohyo.summary.trust import Reason, doubts
 from dohyo.tables import screen, table
 from dohyo.tables.remedies import Again, clauses
-from support.evidence import STOCK, edit_json, in_rounds, noisy, on_screen, reads, rendered, sample, searched, trial
+from support.evidence import STOCK, edit_json, in_rounds, noisy, on_screen, reads, rendered, sample, searched_rounds
+from support.pages import two_systems
 from support.summaries import SYSTEMS, each_system, failed, measured, of
 
 
@@ -44,14 +45,6 @@ def points(count: int) -> Summary:
             for number in range(count)
         )
     )
-
-
-def searches(experiment: Path) -> Summary:
-    for number, (system, held) in enumerate({"cassandra": 1000.0, "hbase": 1500.0}.items(), start=1):
-        searched(
-            experiment, (held, held), *[(2 * held, held)] * 2, number=number, probes=3, facts={"trial_system": system}
-        )
-    return summarise(experiment)
 
 
 SCENARIOS: dict[str, Callable[[], Summary]] = {
@@ -132,7 +125,7 @@ def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: 
         "- 3 more in summary.md",
     ]
     whole = " ".join(table.markdown(make("noisy")).split())
-    assert all(f"- {reason.text}" in whole for reason in judged(make("noisy")).reasons)
+    assert all(f"- {reason.text}" in whole for reason in doubts(make("noisy")))
 
 
 def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,8 +191,7 @@ def test_the_result_of_a_trial_is_one_line() -> None:
 
 
 def test_trials_that_were_summarised_one_by_one_are_ranked_together(tmp_path: Path) -> None:
-    for number, system in enumerate(("cassandra", "hbase"), start=1):
-        trial(tmp_path, number, system, trial_round=1, trial_rounds=2)
+    two_systems(tmp_path, trial_round=1, trial_rounds=2)
     parts = [summarise(tmp_path, only={name}) for name in ("01-cassandra", "02-hbase")]
     assert screen.ranking(joined(parts)).plain == screen.ranking(summarise(tmp_path)).plain
 
@@ -261,7 +253,7 @@ def test_reasons_stand_in_one_line_each_and_the_files_have_them_whole() -> None:
 
 
 def test_a_search_is_ranked_by_its_maximum_and_one_without_is_named(tmp_path: Path) -> None:
-    summary = searches(tmp_path)
+    summary = summarise(searched_rounds(tmp_path, {"cassandra": [1000.0], "hbase": [1500.0]}, above=2, probes=3))
     text = on_screen(summary)
     assert "under p99<10ms" in text
     assert re.search(r"^1 hbase +1,500 +", text, re.MULTILINE)
@@ -276,8 +268,7 @@ def test_a_search_is_ranked_by_its_maximum_and_one_without_is_named(tmp_path: Pa
 
 
 def test_colours_say_how_bad_it_is(tmp_path: Path) -> None:
-    for number, system in enumerate(("cassandra", "hbase"), start=1):
-        trial(tmp_path, number, system)
+    two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk", notes=["compaction: none"])
     text = on_screen(summarise(tmp_path), color="standard")
     assert "\x1b[31m- The conditions are not equal: durability (cassandra memory, hbase disk)" in text
@@ -332,8 +323,7 @@ def test_the_readme_and_the_sample_show_the_screen() -> None:
 
 
 def test_show_reads_evidence_or_else_summary_json(tmp_path: Path) -> None:
-    for number, system in enumerate(("cassandra", "hbase"), start=1):
-        trial(tmp_path, number, system)
+    two_systems(tmp_path)
     (tmp_path / "experiment.json").write_text("{}", encoding="utf-8")
     whole = CliRunner().invoke(cli, ["show", str(tmp_path)])
     assert f"this screen again: {command(DOHYO, 'show', str(tmp_path))}\n" in whole.stdout

@@ -233,9 +233,9 @@ def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> No
     assert not [pair for pair in summary.comparisons if pair.phase == "probe"]
     assert not summary.has_found_rates()
     assert "1,000 to 2,000" in rendered(summary)
-    found_in = trust.judged(summary)
-    assert found_in.mark == "do not use"
-    assert "no highest rate for cassandra" in [reason.short for reason in found_in.reasons]
+    reasons = trust.doubts(summary)
+    assert trust.mark_of(reasons) == "do not use"
+    assert "no highest rate for cassandra" in [reason.short for reason in reasons]
     less = precision.judged(summary, 0.05, None).precision
     assert less is not None
     assert ("cassandra", "probe", None) in [(phase.trial, phase.phase, phase.half) for phase in less.short]
@@ -245,7 +245,7 @@ def test_that_no_rate_holds_is_a_result(tmp_path: Path) -> None:
     result = came_to(searched(tmp_path, (2000, 1500), (1000, 900), probes=2))
     assert (result.in_vain, result.maximum) == (True, None)
     summary = summarise(tmp_path)
-    assert not [reason for reason in trust.judged(summary).reasons if "highest rate" in reason.text]
+    assert not [reason for reason in trust.doubts(summary) if "highest rate" in reason.text]
     less = precision.judged(summary, 0.05, None).precision
     assert less is not None
     assert less.short == []

@@ -27,7 +27,7 @@ from dohyo.summary.conditions import Conditions
 from dohyo.summary.probes import Probe, Search
 from dohyo.summary.results import SetupDifference, SetupDifferences, Summary, Trial
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.tables import table
 from dohyo.tables.files import write
 from support.evidence import (
@@ -249,7 +249,7 @@ def test_stricter_acks_are_fair_where_a_system_has_no_weaker_ones(
     note = f"stricter write acks: hbase all, requested {requested}; it cannot be less strict, which favours the others"
     assert list(summary.unequal) == ([] if is_fair else ["write_acks"])
     assert (note in summary.notes) == is_fair
-    assert any(reason.fatal and "write acks" in reason.text for reason in judged(summary).reasons) != is_fair
+    assert any(reason.fatal and "write acks" in reason.text for reason in doubts(summary)) != is_fair
 
 
 def test_a_system_with_stricter_settings_is_unequal(tmp_path: Path) -> None:
@@ -549,7 +549,7 @@ def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) 
         " set a longer warmuptime"
     )
     assert note in summary.notes
-    assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in judged(summary).reasons]
+    assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in doubts(summary)]
     # Neither a warm-up of fixed length nor one that was long enough causes this note.
     write_json(tmp_path / "raw/01-cassandra/run-1/clients.json", clients_json(("node1",), warmup_steady=True))
     assert not [notice for notice in summarise(tmp_path).notes if notice.startswith("not steady")]

@@ -13,6 +13,7 @@ import sqlite3
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,13 @@ def replace(file: str, pattern: str, replacement: str) -> Change:
         (experiment / file).write_text(text)
 
     return change
+
+
+report = partial(edit, f"{CLIENT}/client.json")
+conducted = partial(edit, f"{RUN}/clients.json")
+settings = partial(edit, f"{TRIAL}/trial.json")
+result = partial(replace, f"{CLIENT}/result.txt")
+log = partial(replace, f"{CLIENT}/READ.hdr")
 
 
 def remove(path: str) -> Change:

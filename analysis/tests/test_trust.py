@@ -13,15 +13,14 @@ from dohyo.evidence.host_metrics import NOTED
 from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row, Samples
 from dohyo.places import ROOT
-from dohyo.report import page
-from dohyo.report.chart_data import read
 from dohyo.summary import trust
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.notes import SMALL_DATA_BYTES, UNSTEADY
 from dohyo.summary.results import WIDEST_TIE, Summary, Trial
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts, mark_of
 from dohyo.tables import table
-from support.evidence import edit_json, on_screen, shorts, trial
+from support.evidence import edit_json, on_screen, shorts
+from support.pages import read_page, two_systems
 from support.summaries import each_system, measured
 
 
@@ -51,12 +50,12 @@ def drifted(*drifts: Drift, unsteady: tuple[str, ...] = ()) -> Comparison:
 def test_single_runs_at_the_very_same_rate_are_not_explained_by_hosts() -> None:
     summary = replace(summarize({"a": [500], "b": [500]}, None), canary=drifted())
     assert summary.comparisons[0].ratio == 1
-    assert not [reason for reason in judged(summary).reasons if reason.text.startswith("Before the trials of ")]
+    assert not [reason for reason in doubts(summary) if reason.text.startswith("Before the trials of ")]
 
 
 def test_three_rounds_without_a_reason_are_solid() -> None:
-    assert judged(summarize({"a": FAST, "b": SLOW})).mark == "solid"
-    assert judged(each_system("READ", "UPDATE")).mark == "solid"
+    assert mark_of(doubts(summarize({"a": FAST, "b": SLOW}))) == "solid"
+    assert mark_of(doubts(each_system("READ", "UPDATE"))) == "solid"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_three_rounds_without_a_reason_are_solid() -> None:
     ],
 )
 def test_the_mark_is_that_of_the_worst_reason(summary: Summary, mark: str, short: str) -> None:
-    assert judged(summary).mark == mark
+    assert mark_of(doubts(summary)) == mark
     assert shorts(summary)[:1] == ([short] if short else [])
 
 
@@ -90,9 +89,9 @@ def test_a_comparison_without_an_interval_weakens_those_that_have_one() -> None:
         )
         for trial in trials
     ]
-    judgement = judged(Summary("x", single, comparisons=comparisons(single)))
-    assert (judgement.mark, judgement.reasons[0].short) == ("caution", "some comparisons are preliminary")
-    assert judgement.reasons[0].text.startswith("1 of 2 comparisons is preliminary: a single run has no interval")
+    reasons = doubts(Summary("x", single, comparisons=comparisons(single)))
+    assert (mark_of(reasons), reasons[0].short) == ("caution", "some comparisons are preliminary")
+    assert reasons[0].text.startswith("1 of 2 comparisons is preliminary: a single run has no interval")
 
 
 def with_failed(*names: str, skipped: bool = False) -> Summary:
@@ -103,9 +102,9 @@ def with_failed(*names: str, skipped: bool = False) -> Summary:
 
 
 def test_systems_without_numbers_weaken_it_until_there_is_nothing_to_compare() -> None:
-    assert (judged(with_failed("c")).mark, shorts(with_failed("c"))) == ("caution", ["no valid numbers for c"])
-    assert judged(with_failed("b", "c")).mark == "do not use"
-    assert judged(with_failed("c", skipped=True)).mark == "solid"  # a skipped system was not tried
+    assert (mark_of(doubts(with_failed("c"))), shorts(with_failed("c"))) == ("caution", ["no valid numbers for c"])
+    assert mark_of(doubts(with_failed("b", "c"))) == "do not use"
+    assert mark_of(doubts(with_failed("c", skipped=True))) == "solid"  # a skipped system was not tried
 
 
 @pytest.mark.parametrize(
@@ -124,7 +123,7 @@ def test_after_ctrl_c_it_says_how_many_rounds_are_missing() -> None:
     a, b = good.trials
     missing = [replace(trial, rows=[], status="interrupted") for trial in (a, b, b)]
     cut = replace(good, trials=[a, b, *missing], merged=[replace(trial, status="interrupted") for trial in (a, b)])
-    (reason,) = judged(cut).reasons
+    (reason,) = doubts(cut)
     assert reason.text == "Rounds were interrupted or did not begin: a 1 of 2, b 2 of 3."
     # A second reason names the invalid round.
     invalid = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
@@ -135,14 +134,14 @@ def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> Non
     slower = summarize(
         {"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "disk_write", -0.3), drift("b", "memory", -0.1))
     )
-    first, second, third = judged(slower).reasons
+    first, second, third = doubts(slower)
     assert first.text == "Hosts favoured the winner: memory -0.1 b."
     assert second.text == "Hosts differed: disk_write -0.3 a."
     assert third.short == "one round"
     faster = summarize({"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "memory", 0.1)))
-    assert judged(faster).reasons[0].short == "the hosts favoured the winner"
+    assert doubts(faster)[0].short == "the hosts favoured the winner"
     unsteady = summarize({"a": FAST, "b": SLOW}, canary=drifted(unsteady=("network", "disk")))
-    assert [(judged(unsteady).mark, *shorts(unsteady))] == [
+    assert [(mark_of(doubts(unsteady)), *shorts(unsteady))] == [
         ("caution", "network, disk of the hosts too unsteady to tell")
     ]
 
@@ -159,15 +158,15 @@ def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> Non
 )
 def test_computing_that_differs_as_much_as_the_results_explains_them(drifts: tuple[Drift, ...], mark: str) -> None:
     summary = summarize({"a": FAST, "b": SLOW}, "runs", canary=drifted(*drifts))
-    assert judged(summary).mark == mark
-    texts = [reason.text for reason in judged(summary).reasons]
+    assert mark_of(doubts(summary)) == mark
+    texts = [reason.text for reason in doubts(summary)]
     assert all(sum(cause.what in text for text in texts) == 1 for cause in drifts)  # each host is named once
 
 
 def test_a_drift_explains_each_phase_and_is_told_once() -> None:
     trials = [measured(system, rate, phases=("update", "read")) for system, rate in (("a", 1500.0), ("b", 1000.0))]
     summary = Summary("x", trials, comparisons=comparisons(trials), canary=drifted(drift("b", "cpu_all", -0.38)))
-    assert judged(summary).mark == "do not use"
+    assert mark_of(doubts(summary)) == "do not use"
     assert shorts(summary) == ["hosts differed as much as a and b"]
 
 
@@ -177,9 +176,9 @@ def test_a_drift_before_one_round_of_three_is_a_third_of_one() -> None:
         rounds += [replace(measured(system, 1.0), name=f"{system}-{number}", round=number + 1) for system in "ab"]
     merged = summarize({"a": FAST, "b": SLOW}, canary=drifted(drift("b-0", "cpu_all", -0.38)))
     summary = replace(merged, trials=rounds, merged=merged.trials)
-    assert judged(summary).mark == "caution"
+    assert mark_of(doubts(summary)) == "caution"
     every = drifted(*(drift(f"b-{number}", "cpu_all", -0.38) for number in range(3)))
-    assert judged(replace(summary, canary=every)).mark == "do not use"
+    assert mark_of(doubts(replace(summary, canary=every))) == "do not use"
 
 
 def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
@@ -192,16 +191,16 @@ def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
     assert shorts(changed(nodes=nodes)) == ["clients on the servers' host"]
     target = replace(plain.trials[0].conditions, target=100.0)
     assert shorts(changed(conditions=target)) == ["a target rate was set"]
-    judgement = judged(changed(deviations=["durability: requested 'disk', but the server has 'memory'"]))
-    assert judgement.mark == "caution"
-    assert "b: durability: requested 'disk'" in judgement.reasons[0].text
+    reasons = doubts(changed(deviations=["durability: requested 'disk', but the server has 'memory'"]))
+    assert mark_of(reasons) == "caution"
+    assert "b: durability: requested 'disk'" in reasons[0].text
 
 
 def test_compactions_that_were_left_weaken_a_verdict() -> None:
     plain = summarize({"a": FAST, "b": SLOW})
     note = "not settled: 3 compactions pending and 1 active, without progress for 300 s (cassandra_settle_timeout)"
     trials = [replace(trial, notes=[note, "x"] if trial.system == "b" else []) for trial in plain.trials]
-    (reason,) = judged(replace(plain, trials=trials)).reasons
+    (reason,) = doubts(replace(plain, trials=trials))
     assert (reason.text, reason.fatal) == (f"Measured before the servers had settled: b {note}.", False)
     java = (ROOT / "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CassandraAdmin.java").read_text("utf-8")
     assert f'"{trust.UNSETTLED}%s, without progress' in java
@@ -224,16 +223,13 @@ def test_the_documentation_has_the_rule_of_the_code() -> None:
 
 def test_screen_summary_and_report_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for number, system in enumerate(("cassandra", "hbase"), start=1):
-        trial(tmp_path, number, system)
+    two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    result = read(tmp_path)
-    summary = result.summary
-    report = page.html(page.gather(tmp_path, result))
+    summary, report = read_page(tmp_path)
     assert '<strong class="mark do-not-use">do not use</strong>' in report
     shown = " ".join(on_screen(summary).split())
     markdown = " ".join(table.markdown(summary).split())
-    for reason in judged(summary).reasons:
+    for reason in doubts(summary):
         plain = reason.text.replace("'", "&#39;")
         assert f'<li class="{"bad" if reason.fatal else "weak"}">{plain}</li>' in report
         assert f"- {reason.text[:30]}" in shown

@@ -19,7 +19,7 @@ from support.evidence import (
     in_rounds,
     latencies,
     reads,
-    searched,
+    searched_rounds,
     trial,
     write_json,
 )
@@ -40,7 +40,6 @@ def make(
     for number, _, trial_folder in in_rounds(folder, len(ROUNDS), systems, phases=(phase,), **about):
         client = trial_folder / f"{phase}-1/node1"
         reads(client, [1000] * 20)
-        edit_json(client / "client.json", target=0)
         if change:
             change(number, trial_folder, client)
     write_json(folder / "experiment.json", {"id": folder.name, "scenario": "workloadA"})
@@ -94,7 +93,6 @@ def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None
     for _, _, path in in_rounds(full, 3, ("cassandra",), phases=("read", "update")):
         for phase in ("read", "update"):
             reads(path / f"{phase}-1/node1", [1000] * 20)
-            edit_json(path / f"{phase}-1/node1/client.json", target=0)
     one_phase = make(tmp_path / "b", phase="read", trial_phases=[{"name": "read"}])
     for before, after, when in ((full, one_phase, "after"), (one_phase, full, "before")):
         assert compared(before, after).exit_code == 4
@@ -104,10 +102,7 @@ def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None
             ("update", "rec/s", f"not known {when}"),
             ("update", "READ p99", f"not known {when}: a p99 needs 1,000 operations"),
         ]
-    searches = tmp_path / "c"
-    for number in ROUNDS:
-        about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": 3}
-        searched(searches, (1000, 1000), *[(1020, 1000)] * 2, number=number, facts=about)
+    searches = searched_rounds(tmp_path / "c", {"cassandra": [1000] * 3})
     result = regression.compare(summarise(searches), summarise(make(tmp_path / "d")), force=True)
     assert [(finding.figure, finding.reason) for finding in result.findings if finding.phase == "probe"] == [
         ("op/s", "not known after")
@@ -199,7 +194,7 @@ def failing(counts: Sequence[int]) -> Change:
         if count := counts[number - 1]:
             (client / "READ-FAILED.hdr").write_text(
                 "#[Logging for: READ-FAILED, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-                f"0.000,1.000,0.500,{encoded(count, 9_000_000)}\n"
+                f"0.000,1.000,0.500,{encoded({9_000_000: count})}\n"
             )
             with (client / "result.txt").open("a") as result:
                 result.write(f"[READ-FAILED], Operations, {count}\n[READ], Return=TIMEOUT, {count}\n")
@@ -210,20 +205,22 @@ def failing(counts: Sequence[int]) -> Change:
     return change
 
 
-def finding_nothing(share: float) -> Change:
-    def change(_: int, folder: Path, client: Path) -> None:
-        reads(client, [1000] * 20, not_found=[round(1000 * share / (1 - share))] * 20 if share else ())
-        edit_json(client / "client.json", target=0)
+def looking_up(of_round: Callable[[int], tuple[int, int]]) -> Change:
+    """Returns a change that sets how many reads find a record, and how many find none, in each second of a round."""
+
+    def change(number: int, folder: Path, client: Path) -> None:
+        hits, misses = of_round(number)
+        reads(client, [hits] * 20, not_found=[misses] * 20 if misses else ())
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
 
     return change
 
 
-ACCOUNT: dict[str, Any] = {
-    "sample": 1, "acknowledged": 1000, "maybe": 0, "reads": 20_000, "unknown_reads": 0, "stale_reads": 0,
-    "unwritten_reads": 0, "corrupt_reads": 0, "keys": 1000, "lost": 0, "missing": 0, "unwritten": 0, "corrupt": 0,
-    "unreadable": 0, "read_back": True, "read_back_seconds": 1.0, "by_second": [], "examples": [],
-}  # fmt: skip
+def finding_nothing(share: float) -> Change:
+    return looking_up(lambda _: (1000, round(1000 * share / (1 - share))))
+
+
+ACCOUNT = {"sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 1000, "read_back": True}
 
 
 def accounted(of_rounds: Sequence[dict[str, int] | None], consistency: str = "eventual") -> Change:
@@ -315,10 +312,10 @@ def test_a_loss_without_faults_is_a_regression_although_the_rounds_are_invalid(
 def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
     rng = random.Random(37)  # noqa: S311  a simulation
 
-    def drawn() -> list[findings._Counted]:
+    def drawn() -> list[tuple[int, int]]:
         # The expected number per 20,000 reads varies, as if some rounds had bursts.
         means = [mean * rng.lognormvariate(0, 0.5) for _ in ROUNDS]
-        return [findings._Counted(sum(rng.random() < rate / 2000 for _ in range(2000)), 20_000) for rate in means]
+        return [(sum(rng.random() < rate / 2000 for _ in range(2000)), 20_000) for rate in means]
 
     verdicts = [findings._judged(drawn(), drawn(), 0.05)[0] for _ in range(300)]
     assert verdicts.count("regression") <= 0.05 * len(verdicts)
@@ -329,12 +326,7 @@ def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
 
 def served(*counts: int) -> Change:
     """Returns a change that sets the number of reads in each second of every round."""
-
-    def change(_: int, __: Path, client: Path) -> None:
-        reads(client, counts)
-        edit_json(client / "client.json", target=0)
-
-    return change
+    return lambda _, __, client: reads(client, counts)
 
 
 def deviating(_: int, folder: Path, __: Path) -> None:
@@ -416,7 +408,6 @@ def on_hosts(
 ) -> Change:
     def change(number: int, folder: Path, client: Path) -> None:
         reads(client, [rate] * 20, latency_us)
-        edit_json(client / "client.json", target=0)
         if speed is not None:
             slices = [1000 * speed + step * (index + number) for index in range(7)]
             reading = {"name": figure, "of": None, "slices": slices, "unit": "1/s"}
@@ -491,15 +482,8 @@ def test_one_slow_round_of_five_is_no_regression(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("before", "after", "code"), [(1000, 0, 3), (0, 1000, 5), (0, 0, 5)])
 def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, after: int, code: int) -> None:
     # If no read finds a record, there is no p99 either, so the exit code is 5, or 3 for a regression.
-    def finding(count: int) -> Change:
-        def change(_: int, folder: Path, client: Path) -> None:
-            reads(client, [count] * 20, not_found=[1000] * 20)
-            edit_json(client / "client.json", target=0)
-            edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
-
-        return change
-
-    changes = compared(make(tmp_path / "a", finding(before)), make(tmp_path / "b", finding(after)))
+    first = make(tmp_path / "a", looking_up(lambda _: (before, 1000)))
+    changes = compared(first, make(tmp_path / "b", looking_up(lambda _: (after, 1000))))
     (rates,) = (entry for entry in changes.findings if entry.figure == "rec/s")
     assert (rates.before, rates.after) == ([before], [after])
     assert changes.exit_code == code
@@ -507,14 +491,7 @@ def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, a
 
 def found_in(*rounds: int) -> Change:
     """Returns a change after which reads find records only in these rounds."""
-
-    def change(number: int, folder: Path, client: Path) -> None:
-        is_found = number in rounds
-        reads(client, [1000 * is_found] * 20, not_found=() if is_found else [1000] * 20)
-        edit_json(client / "client.json", target=0)
-        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
-
-    return change
+    return looking_up(lambda number: (1000, 0) if number in rounds else (0, 1000))
 
 
 @pytest.mark.parametrize(("before", "after"), [((1,), ()), ((), (1,)), ((1, 2, 3), (1, 3))])
@@ -553,7 +530,6 @@ def test_a_round_without_an_operation_does_not_know_its_p99(tmp_path: Path) -> N
                 log = client / "READ.hdr"
                 (client / "UPDATE.hdr").write_text(log.read_text("utf-8").replace("READ", "UPDATE"), "utf-8")
                 log.unlink()
-            edit_json(client / "client.json", target=0)
 
         return change
 

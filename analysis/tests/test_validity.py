@@ -16,7 +16,7 @@ from dohyo.places import ROOT
 from dohyo.summary import validity
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from support.evidence import (
     DATA,
     clients_json,
@@ -90,7 +90,7 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
     assert (result.status, result.collapses) == ("ok", ["run 1, seconds 21–31 (down to 100 of 775 op/s)"])
     (overall,) = (row for row in result.rows if (row.phase, row.operation) == ("run", "OVERALL"))
     assert overall.ops_per_second == pytest.approx(775)
-    (reason,) = (reason for reason in judged(summarise(tmp_path / "long")).reasons if reason.short == "collapsed")
+    (reason,) = (reason for reason in doubts(summarise(tmp_path / "long")) if reason.short == "collapsed")
     assert reason.text == (
         "Collapsed: the throughput was below half of its mean for 10 s or more: cassandra in run 1, seconds 21–31"
         " (down to 100 of 775 op/s); these seconds count."
@@ -155,7 +155,7 @@ def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: b
     ]
     # The reasons below the verdict include a collapse only if the figure is compared.
     assert result.collapses == (["load, seconds 72–93 (down to 0 of 219 op/s)"] if measured else [])
-    reasons = [reason.short for reason in judged(summarise(tmp_path)).reasons]
+    reasons = [reason.short for reason in doubts(summarise(tmp_path))]
     assert ("collapsed" in reasons) == measured
 
 
@@ -317,7 +317,7 @@ def test_the_window_is_that_of_the_histogram_logs(
     for name, intervals in logs.items():
         lines = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
         for begin, seconds, operations, latency in intervals:
-            lines.append(f"{begin:.3f},{seconds:.3f},0.5,{encoded(operations, round(1e6 * latency))}")
+            lines.append(f"{begin:.3f},{seconds:.3f},0.5,{encoded({round(1e6 * latency): operations})}")
         (client / f"{name}.hdr").write_text("\n".join(lines) + "\n")
         count = sum(operations for *_, operations, _ in intervals)
         result.append(f"[{name}], Operations, {count}")
@@ -354,9 +354,8 @@ def test_every_check_is_in_the_list() -> None:
     """`CHECKS` must contain every function that takes the facts of a run or a trial."""
     functions = inspect.getmembers(validity, inspect.isfunction)
     takes = {name: {*inspect.get_annotations(function).values()} for name, function in functions}
-    written = {name for name, kinds in takes.items() if kinds & {"RunFacts", "TrialFacts", "TrialFolder"}} - {
-        "disturbing"
-    }
+    written = {name for name, kinds in takes.items() if kinds & {"Phase", "TrialFolder"}}
+    written -= {"disturbing", "problems", "run_problems"}
     kinds = ("of_evidence", "of_client", "of_run", "of_trial", "of_experiment")
     listed = {method.__name__ for check in validity.CHECKS for kind in kinds if (method := getattr(check, kind))}
     assert listed == written

@@ -6,6 +6,7 @@ import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,9 @@ _DECADES = 4  # to 99.99 %
 # Number of leading columns of an account by second that count wrong reads (stale, never written, corrupt).
 _KINDS_OF_WRONG = 3
 
-
-def _curve_percentiles() -> list[float]:
-    steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1))
-    # Round the results, so that 50, 90, 99, … are exact: ranks are computed from the decimal number.
-    return sorted({0.0, 50.0, *(round(100 - 100 / step, 4) for step in steps)})
-
-
-CURVE_PERCENTILES = _curve_percentiles()
+_STEPS = [10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1)]
+# Percentiles of the curves. They are rounded, so that 50, 90, 99, … are exact: ranks are computed from them.
+CURVE_PERCENTILES = sorted({0.0, 50.0, *(round(100 - 100 / step, 4) for step in _STEPS)})
 
 
 def read(experiment: Path) -> Material:
@@ -56,7 +52,8 @@ def read(experiment: Path) -> Material:
 
     summary = summarise(experiment, add)
     of_phases = ((trial, phase, latencies) for (_, phase), (trial, latencies) in merged.items())
-    return Material(summary, runs, [curve for part in of_phases for curve in curves(*part)], HostsOverTime(experiment))
+    all_curves = [curve for part in of_phases for curve in curves(*part)]
+    return Material(summary, runs, all_curves, partial(hosts_over_time, experiment))
 
 
 def _run(trial: Trial, phase: Phase) -> MeasuredRun:
@@ -81,16 +78,13 @@ def _run(trial: Trial, phase: Phase) -> MeasuredRun:
 
 def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list[Curve]:
     """Returns the latency curve of each operation type that succeeded."""
-    return [
-        Curve(trial, phase, name, total.count, _values(total))
-        for name, total in sorted(latencies.items())
-        if has_latency(name) and total.count
-    ]
-
-
-def _values(latencies: Latencies) -> list[tuple[float, float]]:
-    percentiles = [level for level in CURVE_PERCENTILES if is_known(level, latencies.count) or level == 0]
-    return list(latencies.percentiles_ms(percentiles).items())
+    result = []
+    for name, total in sorted(latencies.items()):
+        if has_latency(name) and total.count:
+            percentiles = [level for level in CURVE_PERCENTILES if is_known(level, total.count) or level == 0]
+            values = list(total.percentiles_ms(percentiles).items())
+            result.append(Curve(trial, phase, name, total.count, values))
+    return result
 
 
 def is_drawn(trial: Trial, phase: str, seconds: float | None) -> bool:
@@ -98,43 +92,34 @@ def is_drawn(trial: Trial, phase: str, seconds: float | None) -> bool:
     return phase != LOAD or trial.load_is_measured or (seconds or 0.0) >= SHORTEST_SECONDS
 
 
-class HostsOverTime:
-    """The resources that the hosts used in each second, from `hosts.csv`. Empty if the file is missing.
+def hosts_over_time(experiment: Path) -> Iterator[dict[str, Any]]:
+    """Yields the resources that the hosts used in each second, from `hosts.csv`; nothing if the file is missing.
 
-    Each iteration reads the file again instead of keeping it in memory, because a day on many hosts has millions of
-    lines. The keys are system, point, round, phase, run, host, time (of the beginning, in seconds after the agreed
-    instant), cpu (share that was not idle), others (share that other processes used) and disk (share of the time in
-    which the busiest disk was busy). Unknown values are None.
+    The charts read the file again instead of keeping it in memory, because a day on many hosts has millions of lines.
+    The keys are system, point, round, phase, run, host, time (of the beginning, in seconds after the agreed instant),
+    cpu (share that was not idle), others (share that other processes used) and disk (share of the time in which the
+    busiest disk was busy). Unknown values are None.
     """
-
-    _NAMES = ("system", "point", "round", "phase", "run", "host")
-    _SHARES = ("cpu_idle", "cpu_iowait", "disk_utilisation")
-
-    def __init__(self, experiment: Path) -> None:
-        self._path = experiment / "hosts.csv"
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yields the lines in the order of the file."""
-        if not self._path.is_file():
+    names = ("system", "point", "round", "phase", "run", "host")
+    numbers = ("time", "seconds", "cpu_idle", "cpu_iowait", "disk_utilisation")
+    path = experiment / "hosts.csv"
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        lines = csv.DictReader(file, restval="")
+        if not {*names, "device", *numbers} <= set(lines.fieldnames or ()):
             return
-        with self._path.open(encoding="utf-8", errors="replace", newline="") as file:
-            lines = csv.DictReader(file, restval="")
-            if not {*self._NAMES, "device", "time", "seconds", *self._SHARES} <= set(lines.fieldnames or ()):
-                return
-            for line in lines:
-                if not line["device"]:
-                    yield self._of(line)
-
-    def _of(self, line: Mapping[str, str]) -> dict[str, Any]:
-        time, seconds, idle, waiting, disk = (_number(line[name]) for name in ("time", "seconds", *self._SHARES))
-        return {
-            **{name: line[name] for name in self._NAMES},
-            "time": None if time is None or seconds is None else time - seconds,
-            "cpu": None if idle is None or waiting is None else 1 - idle - waiting,
-            # Older files do not contain this column.
-            "others": _number(line.get("other_cpu", "")),
-            "disk": disk,
-        }
+        for line in lines:
+            if not line["device"]:
+                time, seconds, idle, waiting, disk = (_number(line[name]) for name in numbers)
+                yield {
+                    **{name: line[name] for name in names},
+                    "time": None if time is None or seconds is None else time - seconds,
+                    "cpu": None if idle is None or waiting is None else 1 - idle - waiting,
+                    # Older files do not contain this column.
+                    "others": _number(line.get("other_cpu", "")),
+                    "disk": disk,
+                }
 
 
 def _number(text: str) -> float | None:

@@ -31,7 +31,8 @@ def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
     """Writes a page and, on request, the folder `figures` next to it. Returns the paths, the page first."""
     pictures = [chart_files.write(path.parent, report.summary, report.charts)] if figures else []
     # Write the page last, because it links to the other files.
-    return [page.write(report, path), *pictures]
+    folders.write(path, page.html(report, folder=path.parent))
+    return [path, *pictures]
 
 
 def is_page(path: Path) -> bool:

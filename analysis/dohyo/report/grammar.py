@@ -70,17 +70,21 @@ class Chart:
     title: str
     question: str
     panels: list[Panel] = field(default_factory=list)
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
     by_part: bool = False
     legend: bool = False
     missing: str | None = None
 
+    def add(self, lines: Sequence[Mapping[str, Any]]) -> str:
+        """Adds a table with these rows. Returns its name, which contains the number of panels before it."""
+        name = f"{self.name}-{len(self.panels)}"
+        self.tables[name] = table(lines)
+        return name
+
     @property
     def parts(self) -> list[str]:
         """Returns the parts in the order of the tables, or [] if the chart has no parts."""
-        if not self.by_part:
-            return []
-        return self._distinct("part")
+        return self._distinct("part") if self.by_part else []
 
     @property
     def systems(self) -> list[str]:
@@ -136,6 +140,13 @@ def quantity(column: str, title: str | None = None, **more: Any) -> Spec:
     return {"field": column, "type": "quantitative", **({"title": title} if title else {}), **more}
 
 
+def layer(mark: str, encoding: Spec, data: str | None = None, **style: Any) -> Spec:
+    """Returns a layer that draws the panel's table, or the table `data`. `style` sets properties of its mark."""
+    return {**({"data": {"name": data}} if data else {}), "mark": {"type": mark, **style}, "encoding": encoding}
+
+
+# Tooltip with the text of the column `what`.
+WHAT: Spec = {"field": "what", "type": "nominal"}
 # Parameter with the visible range of seconds. The page sets the same range for all panels.
 ZOOM: Spec = {"name": "zoom", "value": None}
 SECONDS = quantity(
@@ -162,6 +173,12 @@ def shown(*columns: str, **titles: str) -> list[Spec]:
 def by_system(systems: Sequence[str]) -> Spec:
     """Returns the colour of each system, which is the same in all charts."""
     return {"field": "system", "type": "nominal", "title": None, "scale": {"domain": list(systems)}}
+
+
+def over_seconds(height: int, layers: Sequence[Spec], y: Spec, systems: Sequence[str], **more: Any) -> Spec:
+    """Returns the specification of a panel with time on the x axis. `more` sets further channels."""
+    encoding = {"x": SECONDS, "y": y, "color": by_system(systems), **more, "detail": {"field": "series"}}
+    return {"height": height, "params": [ZOOM], "layer": list(layers), "encoding": encoding}
 
 
 def shape(systems: Sequence[str]) -> Spec:

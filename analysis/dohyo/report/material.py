@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -76,13 +76,13 @@ class Curve:
 class Material:
     """The summary of an experiment, and further data for charts.
 
-    :ivar hosts: lines of `chart_data.HostsOverTime`
+    :ivar hosts: function that returns the lines of `chart_data.hosts_over_time`
     """
 
     summary: Summary
     runs: list[MeasuredRun] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
-    hosts: Iterable[dict[str, Any]] = ()
+    hosts: Callable[[], Iterable[dict[str, Any]]] = tuple
 
     @property
     def systems(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from dohyo.figures import UNKNOWN
 from dohyo.metrics import METRICS
 from dohyo.operations import INTENDED
-from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, rows_of, table
+from dohyo.report.grammar import Chart, Panel, Spec, layer, quantity, rows_of
 from dohyo.report.material import significant
 from dohyo.summary.results import Summary
 from dohyo.tables.grid import Grid
@@ -54,8 +54,7 @@ def chart(summary: Summary) -> Chart:
     The page has a table instead, in which the reader chooses the dimensions.
     """
     data = matrix(summary)
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
+    drawn = Chart("matrix", "Matrix", "Under which conditions?", by_part=True)
     for across, down in combinations(data["dimensions"], 2):
         rows = [
             {"part": label, "across": x, "down": ", ".join(filter(None, y)), "value": value, "text": text}
@@ -63,12 +62,11 @@ def chart(summary: Summary) -> Chart:
             for x, y, (value, text) in _cells(data, across, down, metric)
         ]
         if rows:
-            name = f"matrix-{len(panels)}"
-            tables[name] = table(rows)
             title = f"{down} by {across}"
             spec = _spec((across, ", ".join(_others(data, across, down))), rows)
-            panels.append(Panel(title, spec, name, f"Matrix of {title}, with {len(rows)} cells."))
-    return Chart("matrix", "Matrix", "Under which conditions?", panels, tables, by_part=True)
+            says = f"Matrix of {title}, with {len(rows)} cells."
+            drawn.panels.append(Panel(title, spec, drawn.add(rows), says))
+    return drawn
 
 
 def grids(summary: Summary) -> list[Grid]:
@@ -120,10 +118,7 @@ def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:
             "y": rows_of("down", down, title[1], labelLimit=400, **beside_the_columns, **bare),
         },
         "layer": [
-            {
-                "mark": {"type": "rect", "stroke": "white", "aria": False},
-                "encoding": {"color": quantity("value", scale=colours, legend=None)},
-            },
-            {"mark": {"type": "text"}, "encoding": {"text": {"field": "text", "type": "nominal"}}},
+            layer("rect", {"color": quantity("value", scale=colours, legend=None)}, stroke="white", aria=False),
+            layer("text", {"text": {"field": "text", "type": "nominal"}}),
         ],
     }

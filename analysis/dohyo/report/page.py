@@ -19,7 +19,6 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from dohyo import folders
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.json_values import read_object
 from dohyo.figures import size
@@ -81,16 +80,6 @@ class Report:
         return self.material.summary
 
     @property
-    def systems(self) -> list[str]:
-        """Returns the systems in the order of their colours."""
-        return self.material.systems
-
-    @property
-    def sentence(self) -> str:
-        """Returns the verdict in one sentence."""
-        return verdict(self.summary).sentence
-
-    @property
     def title(self) -> str:
         """Returns the scenario, systems and hosts, such as "Workload A: …, four systems on one host"."""
         subject = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
@@ -129,17 +118,14 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
     :param with_evidence: whether to link the evidence
     :param folder: folder of the page; by default the experiment's folder
     """
-    summary = report.summary
+    summary, systems = report.summary, report.material.systems
     of_matrix = matrix(summary)
     script = (_TEMPLATES / "page.js").read_text("utf-8")
     ran = [trial for trial in summary.compared if trial.rows]
     by_system = [(name, [trial for trial in ran if trial.system == name]) for name in systems_of(ran)]
     return environment().get_template("report.html.j2").render(
-        title=report.title,
-        name=summary.name,
+        report=report,
         measured=screen.what_and_where(summary)[1:],
-        facts=report.facts,
-        under_way=report.under_way,
         machine=machine(report.facts),
         verdict=verdict(summary),
         without_numbers=screen.without_numbers(summary),
@@ -148,7 +134,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         tall=sum(len(next(iter(columns.values()))) for columns in report.charts[0].tables.values()) > _MOST_ROWS,
         most_reasons=screen.MOST_REASONS,
         most_costs=screen.MOST_COSTS,
-        numbers={name: number % len(SHAPES) for number, name in enumerate(report.systems)},
+        numbers={name: number % len(SHAPES) for number, name in enumerate(systems)},
         symbols=_symbols(),
         results=table.results_grid(summary),
         legend=table.legend(summary),
@@ -159,10 +145,6 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         common=conditions.common([trials for _, trials in by_system]) if by_system else [],
         different=conditions.different([trials for _, trials in by_system]) if by_system else [],
         condition_systems=[name for name, _ in by_system],
-        unequal=set(summary.unequal),
-        unequal_values=summary.unequal,
-        unknown=report.unknown,
-        charts=report.charts,
         matrix=of_matrix,
         matrix_data=_json(of_matrix),
         files=_files(report, folder or report.experiment, with_evidence),
@@ -170,7 +152,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
             *(grid for published in summary.published for grid in published_table.grids(published, summary)),
             *map(published_table.differences, summary.differences),
         ],
-        data=_json(_data(report.charts, report.systems)),
+        data=_json(_data(report.charts, systems)),
         style=style(),
         library=drawing.script(),
         script=script,
@@ -319,13 +301,3 @@ def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str,
 
 def _title(path: Path, experiment: Path) -> str:
     return str(path.relative_to(experiment)) if path != experiment else path.resolve().name
-
-
-def write(report: Report, path: Path | None = None) -> Path:
-    """Writes the page atomically and returns its path.
-
-    :param path: by default `FILE` in the experiment's folder
-    """
-    path = path or report.experiment / FILE
-    folders.write(path, html(report, folder=path.parent))
-    return path

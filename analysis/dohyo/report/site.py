@@ -18,6 +18,7 @@ from dohyo.report import chart_data, page
 from dohyo.report.material import systems_of
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
+from dohyo.tables.verdict import verdict
 
 INDEX = "index.html"
 
@@ -88,7 +89,7 @@ def _entry(report: Report) -> dict[str, Any]:
         "date": str(facts.get("started", ""))[:10],
         "machine": page.machine(facts),
         "status": f"{statuses.count('ok')} of {len(statuses)} trials valid{under_way}",
-        "sentence": "Still being measured." if report.under_way else report.sentence,
+        "sentence": "Still being measured." if report.under_way else verdict(summary).sentence,
     }
 
 

@@ -16,7 +16,7 @@ from dohyo.evidence.canary import Canary, CanaryFigure
 from dohyo.summary.comparison import rounds_of, target_of
 from dohyo.summary.notes import UNSTEADY, notes_of
 from dohyo.summary.results import ChangeVerdict, Summary, Trial
-from dohyo.summary.trust import COMPUTING, MOST_DRIFTS, judged
+from dohyo.summary.trust import COMPUTING, MOST_DRIFTS, doubts
 
 # Beginnings of reasons that the comparison already reports in another form: a figure, an interval, an unequal condition
 # or a trial without numbers.
@@ -52,7 +52,7 @@ class Caution:
 def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> Iterator[Caution]:
     """Yields reasons to distrust a system's figures at a point, except those that the comparison reports elsewhere."""
     one, other = (
-        {reason.short: reason.text for reason in judged(_alone(summary, trial)).reasons}
+        {reason.short: reason.text for reason in doubts(_alone(summary, trial))}
         for summary, trial in ((before, first), (after, second))
     )
     for short in one | other:

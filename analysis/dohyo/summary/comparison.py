@@ -241,21 +241,11 @@ def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
     :param trials: trials at a point, merged over the rounds
     :param rounds: rounds of all systems and points
     """
-    valid = [
-        {
-            round_.round
-            for round_ in rounds
-            if (round_.system, round_.point, round_.status) == (trial.system, trial.point, "ok")
-        }
-        for trial in trials
-    ]
+    valid = [{round_.round for round_ in rounds_of(trial, rounds) if round_.status == "ok"} for trial in trials]
     # Windows of the same round are not independent samples.
     enough = bool(valid) and len(valid[0]) >= statistics.TOGETHER_LEAST
-    return (
-        enough
-        and all(trial.conditions.interleaved for trial in trials)
-        and all(numbers == valid[0] for numbers in valid)
-    )
+    same = all(numbers == valid[0] for numbers in valid)
+    return enough and same and all(trial.conditions.interleaved for trial in trials)
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:

@@ -20,9 +20,10 @@ from dohyo.evidence import records
 from dohyo.evidence.conductor_records import furthest
 from dohyo.evidence.host_metrics import NOTED, Taken
 from dohyo.evidence.json_values import Whole
+from dohyo.evidence.text_file import Warn
 from dohyo.figures import counted, scaled
 from dohyo.metrics import KINDS, table
-from dohyo.scenario.phases import LOAD, OWN
+from dohyo.scenario.phases import LOAD, OWN, RUN
 from dohyo.scenario.properties import plain
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.summary.phase import Phase
@@ -44,7 +45,6 @@ class ConditionSources:
     :ivar stated: conditions in conditions.json, by name
     :ivar facts: all other content of conditions.json
     :ivar trial: content of trial.json
-    :ivar settings: settings of the phase in trial.json
     :ivar phases: runs that count; the load if there are no such runs
     :ivar shares: processor time that other processes and the hypervisor took in these runs
     """
@@ -52,9 +52,13 @@ class ConditionSources:
     stated: Mapping[str, Any]
     facts: records.ReadBack
     trial: records.TrialSettings
-    settings: records.PhaseSettings
     phases: Sequence[Phase]
     shares: Sequence[Taken]
+
+    @property
+    def settings(self) -> records.PhaseSettings:
+        """Returns the settings of the first of these runs, or of a trial without runs."""
+        return self.trial.phase(self.phases[0].kind if self.phases else RUN)
 
     @property
     def reports(self) -> list[records.ClientReport]:
@@ -186,21 +190,18 @@ def _or_unknown(count: int | None) -> str:
 
 def _load(conditions: Conditions) -> str:
     clients = "? clients" if conditions.clients is None else counted(conditions.clients, "client")
-    return (
-        f"{clients} \N{MULTIPLICATION SIGN} {counted(conditions.threads, 'thread')}" if conditions.threads else clients
-    )
+    threads = f" \N{MULTIPLICATION SIGN} {counted(conditions.threads, 'thread')}" if conditions.threads else ""
+    return f"{clients}{threads}"
 
 
 def _transport(conditions: Conditions) -> str:
     """Returns a text with a client's connections to the servers and the threads that serve them."""
-    carried = (
-        f" on {counted(conditions.event_loops, 'event loop')}"
-        if conditions.event_loops
-        else " on the client's own threads"
-    )
+    loops, carried = conditions.event_loops, ""
+    if loops is not None:
+        carried = f" on {counted(loops, 'event loop')}" if loops else " on the client's own threads"
     loop = f", client.loop={conditions.loop}" if conditions.loop else ""
     connections = "? connections" if conditions.connections is None else counted(conditions.connections, "connection")
-    return f"{connections} per client{'' if conditions.event_loops is None else carried}{loop}"
+    return f"{connections} per client{carried}{loop}"
 
 
 def _skew(conditions: Conditions) -> str | None:
@@ -229,24 +230,20 @@ def _taken(conditions: Conditions) -> str:
 def _window(conditions: Conditions) -> str | None:
     if conditions.measured_seconds is None:
         return None
-    return f"{conditions.measured_seconds:,.1f} s" + (
-        f" after {conditions.warmup_seconds:.0f} s" if conditions.warmup_seconds else ""
-    )
+    warmup = f" after {conditions.warmup_seconds:.0f} s" if conditions.warmup_seconds else ""
+    return f"{conditions.measured_seconds:,.1f} s{warmup}"
 
 
 def _overlap(conditions: Conditions) -> str:
     """Returns text such as " (2 + 2 > 3)"; empty if the numbers of copies do not determine the consistency."""
-    if (
-        conditions.write_copies is None
-        or conditions.read_copies is None
-        or not (conditions.replication or "").isdecimal()
-    ):
+    write, read, replication = conditions.write_copies, conditions.read_copies, conditions.replication or ""
+    if write is None or read is None or not replication.isdecimal():
         return ""
-    overlap = conditions.write_copies + conditions.read_copies > int(conditions.replication or 0)
+    overlap = write + read > int(replication)
     if conditions.consistency != ("strong" if overlap else "eventual"):
         return ""
-    sign = ">" if conditions.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
-    return f" ({conditions.write_copies} + {conditions.read_copies} {sign} {conditions.replication})"
+    sign = ">" if overlap else "\N{LESS-THAN OR EQUAL TO}"
+    return f" ({write} + {read} {sign} {replication})"
 
 
 # ---- the conditions --------------------------------------------------------------------------------------------------
@@ -526,7 +523,7 @@ _Stated = defstruct(
 )
 
 
-def stated(content: Any, complain: Callable[[str], object]) -> dict[str, Any]:
+def stated(content: Any, complain: Warn) -> dict[str, Any]:
     """Returns the known conditions that the servers stated, by name.
 
     Earlier versions called attached servers strongly consistent without knowing their replication or their write

@@ -44,11 +44,7 @@ _AS_THE_SCENARIO = "scenario"
 _OWN_HOSTS, _SHARED = "hosts of their own", "the servers' hosts"
 # Fixed values that no setting can change, for each role.
 _SQL = {"sessions": "one or more for each thread"}
-_AS_IT_IS = {
-    "mysql": _SQL,
-    "postgresql": _SQL,
-    "hbase": {"master": "the first region server's host"},
-}
+_AS_IT_IS = {"mysql": _SQL, "postgresql": _SQL, "hbase": {"master": "the first region server's host"}}
 
 
 @dataclass(frozen=True)
@@ -209,20 +205,14 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[TrialSetup]:
     systems = catalogue.all_systems()
     for trial in (trial for trial in trials if trial.status == "ok" and trial.system in systems):
         conditions, hosts = trial.conditions, facts.hosts or Hosts(where="")
-        threads = [phase.get("threads") for phase in trial.by_phase.values() if "threads" in phase] or [
-            conditions.threads
-        ]
+        threads = [phase["threads"] for phase in trial.by_phase.values() if "threads" in phase] or [conditions.threads]
         uses = [use for use in trial.hosts if use.host in trial.serving]
         sizes = {use.memory_bytes for use in uses if use.memory_bytes}
         workload = dict(trial.asked_workload)
         # Values that the server reported and that differ from the requested ones.
-        deviating = {
-            name: getattr(conditions, name, None)
-            for name in (deviation.partition(":")[0] for deviation in trial.deviations)
-        }
-        workload[""] = workload.get("", {}) | {
-            name: value for name, value in deviating.items() if isinstance(value, str)
-        }
+        names = [deviation.partition(":")[0] for deviation in trial.deviations]
+        deviating = {name: value for name in names if isinstance(value := getattr(conditions, name, None), str)}
+        workload[""] = workload.get("", {}) | deviating
         context = {
             **_others(systems[trial.system].role, workload, hosts, facts.host),
             "server": conditions.version,
@@ -236,10 +226,8 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[TrialSetup]:
             **({"memory": _each(map(size, sorted(sizes)))} if sizes else {}),
             **({"master": None} if conditions.attached else {}),
         }
-        asked_for = trial.asked_servers
-        setups.append(
-            TrialSetup(trial.system, trial.point, workload, trial.configured or asked_for, asked_for, context)
-        )
+        servers = trial.configured or trial.asked_servers
+        setups.append(TrialSetup(trial.system, trial.point, workload, servers, trial.asked_servers, context))
     return setups
 
 

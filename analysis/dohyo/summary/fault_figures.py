@@ -99,10 +99,15 @@ def _unreadable(run: FaultedRun, _: FaultCost) -> float | None:
     return run.accounting.unreadable if run.accounting and run.accounting.read_back else None
 
 
-def _wrong(head: str, count: Callable[[Accounting], int]) -> FaultFigure:
-    return FaultFigure(head, _read_back(count), write=_count, counts_wrong=True)
-
-
+# Counts of lost and wrong records, of which a single one is too many.
+WRONG: dict[str, Callable[[Accounting], int]] = {
+    "lost": lambda account: account.lost + account.missing,
+    "corrupt": lambda account: account.corrupt + account.corrupt_reads,
+    "never written": lambda account: account.unwritten + account.unwritten_reads,
+}
+LOST, _CORRUPT, _NEVER_WRITTEN = (
+    FaultFigure(head, _read_back(count), write=_count, counts_wrong=True) for head, count in WRONG.items()
+)
 BEFORE = FaultFigure("before op/s", lambda run, _: run.before_ops_per_second, write=rate)
 NO_SUCCESS = FaultFigure("no success s", lambda _, fault: fault.zero_seconds)
 RECOVERY = FaultFigure("fault to 90 % s", lambda _, fault: _reached(fault.recovery_seconds, fault.recovered))
@@ -115,14 +120,13 @@ OF_FAULTS = (
     FaultFigure("worst p99 ms", lambda _, fault: fault.worst_p99_ms, write=milliseconds),
 )
 ERRORS = FaultFigure("errors", lambda run, _: sum(run.errors.values()), write=_count)
-LOST = _wrong("lost", lambda account: account.lost + account.missing)
 OF_RUNS = (
     ERRORS,
     FaultFigure("maybe", _accounted(lambda account: account.maybe), write=_count),
     LOST,
     FaultFigure("stale", _accounted(lambda account: account.stale_reads), write=_count),
-    _wrong("corrupt", lambda account: account.corrupt + account.corrupt_reads),
-    _wrong("never written", lambda account: account.unwritten + account.unwritten_reads),
+    _CORRUPT,
+    _NEVER_WRITTEN,
     FaultFigure("unreadable", _unreadable, write=_count),
 )
 

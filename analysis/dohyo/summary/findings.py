@@ -7,24 +7,15 @@ The costs of faults are compared by ranks instead of intervals, because a time b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
-from typing import NamedTuple
 
 from dohyo import statistics
-from dohyo.evidence.accounting import Accounting
 from dohyo.figures import UNKNOWN, whole
 from dohyo.operations import is_success
-from dohyo.summary.fault_figures import (
-    NEVER,
-    OF_FAULTS,
-    OF_RUNS,
-    FaultFigure,
-    SameFault,
-    of_healing,
-    same_faults,
-)
+from dohyo.summary import fault_figures
+from dohyo.summary.fault_figures import NEVER, WRONG, FaultFigure, SameFault, of_healing, same_faults
 from dohyo.summary.results import ChangeVerdict, Trial
 
 # Difference within which two shares count as equal: a tenth of the share of errors that makes a run invalid.
@@ -79,11 +70,8 @@ def finding(
     return Finding(trial.system, trial.point, phase, fault, figure, before, after, (one, other), verdict, reason)
 
 
-class _Counted(NamedTuple):
-    """A number of events, and the number of attempts in the same round."""
-
-    number: int
-    total: int
+# A number of events, and the number of attempts in the same round.
+_Counted = tuple[int, int]
 
 
 def findings(
@@ -109,7 +97,11 @@ def findings(
     for phase in (name for name in phases[0] if name in phases[1]):
         yield from _scans(one, other, phase, margin)
     if set(phases[0]) - under_faults:
-        rounds = [[_stale(trial.accounting) for trial in side] for side in (one, other)]
+        accounts = [[trial.accounting for trial in side] for side in (one, other)]
+        rounds = [
+            [(account.stale_reads, account.reads) if account and account.reads else None for account in side]
+            for side in accounts
+        ]
         yield from _share(one[0], None, "stale reads", rounds[0], rounds[1], margin)
     if not under_faults:
         yield from _losses(before, after)
@@ -131,7 +123,7 @@ def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
             return None
         tried += succeeded + row.errors + row.not_found
         count += getattr(row, key)
-    return _Counted(count, tried) if tried else None
+    return (count, tried) if tried else None
 
 
 def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: float) -> Iterator[Finding]:
@@ -153,10 +145,6 @@ def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: 
         yield finding(before[0], phase, "rows per scan", lengths, texts, "inconclusive", why)
 
 
-def _stale(account: Accounting | None) -> _Counted | None:
-    return _Counted(account.stale_reads, account.reads) if account and account.reads else None
-
-
 def _share(
     trial: Trial,
     phase: str | None,
@@ -172,9 +160,9 @@ def _share(
     missing = [f"not known in {len(rounds) - len(side)} of {len(rounds)} rounds {when}"
                for rounds, side, when in zip((before, after), counts, ("before", "after"), strict=True)
                if len(side) < len(rounds)]  # fmt: skip
-    if not any(count.number for side in counts for count in side) and not missing:
+    if not any(number for side in counts for number, _ in side) and not missing:
         return
-    shares = [[count.number / count.total for count in side] for side in counts]
+    shares = [[number / total for number, total in side] for side in counts]
     verdict: ChangeVerdict = "inconclusive"
     reason: str | None = None
     if all(len(side) > 1 for side in counts):
@@ -184,7 +172,7 @@ def _share(
         reason = f"one round {'each' if all(single) else 'before' if single[0] else 'after'}"
     if missing and verdict != "regression":
         verdict, reason = "inconclusive", " and ".join(missing)
-    texts = [_percent(fmean(side)) if side else UNKNOWN for side in shares]
+    texts = [f"{_points(fmean(side))} %" if side else UNKNOWN for side in shares]
     yield finding(trial, phase, figure, shares, texts, verdict, reason)
 
 
@@ -211,24 +199,17 @@ def _estimate(rounds: Sequence[_Counted]) -> statistics.Estimate:
     Rounds may have the same count by chance, with no scatter between them. The binomial error then applies. It is
     computed for one event more than was counted, because 0 of n does not prove a probability of 0.
     """
-    shares = [count.number / count.total for count in rounds]
+    shares = [number / total for number, total in rounds]
     estimate = statistics.Estimate(len(shares), fmean(shares), stdev(shares) / math.sqrt(len(shares)), len(shares) - 1)
-    total = sum(count.total for count in rounds)
-    likely = min(0.5, (sum(count.number for count in rounds) + 1) / (total + 2))
+    total = sum(total for _, total in rounds)
+    likely = min(0.5, (sum(number for number, _ in rounds) + 1) / (total + 2))
     binomial = math.sqrt(likely * (1 - likely) / total)
     return estimate if estimate.error > binomial else replace(estimate, error=binomial, freedom=_MANY)
 
 
-_LOSSES: tuple[tuple[str, Callable[[Accounting], int]], ...] = (
-    ("lost", lambda account: account.lost + account.missing),
-    ("corrupt", lambda account: account.corrupt + account.corrupt_reads),
-    ("never written", lambda account: account.unwritten + account.unwritten_reads),
-)
-
-
 def _losses(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[Finding]:
     """Yields lost and wrong records, including those of rounds that are invalid because of them."""
-    for figure, count in _LOSSES:
+    for figure, count in WRONG.items():
         one, other = (
             [float(count(trial.accounting)) for trial in rounds if trial.accounting] for rounds in (before, after)
         )
@@ -236,10 +217,6 @@ def _losses(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[Finding
         if reason:
             texts = (whole(round(max(one))) if one else UNKNOWN, whole(round(max(other))))
             yield finding(before[0], None, figure, (one, other), texts, "regression", reason)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def _points(share: float) -> str:
@@ -261,7 +238,7 @@ def fault_changes(
     )
     for key, named in (one | other).items():
         sides = [faults.get(key) or replace(named, cases=[]) for faults in (one, other)]
-        figures = [*OF_FAULTS, *(OF_RUNS if named.number == 1 else ())]
+        figures = [*fault_figures.OF_FAULTS, *(fault_figures.OF_RUNS if named.number == 1 else ())]
         if named.phase in other_rates:
             figures = [figure for figure in figures if figure.in_seconds or figure.counts_wrong]
         else:
@@ -274,11 +251,9 @@ def fault_changes(
             verdict, reason = _of_fault(figure, rounds[0], rounds[1], margin) if figure.judged else (None, None)
             samples = [[None if value == NEVER else value for value in values] for values in present]
             texts = [
-                figure.words(known_values, len(values)) for known_values, values in zip(present, rounds, strict=True)
+                figure.words(side_values, len(values)) for side_values, values in zip(present, rounds, strict=True)
             ]
-            yield finding(
-                named.trial, named.phase, figure.head, samples, texts, verdict, reason=reason, fault=named.name
-            )
+            yield finding(named.trial, named.phase, figure.head, samples, texts, verdict, reason, named.name)
 
 
 def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before: bool) -> str | None:
@@ -300,11 +275,9 @@ def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
     """Yields the figures of each kind of healing in either experiment, without times if one had nothing to heal."""
     for kind in dict.fromkeys(kind for side in sides for kind in side.healing):
         idle = any(kind in side.healing and {did.count for did in side.healing[kind]} == {0} for side in sides)
-        yield from (
-            replace(figure, head=f"{kind}: {figure.head}")
-            for figure in of_healing(kind)
-            if not (idle and figure.in_seconds)
-        )
+        for figure in of_healing(kind):
+            if not (idle and figure.in_seconds):
+                yield replace(figure, head=f"{kind}: {figure.head}")
 
 
 def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:

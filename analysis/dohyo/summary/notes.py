@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dohyo.evidence.events import COLLAPSE_SECONDS
-from dohyo.evidence.host_metrics import HostUse, busy
-from dohyo.evidence.records import KeptLoad
+from dohyo.evidence.host_metrics import busy
 from dohyo.figures import scaled
 from dohyo.figures import size as size_of
 from dohyo.scenario.phases import EQUAL, MAX, RUN
@@ -14,6 +13,7 @@ from dohyo.summary.comparison import target_of
 from dohyo.summary.equality import differing, is_exceeded, stated
 from dohyo.summary.phase import Phase
 from dohyo.summary.results import Trial
+from dohyo.summary.trial_folder import TrialFolder
 
 # Size below which data fits into the caches of every database host, so that a run does not measure disks.
 SMALL_DATA_BYTES = 1_000_000_000
@@ -130,51 +130,52 @@ def _without_equal(trials: Sequence[Trial]) -> Iterator[str]:
 # ---- notes on a single trial ----------------------------------------------------------------------------------------
 
 
-def of_the_load(shared: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -> Iterator[str]:
-    """Yields notes on a load that several trials share, on how the servers settled, and on repeated inserts.
+def of_trial(trial: TrialFolder) -> Iterator[str]:
+    """Yields the notes on a trial, in the order of the tables."""
+    yield from trial.read_back.notes
+    yield from _of_the_load(trial)
+    yield from (f"{name} does not count: {why}" for name, why in trial.left_out.items())
+    yield from _of_runs(trial)
+    yield from trial.servers.notes()
+    # Latencies do not include operations that were not sent.
+    for kind, count in _sums(trial.counted, "missed_operations"):
+        yield f"{kind}: operations that were due in the window but were not sent in it: {count:,}"
+    servers = {host for run in trial.counted for host, node in run.conducted.nodes.items() if node.cpu_seconds}
+    clients = {(run.kind, client.host) for run in trial.counted for client in run.clients}
+    yield from busy(trial.metrics.all(), servers, clients)
+    yield from trial.metrics.notes()
+    yield from trial.canary.problems if trial.canary else ()
 
-    :param settled: notes that were recorded when the servers settled
-    """
-    if shared.load:
+
+def _of_the_load(trial: TrialFolder) -> Iterator[str]:
+    """Yields notes on a load that several trials share, on how the servers settled, and on repeated inserts."""
+    if trial.shared_load.load:
         yield (
-            f"shared load of {shared.load}: the servers started from copies, so intervals omit the differences between"
-            " loads"
+            f"shared load of {trial.shared_load.load}: the servers started from copies, so intervals omit the"
+            " differences between loads"
         )
-    if shared.note:
-        yield shared.note
-    yield from settled
+    if trial.shared_load.note:
+        yield trial.shared_load.note
+    yield from trial.settled()
     # No other figure shows inserts that failed and were sent again.
-    reports = [client.report for phase in load for client in phase.clients]
+    reports = [client.report for phase in trial.load for client in phase.clients]
     if failures := sum(report.retried_records or 0 for report in reports):
         errors = (report.first_error for report in reports if report.retried_records)
         first = next(filter(None, errors), "not known")
         yield f"load: inserts that failed and were sent again: {failures:,}; first error: {first}"
 
 
-def of_runs(counted: Sequence[Phase], sending: Sequence[Phase]) -> Iterator[str]:
-    """Yields notes on requests that were sent again, and on servers that ended under faults.
-
-    :param counted: the runs that count
-    :param sending: the runs that count, and the load before them
-    """
+def _of_runs(trial: TrialFolder) -> Iterator[str]:
+    """Yields notes on requests that were sent again, and on servers that ended under faults."""
     # The statuses of operations do not show how often bindings and drivers sent a request again.
-    for kind, count in _sums(sending, "retried_requests"):
+    for kind, count in _sums([*trial.aside, *trial.counted], "retried_requests"):
         yield f"{kind}: requests that failed and were sent again: {count:,}"
     # Without faults, a server that ends makes the run invalid.
-    for phase in counted:
+    for phase in trial.counted:
         if phase.faults is not None:
             for node in phase.conducted.nodes.values():
                 if node.state == "ended":
                     yield f"{phase.name}, under faults: {node.reason}"
-
-
-def of_clients(counted: Sequence[Phase], uses: Sequence[HostUse]) -> Iterator[str]:
-    """Yields notes on operations that were not sent, and on clients' hosts without spare processors."""
-    # Latencies do not include operations that were not sent.
-    for kind, count in _sums(counted, "missed_operations"):
-        yield f"{kind}: operations that were due in the window but were not sent in it: {count:,}"
-    servers = {host for run in counted for host, node in run.conducted.nodes.items() if node.cpu_seconds}
-    yield from busy(uses, servers, {(run.kind, client.host) for run in counted for client in run.clients})
 
 
 def _sums(phases: Sequence[Phase], name: str) -> list[tuple[str, int]]:

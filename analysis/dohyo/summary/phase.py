@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from dohyo.evidence import accounting, client_folder, events, fault_costs, levels, records
 from dohyo.evidence.client_folder import ClientFolder
@@ -25,6 +26,16 @@ from dohyo.scenario.phases import LOAD
 from dohyo.summary import level_changes
 from dohyo.summary.level_changes import in_words
 
+# Largest delay of a client's start after the agreed instant, in ms. A later client did not load the system together
+# with the others; a single client missed part of its own window. If the limit for the distance between clients'
+# starts (client_skew_limit_ms) is larger, it replaces this one.
+LATE_MS = 50.0
+
+# Fields of client.json that must be equal for all clients of a run. A target rate may be divided unevenly.
+SAME_FOR_ALL = (
+    "binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop",
+)  # fmt: skip
+
 # Exit code of a client whose database failed, with too many errors or without a success for too long.
 _DATABASE_FAILED = 5
 
@@ -36,7 +47,11 @@ Part = tuple[str, bool]
 
 
 class Phase:
-    """One run of a trial's phase, or the trial's load, over all clients."""
+    """One run of a trial's phase, or the trial's load, over all clients.
+
+    :ivar cpus: number of processors for each host on which it is known; only for runs that count
+    :ivar strong: whether the servers promise that a read sees the last acknowledged write; only for runs that count
+    """
 
     def __init__(
         self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int, *, left_out: bool = False
@@ -60,6 +75,8 @@ class Phase:
         self.missing: list[str] = []  # hosts whose client left no results
         self.latencies: dict[str, Latencies] = {}  # of all clients in this run
         self.timeline = Timeline(load=self.kind == LOAD, faults=has_faults, most_slots=most_slots)
+        self.cpus: Mapping[str, int] = {}
+        self.strong = False
 
     def hosts(self) -> set[str]:
         """Returns the hosts that have results or should have them."""
@@ -105,6 +122,39 @@ class Phase:
     def client_count(self) -> int:
         """Returns the number of clients, including those that left no results."""
         return len(self.clients) + len(self.missing)
+
+    @property
+    def apart_ms(self) -> float:
+        """Returns the allowed difference between the clients' starts, in ms."""
+        return max(LATE_MS, self.conducted.limit_ms or 0.0)
+
+    @property
+    def agreed_warmup(self) -> float | None:
+        """Returns the duration of the warm-up on which the clients agreed, in seconds; None if unknown."""
+        warmups = (client.report.warmup_seconds for client in self.clients)
+        return next((seconds for seconds in (self.conducted.warmup_seconds, *warmups) if seconds is not None), None)
+
+    @property
+    def spare_ms(self) -> float:
+        """Returns how many milliseconds late a client may begin without changing a figure.
+
+        A single client need not wait for others: it may begin at any time before its window. If its window begins with
+        its first operation, it may begin one sample of the hosts (a second) later.
+        """
+        if self.client_count > 1:
+            return 0.0
+        return (self.agreed_warmup or 0.0) * 1000 + (0.0 if self.is_timed else 1000.0)
+
+    @property
+    def requested(self) -> dict[str, Any]:
+        """Returns the work that trial.json requests from each client: field of client.json → value."""
+        settings = self.settings
+        if settings.properties is None:
+            return {}
+        clients = self.client_count if settings.workload.threads_of == "all" else 1
+        stated = {name: getattr(settings.workload, name, None) for name in SAME_FOR_ALL}
+        stated["threads"] = None if settings.threads is None else max(1, settings.threads // clients)
+        return {name: value for name, value in stated.items() if value is not None}
 
     @property
     def curve(self) -> LoadCurve | None:

@@ -18,39 +18,28 @@ UNITS: dict[Figure, str] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Contest:
-    """A comparison, in one figure at one point, of the best system with every other system.
+# A comparison of the best system with every other system, in one figure at one point. The nearest pair is the first.
+Contest = Sequence[Pair]
 
-    :ivar pairs: pairs of the best system with the others, nearest first; at least one
-    """
 
-    pairs: list[Pair]
+def is_won(contest: Contest) -> bool:
+    """Returns whether the best system's lead over every other system is larger than the noise."""
+    return all(pair.tie is False for pair in contest)
 
-    @property
-    def nearest(self) -> Pair:
-        """Returns the pair of the best system and the one nearest to it."""
-        return self.pairs[0]
 
-    @property
-    def is_won(self) -> bool:
-        """Returns whether the best system's lead over every other system is larger than the noise."""
-        return all(pair.tie is False for pair in self.pairs)
+def is_unclear(contest: Contest) -> bool:
+    """Returns whether the noise is too large to distinguish the best system from another one."""
+    return any(pair.is_unclear for pair in contest)
 
-    @property
-    def is_unclear(self) -> bool:
-        """Returns whether the noise is too large to distinguish the best system from another one."""
-        return any(pair.is_unclear for pair in self.pairs)
 
-    @property
-    def is_tied(self) -> bool:
-        """Returns whether the best system ties with another one, or cannot be distinguished from it."""
-        return any(pair.tie for pair in self.pairs)
+def is_tied(contest: Contest) -> bool:
+    """Returns whether the best system ties with another one, or cannot be distinguished from it."""
+    return any(pair.tie for pair in contest)
 
-    @property
-    def is_preliminary(self) -> bool:
-        """Returns whether no pair has an interval."""
-        return all(pair.tie is None for pair in self.pairs)
+
+def is_preliminary(contest: Contest) -> bool:
+    """Returns whether no pair has an interval."""
+    return all(pair.tie is None for pair in contest)
 
 
 @dataclass(frozen=True)
@@ -168,7 +157,7 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
             rivals[system[pair.to]] = min(
                 previous, pair, key=lambda candidate: (candidate.tie is False, distance(candidate))
             )
-    return [Contest(sorted(rivals.values(), key=distance)) for rivals in nearest.values()]
+    return [sorted(rivals.values(), key=distance) for rivals in nearest.values()]
 
 
 def distance(pair: Pair) -> float:

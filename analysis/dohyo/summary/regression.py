@@ -50,6 +50,7 @@ _ASKED: Figure = "ops_per_second"
 _VISIBLE = 0.001
 _NO_RATIO = "a round at a rate of 0 has no ratio"
 _ENOUGH = "a p99 needs 1,000 operations"
+T = TypeVar("T")
 _Place = TypeVar("_Place", bound=Hashable)
 
 
@@ -418,27 +419,20 @@ def judge(
     :param rest: estimates of the other systems at the point, whose intervals are computed together with this ratio's
     """
     ratio = change(key, AFTER, BEFORE, rows, rest)
-    if single := _single(rows):
-        return ratio, "inconclusive", None, single
-    if ratio.low is None:
-        return ratio, "inconclusive", None, _NO_RATIO
+    if reason := _single(rows) or (_NO_RATIO if ratio.low is None else None):
+        return ratio, "inconclusive", None, reason
     judgement = verdict(ratio, margin)
     if judgement != "inconclusive":
         return ratio, judgement, None, None
     distance = min(abs(math.log(ratio.ratio) - math.log(bound)) for bound in (1 - margin, 1 + margin))
     known_to = math.prod(1 + row.blur(key[2]) for row in rows.values()) - 1
     if math.log1p(known_to) > distance and known_to >= _VISIBLE:
-        return (
-            ratio,
-            judgement,
-            None,
-            f"no number of rounds would decide, as figures are known to {percent(known_to / 2)} at best",
-        )
+        reason = f"no number of rounds would decide, as figures are known to {percent(known_to / 2)} at best"
+        return ratio, judgement, None, reason
     means = estimates(key[2], rows[AFTER], rows[BEFORE])
     rounds = statistics.deciding(*means, distance, rest) if means else None
-    if rounds is None:
-        return ratio, judgement, None, f"more than {statistics.MOST_MORE} rounds of each experiment would be needed"
-    return ratio, judgement, rounds, f"about {rounds} rounds of each experiment would be needed"
+    count = f"more than {statistics.MOST_MORE}" if rounds is None else f"about {rounds}"
+    return ratio, judgement, rounds, f"{count} rounds of each experiment would be needed"
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
@@ -473,11 +467,7 @@ def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
     for round_ in of_side.rounds:
         sources = {name: of_side.trial if CONDITIONS[name].over_rounds == "mean" else round_ for name in names}
         conditions.append({(None, name): _said(name, getattr(sources[name].conditions, name)) for name in names})
-        conditions[-1] |= {
-            (phase, name): _said(name, value)
-            for phase, values in round_.by_phase.items()
-            for name, value in values.items()
-        }
+        conditions[-1] |= {(phase, name): _said(name, value) for (phase, name), value in _flat(round_.by_phase).items()}
         if hosts := {use.host: use.cpus for use in round_.hosts}:
             texts = (f"{host} ({cpus or 'unknown'} CPUs)" for host, cpus in sorted(hosts.items()))
             conditions[-1][None, "hosts"] = ", ".join(texts)
@@ -486,19 +476,7 @@ def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
 
 def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
     """Yields phase (None for all phases), name and both values of each setting that differs in a common phase."""
-    one, other = (
-        _together(
-            [
-                {
-                    (phase, name): value
-                    for phase, values in round_.asked_workload.items()
-                    for name, value in values.items()
-                }
-                for round_ in side.rounds
-            ]
-        )
-        for side in (before, after)
-    )
+    one, other = (_together([_flat(round_.asked_workload) for round_ in side.rounds]) for side in (before, after))
     common = {phase for phase, _ in one} & {phase for phase, _ in other}
     of_names: dict[str, dict[str, tuple[str, str]]] = {}
     for (phase, name), values in _unlike(one, other).items():
@@ -514,19 +492,17 @@ def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tu
 
 def _together(rounds: Sequence[Mapping[_Place, str]]) -> dict[_Place, str]:
     """Returns the distinct values of each setting in all rounds."""
-    keys = dict.fromkeys(key for settings in rounds for key in settings)
-    values = {
-        key: dict.fromkeys(
-            settings.get(key, "unknown") for settings in rounds if key in settings or not _is_of_equal(key)
-        )
-        for key in keys
-    }
-    return {key: " and ".join(texts) for key, texts in values.items()}
+    values: dict[_Place, str] = {}
+    for key in dict.fromkeys(key for settings in rounds for key in settings):
+        # The first round may lack the phase `equal`.
+        may_lack = isinstance(key, tuple) and key[0] == EQUAL
+        texts = dict.fromkeys(settings.get(key, "unknown") for settings in rounds if key in settings or not may_lack)
+        values[key] = " and ".join(texts)
+    return values
 
 
-def _is_of_equal(key: Hashable) -> bool:
-    """Returns whether the setting belongs to the phase `equal`, which the first round may lack."""
-    return isinstance(key, tuple) and key[0] == EQUAL
+def _flat(of_phases: Mapping[str, Mapping[str, T]]) -> dict[tuple[str, str], T]:
+    return {(phase, name): value for phase, values in of_phases.items() for name, value in values.items()}
 
 
 def _unlike(one: Mapping[_Place, str], other: Mapping[_Place, str]) -> dict[_Place, tuple[str, str]]:

@@ -48,15 +48,12 @@ def workload(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     # Leave out `equal`: some rounds lack it, and `equal_share` shows that it was requested.
     names = (name for name in by_phase if name not in (LOAD, PROBE, EQUAL))
     as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
-    as_a_whole["preconditioning"] = _updates(mapping(mapping(of_trial.get("precondition")).get("properties")))
+    # Number of records that preconditioning updates before the runs.
+    before_runs = mapping(mapping(of_trial.get("precondition")).get("properties"))
+    operations, batch = (number(before_runs.get(key)) for key in ("operationcount", "batchsize"))
+    as_a_whole["preconditioning"] = round((operations or 0) * (batch or 1))
     by_phase[""] = {key: plain(value) for key, value in as_a_whole.items()}
     return by_phase
-
-
-def _updates(properties_: Mapping[str, Any]) -> int:
-    """Returns the number of records that preconditioning updates before the runs."""
-    operations, batch = (number(properties_.get(key)) for key in ("operationcount", "batchsize"))
-    return round((operations or 0) * (batch or 1))
 
 
 def _phase(of_trial: Mapping[str, Any], phase: Mapping[str, Any]) -> dict[str, str]:

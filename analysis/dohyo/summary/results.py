@@ -275,9 +275,8 @@ class Summary:
     @property
     def host_count(self) -> int:
         """Returns the largest number of hosts with servers in any trial; 0 if unknown."""
-        return max((len(trial.serving) for trial in self.trials), default=0) or max(
-            (trial.conditions.nodes or 0 for trial in self.trials), default=0
-        )
+        serving = max((len(trial.serving) for trial in self.trials), default=0)
+        return serving or max((trial.conditions.nodes or 0 for trial in self.trials), default=0)
 
     def is_sound(self, *, skipped: bool = False) -> bool:
         """Returns whether all trials have valid numbers, all searches found a rate, and all evidence could be read.

@@ -64,7 +64,7 @@ def summarise(
         trial = _trial(evidence, facts, runs)
         trials.append(trial)
         if seen is not None:
-            seen(trial, [*evidence.phases, *evidence.probes])
+            seen(trial, [*evidence.files.phases, *evidence.probes])
         workloads[trial.name] = evidence.files.workload()
         if seconds := evidence.files.seconds():
             longest[trial.place] = max(longest.get(trial.place, 0.0), seconds)
@@ -124,15 +124,6 @@ def read_trial(folder: Path) -> Trial:
     return TrialEvidence(folder, []).trial()
 
 
-def own_target(folder: Path) -> float:
-    """Returns the rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
-
-    :param folder: folder of a trial in `raw/`, which may still be running
-    :raises BadInputError: if the last run of `max` has no valid rate
-    """
-    return TrialEvidence(folder, []).own_target()
-
-
 def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -> records.ExperimentFacts:
     """Reads experiment.json, and warns if it is missing or if the scenario's file was changed."""
     facts = records.read(experiment / "experiment.json", records.ExperimentFacts, warnings.append)
@@ -147,7 +138,7 @@ def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -
 def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, runs: dict[str, str]) -> Trial:
     """Returns a trial. It has no numbers if it does not belong to the experiment or is a copy of another trial."""
     trial = evidence.trial()
-    copied = validity.copied(trial.name, evidence.phases, runs)
+    copied = validity.copied(trial.name, evidence.files.phases, runs)
     why = next(validity.of_another_experiment(evidence.files, facts), None)
     if why is None and trial.status == "ok":
         why = copied or next(validity.outside_the_experiment(evidence.files, facts), None)

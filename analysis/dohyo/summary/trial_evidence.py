@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from msgspec import structs
 
 from dohyo.bad_input import BadInputError
-from dohyo.evidence import accounting, canary, records
-from dohyo.evidence.canary import Canary
+from dohyo.evidence import accounting
 from dohyo.evidence.conductor_records import nodes
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.healing import HealingLogs
-from dohyo.evidence.host_metrics import HostMetrics
-from dohyo.evidence.records import ReadBack
+from dohyo.evidence.host_metrics import HostMetrics, Taken
 from dohyo.evidence.rows import Run, rows
-from dohyo.evidence.servers import Servers
 from dohyo.metrics import Row
 from dohyo.operations import OVERALL, is_call, is_failure
 from dohyo.scenario.phases import LOAD, MAX, OWN, PROBE, RUN
@@ -34,13 +30,11 @@ from dohyo.summary.probes import Probe, Search
 from dohyo.summary.results import Status, Trial
 from dohyo.summary.rounds import Counted, rows_of
 from dohyo.summary.trial_folder import NO_STATE, TrialFolder
-from dohyo.summary.validity import TrialFacts
 
 
 class TrialEvidence:
-    """Reads the evidence of a trial, computes its numbers and checks whether they count.
+    """Computes the numbers of a trial from its evidence, and checks whether they count.
 
-    :ivar phases: load and runs that were read
     :ivar probes: probes of the search for the highest rate
     :ivar measured: runs and histograms from which the trial's rows are computed
     """
@@ -49,11 +43,8 @@ class TrialEvidence:
         self.files = TrialFolder(folder, warnings)
         self.settings = self.files.settings
         self.measured: Counted = {}
-        self.phases: list[Phase] = []
         self.probes: list[Phase] = []
         self._system = self.settings.system or folder.name
-
-    # ---- results --------------------------------------------------------------------------------------------------
 
     def trial(self) -> Trial:
         """Returns the trial; it has no numbers if one of its folders cannot be read."""
@@ -64,37 +55,27 @@ class TrialEvidence:
             self.files.warn(why)
             return Trial(self.files.path.name, self._system, self._system, "invalid", why)
 
-    def own_target(self) -> float:
-        """Returns the rate of the phase `own`; see :func:`dohyo.summary.summary.own_target`."""
-        last = self.files.phases(MAX)[-1:]
-        self.files.read_clients(last)
-        rates = [row.ops_per_second for row in rows(MAX, [phase.run for phase in last], {}) if row.operation == OVERALL]
-        share = self.settings.phase(OWN).share
-        why = next((problem for phase in last for problem in phase.problems), "it has no rate")
-        if not share or not rates or not rates[0] or last[0].problems:
-            raise BadInputError(f"{self.files.path.name}: {OWN} has no rate, as {MAX} is not valid: {why}")
-        return knee.rounded(share * rates[0])
-
-    # ---- from the evidence to a trial -----------------------------------------------------------------------------
-
     def _trial(self) -> Trial:
         """Returns the trial from its evidence.
 
         :raises OSError: if one of its folders cannot be read
         """
-        facts = self._read()
+        facts = self.files
+        facts.read()
+        if left_out := validity.left_out(facts):
+            facts.leave_out(left_out)
         status, reason = _judged(facts)
         valid = facts.counted if status == "ok" else []
         shown = [
             *(facts.measured if status == "ok" else []),
             *(facts.aside if not any(phase.problems for phase in facts.aside) else []),
         ]
-        self.measured = {part: _counted([phase for phase in self.phases if phase.part == part])
+        self.measured = {part: _counted([phase for phase in facts.phases if phase.part == part])
                          for part in parts_of(shown)}  # fmt: skip
         rows = rows_of(self.measured)
         conditions_of_all, by_phase = _conditions(facts)
         return Trial(
-            name=self.files.path.name,
+            name=facts.path.name,
             system=self._system,
             title=facts.read_back.title or self._system,
             status=status,
@@ -107,24 +88,31 @@ class TrialEvidence:
             exceeded={name: str(value) for name, value in facts.read_back.exceeded.items()},
             rows=rows,
             load_is_measured=self.settings.load_is_measured,
-            system_failed=any(phase.system_failed for phase in self.phases),
+            system_failed=any(phase.system_failed for phase in facts.phases),
             warmups={phase.name: phase.warmup for phase in facts.runs},
             load=next((phase.curve for phase in facts.load if phase in shown), None),
-            canary=facts.hosts,
-            search=self._search(facts),
-            asked_workload=requested_settings.workload(self.files.requested),
-            asked_servers=requested_settings.servers(self.files.requested),
+            canary=facts.canary,
+            search=self._search(),
+            asked_workload=requested_settings.workload(facts.requested),
+            asked_servers=requested_settings.servers(facts.requested),
             configured={**facts.read_back.values, **facts.read_back.server_settings},
-            **self._of_servers_and_hosts(facts, rows),
-            **self._of_runs(facts, valid),
+            notes=list(notes.of_trial(facts)),
+            servers=facts.servers.all(),
+            spans=list(facts.servers.spans()),
+            hosts=facts.metrics.all(),
+            taken=facts.shares,
+            host_metrics=facts.metrics,
+            events=self._events(rows),
+            **self._of_runs(valid),
         )
 
-    def _of_runs(self, facts: TrialFacts, valid: Sequence[Phase]) -> dict[str, Any]:
+    def _of_runs(self, valid: Sequence[Phase]) -> dict[str, Any]:
         """Returns the fields of a trial that describe its runs.
 
         :param valid: the runs that count; empty unless the trial is "ok"
         """
-        healing = HealingLogs(self.files.path / "server", self.files.warn)
+        facts = self.files
+        healing = HealingLogs(facts.path / "server", facts.warn)
         return {
             # Include discarded runs, because later runs do not detect what a discarded one lost.
             "accounting": accounting.of_all(
@@ -144,111 +132,67 @@ class TrialEvidence:
             "nodes": nodes([phase.conducted for phase in facts.counted or facts.load], [phase.run for phase in valid]),
         }
 
-    def _of_servers_and_hosts(self, facts: TrialFacts, rows: Sequence[Row]) -> dict[str, Any]:
-        """Returns the fields of a trial that describe its servers and hosts, and its notes and events."""
-        return {
-            "notes": [
-                *facts.read_back.notes,
-                *notes.of_the_load(self.files.shared_load, self.files.settled(facts.runs), facts.load),
-                *(f"{name} does not count: {why}" for name, why in facts.left_out.items()),
-                *notes.of_runs(facts.counted, [*facts.aside, *facts.counted]),
-                *facts.servers.notes(),
-                *notes.of_clients(facts.counted, facts.metrics.all()),
-                *facts.metrics.notes(),
-                *(facts.hosts.problems if facts.hosts else ()),
-            ],
-            "servers": facts.servers.all(),
-            "spans": list(facts.servers.spans()),
-            "hosts": facts.metrics.all(),
-            "taken": facts.shares,
-            "host_metrics": facts.metrics,
-            "events": [
-                event
-                for phase in self.phases
-                for event in phase.events(
-                    [
-                        *(self._pauses(facts.servers, phase, rows) if phase in facts.measured else []),
-                        *phase.level_events(facts.servers, facts.metrics),
-                    ],
-                    measured=phase in facts.measured,
-                )
-            ],
-        }
+    def _events(self, rows: Sequence[Row]) -> list[Event]:
+        facts = self.files
+        return [
+            event
+            for phase in facts.phases
+            for event in phase.events(
+                [
+                    *(self._pauses(phase, rows) if phase in facts.measured else []),
+                    *phase.level_events(facts.servers, facts.metrics),
+                ],
+                measured=phase in facts.measured,
+            )
+        ]
 
-    def _read(self) -> TrialFacts:
-        """Reads the evidence of all clients, servers and hosts.
-
-        If it shows that others disturbed repeats that can be left out, reads it again without them.
-        """
-        changed = self.files.changed()
-        read_back, stated = self.files.read_back()
-        hosts = canary.read(self.files.read("canary.json", records.CanaryFile))
-        read = partial(self._read_runs, changed, read_back, stated, hosts)
-        before = len(self.files.warnings)
-        facts = read({})
-        if left_out := validity.left_out(facts):
-            del self.files.warnings[before:]
-            facts = read(left_out)
-        return facts
-
-    def _read_runs(
-        self,
-        changed: Sequence[str],
-        read_back: ReadBack,
-        stated: Mapping[str, Any],
-        hosts: Canary | None,
-        left_out: Mapping[str, str],
-    ) -> TrialFacts:
-        """Reads the load and the runs.
-
-        :param left_out: names of repeats that do not count, with the reason
-        """
-        phases = self.phases = self.files.phases(left_out=left_out)
-        clients = self.files.read_clients(phases)
-        load, runs = ([phase for phase in phases if (phase.kind == LOAD) == loads] for loads in (True, False))
-        # Like a run, a measured load has numbers only if the trial is valid.
-        aside, measured = ([], [*load, *runs]) if self.settings.load_is_measured else (load, runs)
-        counted = [phase for phase in measured if not phase.discarded]
-        windows = [window for phase in counted for window in phase.window]
-        steps = self.files.steps(load, runs)
-        servers = Servers(self.files.path / "server", windows, steps, self.files.warn)
-        metrics = self.files.host_metrics(phases)
-        shares = [share for share in metrics.shares if (share.phase, share.run) in {window.key for window in windows}]
-        self.files.check_samples(metrics, counted)
-        return TrialFacts(
-            self.files, changed, read_back, stated, hosts, clients, phases, aside, measured, servers, metrics, shares,
-            left_out,
-        )  # fmt: skip
-
-    def _pauses(self, servers: Servers, phase: Phase, rows: Sequence[Row]) -> list[Event]:
+    def _pauses(self, phase: Phase, rows: Sequence[Row]) -> list[Event]:
         """Returns the pauses of the servers' JVMs that are long compared with the clients' latencies."""
         calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
         p99s = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         timeout, default = self.settings.properties.operationtimeout, find_property("operationtimeout")
         if timeout is None and default and default.default:
             timeout = float(default.default)
-        return servers.events(phase.kind, phase.number, max(p99s, default=None), timeout)
+        return self.files.servers.events(phase.kind, phase.number, max(p99s, default=None), timeout)
 
-    def _search(self, trial: TrialFacts) -> Search | None:
+    def _search(self) -> Search | None:
         """Returns the result of the search's probes. Nothing else in the trial depends on them."""
         settings = probes.stated(self.settings.search)
         if settings is None:
             return None
-        runs = [phase for phase in trial.counted if phase.kind != LOAD]
-        tries = self.probes = self.files.phases(PROBE)
+        runs = [phase for phase in self.files.counted if phase.kind != LOAD]
+        tries = self.probes = self.files.phases_of(PROBE)
         self.files.read_clients(tries)
         # Do not warn about missing samples: during the search, they are still on the hosts.
         windows = [window for phase in tries for window in phase.window]
-        facts = replace(trial, shares=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).shares)
+        shares = HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).shares
         closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
         problems = [problem for phase in runs for problem in phase.problems]
-        return probes.result(settings, closed_loop, problems, [_probe(phase, facts, settings) for phase in tries])
+        tried = [_probe(phase, self.files, shares, settings) for phase in tries]
+        return probes.result(settings, closed_loop, problems, tried)
 
 
-def _judged(facts: TrialFacts) -> tuple[Status, str | None]:
+def own_target(folder: Path) -> float:
+    """Returns the rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
+
+    :param folder: folder of a trial in `raw/`, which may still be running
+    :raises BadInputError: if the last run of `max` has no valid rate
+    """
+    files = TrialFolder(folder, [])
+    last = files.phases_of(MAX)[-1:]
+    files.read_clients(last)
+    rates = [row.ops_per_second for row in rows(MAX, [phase.run for phase in last], {}) if row.operation == OVERALL]
+    share = files.settings.phase(OWN).share
+    why = next((problem for phase in last for problem in phase.problems), "it has no rate")
+    if not share or not rates or not rates[0] or last[0].problems:
+        raise BadInputError(f"{folder.name}: {OWN} has no rate, as {MAX} is not valid: {why}")
+    return knee.rounded(share * rates[0])
+
+
+def _judged(facts: TrialFolder) -> tuple[Status, str | None]:
     """Returns the trial's status, and the reason if it is not "ok"."""
     status, reason = _state(facts)
-    problems = facts.problems()
+    problems = validity.problems(facts)
     if status == "ok" and problems:
         return "failed" if any(phase.system_failed for phase in facts.phases) else "invalid", _first(problems)
     broken = next((run for run in facts.measured if run.conducted.failure), None)
@@ -262,11 +206,11 @@ def _judged(facts: TrialFacts) -> tuple[Status, str | None]:
     return status, reason or (_first(problems) if problems else None)
 
 
-def _state(facts: TrialFacts) -> tuple[Status, str | None]:
+def _state(facts: TrialFolder) -> tuple[Status, str | None]:
     """Returns the trial's status and reason according to state.json."""
     if NO_STATE in facts.changed:
         return "invalid", NO_STATE
-    state = facts.files.state
+    state = facts.state
     status = state.status
     if status == "done":
         return "ok", None
@@ -276,33 +220,30 @@ def _state(facts: TrialFacts) -> tuple[Status, str | None]:
     return cast(Status, status), state.reason or default.get(status, "no reason was recorded")
 
 
-def _conditions(facts: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
+def _conditions(facts: TrialFolder) -> tuple[Conditions, dict[str, dict[str, Any]]]:
     """Returns the conditions of the trial and, for each phase, those that differ between phases."""
 
-    def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
-        settings = facts.files.settings
-        return conditions.read(
-            ConditionSources(facts.stated, facts.read_back, settings, settings.phase(kind), of_kind, facts.shares)
-        )
+    def read(phases: Sequence[Phase]) -> Conditions:
+        return conditions.read(ConditionSources(facts.stated, facts.read_back, facts.settings, phases, facts.shares))
 
     phases = facts.counted or facts.load
     of_phases = {phase.kind: [candidate for candidate in phases if candidate.kind == phase.kind] for phase in phases}
-    of_trial = read(next(iter(of_phases), RUN), phases)
-    differing = conditions.by_phase({kind: read(kind, of_kind) for kind, of_kind in of_phases.items()})
+    of_trial = read(phases)
+    differing = conditions.by_phase({kind: read(of_kind) for kind, of_kind in of_phases.items()})
     several = dict.fromkeys(name for of_phase in differing.values() for name in of_phase)
     return replace(of_trial, **several), differing
 
 
-def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
+def _probe(phase: Phase, facts: TrialFolder, shares: Sequence[Taken], settings: Settings) -> Probe:
     """Returns a probe with its measurements, judged by whether its rate held."""
     targets = [client.report.target for client in phase.clients]
     rates = [target for target in targets if target is not None]
     # Add up the clients' targets, because each client received a share.
     target = knee.rounded(sum(rates)) if rates and not phase.missing and len(rates) == len(targets) else None
-    run = validity.RunFacts(phase)
     # Records that are not found make a system faster, so they are a problem and not only a doubt.
-    problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(run))]
-    doubts = [*run.problems(), *(f"{phase.name}: {why}" for why in validity.disturbing(facts, phase))]
+    problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(phase))]
+    disturbed = (f"{phase.name}: {why}" for why in validity.disturbing(facts, phase, shares))
+    doubts = [*validity.run_problems(phase), *disturbed]
     measured = rows(PROBE, [phase.run], phase.latencies)
     probe = Probe(phase.number or 0, target, probes.rate_of(measured), rows=measured)
     return probes.judged(settings, probe, problems, doubts)

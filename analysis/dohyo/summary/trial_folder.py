@@ -1,17 +1,17 @@
-"""Reads the files of one trial in `raw/`, and turns them into records and phases."""
+"""Reads the evidence of one trial in `raw/`, and turns it into records and phases."""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from dohyo.evidence import manifest, records
+from dohyo.evidence import canary, manifest, records
 from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.conductor_records import client as conducted_client
 from dohyo.evidence.hdr_log import Latencies
@@ -19,7 +19,7 @@ from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.json_values import mapping, read_object
 from dohyo.evidence.latency_slots import MOST_SLOTS
 from dohyo.evidence.rows import rows
-from dohyo.evidence.servers import Step
+from dohyo.evidence.servers import Servers, Step
 from dohyo.evidence.text_file import limited
 from dohyo.metrics import Row
 from dohyo.scenario.phases import LOAD, PROBE
@@ -36,27 +36,91 @@ _MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
 
 
 class TrialFolder:
-    """Reads the files of a trial.
+    """Reads the evidence of a trial, for its checks and its numbers. Only `read` sets the attributes from `changed` on.
 
     :ivar warnings: list to which warnings about missing or damaged files are added
     :ivar state: content of state.json
-    :ivar asked: content of trial.json, unchecked
+    :ivar requested: content of trial.json, unchecked
     :ivar settings: content of trial.json as a record
     :ivar damaged: problems with values in trial.json
-    :ivar kept: trial that made the load from which the servers started; empty if loads are not reused
+    :ivar shared_load: trial that made the load from which the servers started; empty if loads are not reused
+    :ivar phases: the load and all runs
+    :ivar changed: differences from the manifest
+    :ivar read_back: content of conditions.json without the conditions, which are in `stated`
+    :ivar canary: speed of the hosts before the trial
+    :ivar shares: processor time that other processes and the hypervisor took in the runs that count
+    :ivar left_out: names of repeats that do not count because others disturbed them, with the reason
     """
 
     def __init__(self, path: Path, warnings: list[str]) -> None:
         self.path = path
         self.warnings = warnings
-        self.state = self.read("state.json", records.TrialState)
+        self.state = self._record("state.json", records.TrialState)
         self.requested = read_object(path / "trial.json", self.warn)
         self.damaged: list[str] = []
         self.settings = records.decoded(
             self.requested, records.TrialSettings, lambda problem: self.damaged.append(f"trial.json: {problem}")
         )
         self.warnings += [f"{path}/{problem}" for problem in self.damaged]
-        self.shared_load = self.read("kept.json", records.KeptLoad) if self.settings.reuse else records.KeptLoad()
+        self.shared_load = self._record("kept.json", records.KeptLoad) if self.settings.reuse else records.KeptLoad()
+        self.phases: list[Phase] = []
+        self.left_out: Mapping[str, str] = {}
+
+    def read(self) -> None:
+        """Reads the evidence of all clients, servers and hosts.
+
+        :raises OSError: if one of the trial's folders cannot be read
+        """
+        self.changed = self._changed()
+        self.read_back, self.stated = self._read_back()
+        self.canary = canary.read(self._record("canary.json", records.CanaryFile))
+        self._before_runs = len(self.warnings)
+        self.leave_out({})
+
+    def leave_out(self, left_out: Mapping[str, str]) -> None:
+        """Reads the load and the runs, again if they were read before.
+
+        :param left_out: names of runs that do not count, with the reason
+        """
+        del self.warnings[self._before_runs :]
+        self.left_out = left_out
+        self.phases = self.phases_of()
+        self.clients = self.read_clients(self.phases)
+        windows = [window for phase in self.counted for window in phase.window]
+        self.servers = Servers(self.path / "server", windows, self._steps(), self.warn)
+        self.metrics = self._host_metrics()
+        cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
+        strong = str(self.stated.get("consistency", "")).startswith("strong")
+        for phase in self.counted:
+            phase.cpus, phase.strong = cpus, strong
+        runs = {window.key for window in windows}
+        self.shares = [share for share in self.metrics.shares if (share.phase, share.run) in runs]
+        self._check_samples()
+
+    @property
+    def load(self) -> list[Phase]:
+        """Returns the load; empty without a load."""
+        return [phase for phase in self.phases if phase.kind == LOAD]
+
+    @property
+    def runs(self) -> list[Phase]:
+        """Returns the runs, including discarded ones."""
+        return [phase for phase in self.phases if phase.kind != LOAD]
+
+    @property
+    def aside(self) -> list[Phase]:
+        """Returns the load if it is not measured."""
+        return [] if self.settings.load_is_measured else self.load
+
+    @property
+    def measured(self) -> list[Phase]:
+        """Returns the runs and a measured load, which has numbers only if the trial is valid."""
+        return [*(self.load if self.settings.load_is_measured else ()), *self.runs]
+
+    @property
+    def counted(self) -> list[Phase]:
+        """Returns the measured runs, or the measured load, without discarded runs."""
+        return [phase for phase in self.measured if not phase.discarded]
 
     def seconds(self) -> float | None:
         """Returns the duration of the trial; None if it did not finish."""
@@ -73,7 +137,7 @@ class TrialFolder:
             key: str(value) for key, value in mapping(self.requested.get("trial_properties")).items() if key in names
         }
 
-    def changed(self) -> list[str]:
+    def _changed(self) -> list[str]:
         """Returns the differences between the files and the manifest, and warns about them."""
         problems = manifest.problems(self.path, self.state.manifest)
         if not (self.path / "state.json").is_file():
@@ -82,7 +146,7 @@ class TrialFolder:
             self.warn(f"{self.path}/{problem}")
         return problems
 
-    def read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
+    def _read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
         """Returns the content of conditions.json: a record of general facts, and the conditions by name."""
         path = self.path / "conditions.json"
         warn = limited(path, self.warn)
@@ -93,19 +157,18 @@ class TrialFolder:
 
         return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
 
-    def phases(self, *names: str, left_out: Container[str] = ()) -> list[Phase]:
+    def phases_of(self, *names: str) -> list[Phase]:
         """Returns the runs of these phases, before any results of clients are read.
 
         Without names, these are the load and the runs of all planned phases.
-
-        :param left_out: names of runs that do not count
         """
         load = self.path / LOAD
         loads = [load] if not names and load.is_dir() else []
         folders = [*loads, *self.numbered(names or self.settings.planned)]
         most_slots = min(MOST_SLOTS, max(1, _MOST_SLOTS_OF_A_TRIAL // max(1, len(folders))))
         return [
-            Phase(folder, self.settings, self.warn, most_slots, left_out=folder.name in left_out) for folder in folders
+            Phase(folder, self.settings, self.warn, most_slots, left_out=folder.name in self.left_out)
+            for folder in folders
         ]
 
     def read_clients(self, phases: Sequence[Phase]) -> list[Client]:
@@ -123,32 +186,32 @@ class TrialFolder:
             result += [conducted_client(host, conducted, of_client) for host, of_client in clients.items()]
         return result
 
-    def host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
+    def _host_metrics(self) -> HostMetrics:
         """Returns the hosts' resource use during the load and the runs that count."""
-        windows = [window for phase in phases if not phase.discarded for window in phase.window]
-        hosts = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
+        windows = [window for phase in self.phases if not phase.discarded for window in phase.window]
+        hosts = {host for phase in self.phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
         return HostMetrics(self.path / "hosts", windows, sorted(hosts), self.warn)
 
-    def check_samples(self, metrics: HostMetrics, counted: Sequence[Phase]) -> None:
+    def _check_samples(self) -> None:
         """Warns about hosts whose samples cover less than half of the measured windows."""
-        measured = sum(phase.run.seconds or 0.0 for phase in counted if phase.window)
-        kinds = {phase.kind for phase in counted}
+        measured = sum(phase.run.seconds or 0.0 for phase in self.counted if phase.window)
+        kinds = {phase.kind for phase in self.counted}
         hosts = self.path / "hosts"
-        uses = metrics.all()
-        ill = {host for phase in counted for host in phase.ill}  # a host that a fault stopped has no samples
+        uses = self.metrics.all()
+        ill = {host for phase in self.counted for host in phase.ill}  # a host that a fault stopped has no samples
         for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
             covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase in kinds)
             if covered < measured / 2 and host not in ill:
                 self.warn(f"{self.path}/hosts/{host}: samples cover {covered:.0f} of {measured:.0f} measured seconds")
 
-    def steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
+    def _steps(self) -> list[Step]:
         """Returns the steps of the trial (load, runs and probes) in order."""
-        in_time = sorted(runs, key=lambda run: (run.number or 0, self.settings.planned.index(run.kind)))
+        in_time = sorted(self.runs, key=lambda run: (run.number or 0, self.settings.planned.index(run.kind)))
         # Servers that started from a copy of a load did not count its operations.
         first = (
             [Step(LOAD, LOAD, counts=False)]
             if self.shared_load.load
-            else [Step(phase.name, phase.kind, counts=not phase.discarded) for phase in load]
+            else [Step(phase.name, phase.kind, counts=not phase.discarded) for phase in self.load]
         )
         return [
             *first,
@@ -159,7 +222,7 @@ class TrialFolder:
     def counted_rows(self) -> Mapping[str, int | None] | None:
         """Returns the row count of each table after the last run; None if no run inserts: rows are then not counted."""
         counted = (self.path / "counted.json").is_file()
-        return self.read("counted.json", records.CountedRows).rows if counted else None
+        return self._record("counted.json", records.CountedRows).rows if counted else None
 
     def inserted(self) -> list[tuple[str, records.ClientReport]]:
         """Returns the host and the report of each client in all runs and probes."""
@@ -169,9 +232,9 @@ class TrialFolder:
         # Warnings about broken files are given when the run is read, so none are needed here.
         return [(host.name, records.read(host / "client.json", records.ClientReport, lambda _: None)) for host in hosts]
 
-    def settled(self, runs: Sequence[Phase]) -> list[str]:
+    def settled(self) -> list[str]:
         """Returns the notes that were recorded when servers settled after the load, or again before runs."""
-        files = [self.path, *(phase.folder for phase in runs)]
+        files = [self.path, *(phase.folder for phase in self.runs)]
         settled = [records.read(folder / "settled.json", records.Settled, self.warn) for folder in files]
         return list(dict.fromkeys(note for record in settled for note in record.notes))
 
@@ -188,7 +251,7 @@ class TrialFolder:
     def warn(self, message: str) -> None:
         self.warnings.append(message)
 
-    def read(self, name: str, record: type[R]) -> R:
+    def _record(self, name: str, record: type[R]) -> R:
         return records.read(self.path / name, record, self.warn)
 
 

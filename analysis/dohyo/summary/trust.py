@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,28 +69,18 @@ class Reason:
     fatal: bool = False
 
 
-@dataclass(frozen=True)
-class Trust:
-    """How far a verdict can be trusted.
-
-    :ivar reasons: reasons against it, worst first
-    """
-
-    reasons: list[Reason]
-
-    @property
-    def mark(self) -> Mark:
-        """Returns the overall judgement that follows from the reasons."""
-        if any(reason.fatal for reason in self.reasons):
-            return "do not use"
-        return "caution" if self.reasons else "solid"
+def mark_of(reasons: Sequence[Reason]) -> Mark:
+    """Returns how far a verdict with these reasons against it can be trusted."""
+    if any(reason.fatal for reason in reasons):
+        return "do not use"
+    return "caution" if reasons else "solid"
 
 
-def judged(summary: Summary) -> Trust:
-    """Returns how far the verdict for an experiment, or for logs of other clients, can be trusted."""
+def doubts(summary: Summary) -> list[Reason]:
+    """Returns reasons against the verdict for an experiment, or for logs of other clients, worst first."""
     held = contests(summary)
-    pairs = [pair for contest in held for pair in contest.pairs]
-    nearest = [contest.nearest for contest in held]
+    pairs = [pair for contest in held for pair in contest]
+    nearest = [contest[0] for contest in held]
     hosts, rounds = list(_hosts(summary, nearest, pairs)), list(_rounds(summary, pairs))
     few = rounds or any(pair.tie is None for pair in pairs)
     reasons = [
@@ -117,7 +107,7 @@ def judged(summary: Summary) -> Trust:
         *_about_the_whole(summary),
         *(hosts if not few else ()),
     ]
-    return Trust(sorted(reasons, key=lambda reason: not reason.fatal))
+    return sorted(reasons, key=lambda reason: not reason.fatal)
 
 
 def _unequal(summary: Summary) -> Iterator[Reason]:
@@ -138,34 +128,27 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     valued = {trial.name for trial in tried if decisive(summary, trial)}
     systems = {trial.system for trial in tried}
     fatal = len({trial.system for trial in tried if trial.name in valued}) < min(2, len(systems))
-    without = [trial for trial in tried if trial.name not in valued]
-    bounds = [trial.name for trial in without if searches_of(trial, summary.trials)]
-    none = [trial.name for trial in without if trial.name not in bounds]
-    if none:
+    searches = {trial.name: searches_of(trial, summary.trials) for trial in tried if trial.name not in valued}
+    if none := [name for name, group in searches.items() if not group]:
         text = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
         yield Reason(text, f"no valid numbers for {_few(none)}", fatal)
-    # A search that shows that no rate holds is a result, but leaves nothing to compare.
+    # If all rounds show that no rate holds, that is a result, but leaves nothing to compare.
     alone = fatal and len(systems) > 1
-    bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
+    bounds = [
+        name for name, group in searches.items() if group and (alone or not all(search.in_vain for search in group))
+    ]
     if bounds:
         text = f"{len(bounds)} of {len(tried)} have only bounds for the highest rate: {', '.join(bounds)}."
         yield Reason(text, f"no highest rate for {_few(bounds)}", fatal)
     # With several rounds, the valid ones still count, so these reasons are not fatal.
     rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
-    cut = {
-        name: count
-        for name, group in rounds.items()
-        if (count := [round_.status for round_ in group].count("interrupted"))
-    }
-    if cut:
-        counts = ", ".join(f"{name} {count} of {len(rounds[name])}" for name, count in cut.items())
-        yield Reason(f"Rounds were interrupted or did not begin: {counts}.", f"interrupted rounds of {_few([*cut])}")
-    partly = [name for name, group in rounds.items() if {round_.status for round_ in group} - {"ok", "interrupted"}]
-    if partly:
-        yield Reason(
-            f"{len(partly)} of {len(tried)} have invalid rounds, which do not count: {', '.join(partly)}.",
-            f"invalid rounds of {_few(partly)}",
-        )
+    statuses = {name: [round_.status for round_ in group] for name, group in rounds.items()}
+    if cut := [name for name, of_rounds in statuses.items() if "interrupted" in of_rounds]:
+        counts = ", ".join(f"{name} {statuses[name].count('interrupted')} of {len(statuses[name])}" for name in cut)
+        yield Reason(f"Rounds were interrupted or did not begin: {counts}.", f"interrupted rounds of {_few(cut)}")
+    if partly := [name for name, of_rounds in statuses.items() if {*of_rounds} - {"ok", "interrupted"}]:
+        text = f"{len(partly)} of {len(tried)} have invalid rounds, which do not count: {', '.join(partly)}."
+        yield Reason(text, f"invalid rounds of {_few(partly)}")
 
 
 def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
@@ -177,12 +160,6 @@ def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         yield Reason(text, "measured at different points", fatal=True)
 
 
-def _searched_in_vain(summary: Summary, name: str) -> bool:
-    """Returns whether all rounds found that no rate holds, which is a result."""
-    (trial,) = (trial for trial in summary.compared if trial.name == name)
-    return all(search.in_vain for search in searches_of(trial, summary.trials))
-
-
 def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Yields reasons if noise is too large to tell systems from the best one, or if intervals are missing."""
     unclear = [pair for pair in pairs if pair.is_unclear]
@@ -190,39 +167,27 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         system = {trial.name: trial.system for trial in summary.compared}
         named = list(dict.fromkeys(f"{system[pair.of]} from {system[pair.to]}" for pair in unclear))
         more = f" and {len(named) - _MOST_UNCLEAR} more" if len(named) > _MOST_UNCLEAR else ""
-        counts = [
-            neighbour.more
-            for neighbour in undecided(summary)
-            if neighbour.pair in unclear and neighbour.more is not None
-        ]
+        counts = [entry.more for entry in undecided(summary) if entry.pair in unclear and entry.more is not None]
         advice = f"measure about {more_rounds(max(counts), summary)}" if counts else "measure more or longer rounds"
-        yield Reason(
-            f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: {advice}.",
-            "too noisy to tell",
-            fatal=len(unclear) == len(pairs),
-        )
+        text = f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: {advice}."
+        yield Reason(text, "too noisy to tell", fatal=len(unclear) == len(pairs))
     unknown = [pair for pair in pairs if pair.tie is None]
     if unknown:
         every = len(unknown) == len(pairs)
         few = any(pair.samples < LEAST_ROUNDS for pair in unknown)
         advice = f"; measure {LEAST_ROUNDS} rounds or more" if few else ""
         some = f"{len(unknown)} of {len(pairs)} comparisons {'is' if len(unknown) == 1 else 'are'}"
-        yield Reason(
-            f"{'The ranking is' if every else some} preliminary: {without_interval(unknown)} has no interval, so a"
-            f" difference cannot be told from noise{advice}.",
-            "a preliminary ranking" if every else "some comparisons are preliminary",
-            fatal=every or len(unclear) + len(unknown) == len(pairs),
-        )
+        which = "The ranking is" if every else some
+        why = f"{without_interval(unknown)} has no interval, so a difference cannot be told from noise"
+        short = "a preliminary ranking" if every else "some comparisons are preliminary"
+        fatal = every or len(unclear) + len(unknown) == len(pairs)
+        yield Reason(f"{which} preliminary: {why}{advice}.", short, fatal)
 
 
 def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Yields a reason if neighbours in the ranking are undecided, except for those that `_noise` names."""
     unclear = [pair for pair in pairs if pair.is_unclear]
-    neighbours = [
-        neighbour
-        for neighbour in undecided(summary)
-        if neighbour.pair.low is not None and neighbour.pair not in unclear
-    ]
+    neighbours = [entry for entry in undecided(summary) if entry.pair.low is not None and entry.pair not in unclear]
     if neighbours:
         text = _shortened([open_words(neighbour, summary) for neighbour in neighbours])
         yield Reason(f"Not decided: {text}{_why_ended(summary)}.", "not decided")
@@ -280,11 +245,8 @@ def _scans(summary: Summary) -> Iterator[Reason]:
             of_phase = {name: ratio for (name, row_phase), ratio in rows.items() if row_phase == phase}
             if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
                 text = ", ".join(f"{name} {ratio:.3g}" for name, ratio in of_phase.items())
-                yield Reason(
-                    f"Scans returned different numbers of rows ({text} per scan), so their rates are not comparable.",
-                    "unequal rows per scan",
-                    fatal=True,
-                )
+                why = f"Scans returned different numbers of rows ({text} per scan), so their rates are not comparable."
+                yield Reason(why, "unequal rows per scan", fatal=True)
                 return
 
 
@@ -296,10 +258,8 @@ def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     rounds = [figure.samples if figure.sampled == "rounds" else 1 for figure in deciding]
     if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
         text = "One round does not show" if least == 1 else f"{least} rounds hardly show"
-        yield Reason(
-            f"{text} how much rounds differ: measure {LEAST_ROUNDS} or more.",
-            "one round" if least == 1 else f"{least} rounds",
-        )
+        short = "one round" if least == 1 else f"{least} rounds"
+        yield Reason(f"{text} how much rounds differ: measure {LEAST_ROUNDS} or more.", short)
 
 
 def _inexact(summary: Summary) -> Iterator[Reason]:
@@ -336,14 +296,13 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
     ]
     if explained:
         pair = explained[0]
-        worst = next(drift for drift in drifts if sides.is_of(drift, pair) and drift.figure in COMPUTING)
+        trials = sides.trials[pair.of] | sides.trials[pair.to]
+        worst = next(drift for drift in drifts if drift.trial in trials and drift.figure in COMPUTING)
         drifts.remove(worst)
-        yield Reason(
-            f"Before the trials of {pair.of} and {pair.to}, the computing speed of hosts differed as much as their"
-            f" results: {worst.what}.",
-            f"hosts differed as much as {pair.of} and {pair.to}",
-            fatal=len(explained) == len(nearest),
-        )
+        names = f"{pair.of} and {pair.to}"
+        text = f"Before the trials of {names}, the computing speed of hosts differed as much as their results"
+        fatal = len(explained) == len(nearest)
+        yield Reason(f"{text}: {worst.what}.", f"hosts differed as much as {names}", fatal)
     for drift in drifts[:MOST_DRIFTS]:
         helped = sides.help_winner(drift)
         which = "Hosts favoured the winner" if helped else "Hosts differed"
@@ -352,10 +311,8 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         yield Reason(f"{more} other figure{'s' if more > 1 else ''} of the hosts also differed.", "the hosts differed")
     if summary.canary.unsteady:
         which = ", ".join(summary.canary.unsteady)
-        yield Reason(
-            f"Hosts may have differed between trials in {which}: too unsteady to tell.",
-            f"{which} of the hosts too unsteady to tell",
-        )
+        text = f"Hosts may have differed between trials in {which}: too unsteady to tell."
+        yield Reason(text, f"{which} of the hosts too unsteady to tell")
 
 
 class _Sides:
@@ -372,10 +329,6 @@ class _Sides:
         """Returns whether the drift favoured a winner: a host of a winner was faster, or a host of a loser slower."""
         return drift.trial in (self.winners if _speed(drift) > 1 else self.losers)
 
-    def is_of(self, drift: Drift, pair: Pair) -> bool:
-        """Returns whether the drift was measured before a trial of either system."""
-        return drift.trial in self.trials[pair.of] | self.trials[pair.to]
-
     def lead(self, pair: Pair) -> float:
         """Returns how much faster the winner's hosts computed: the largest geometric mean of a figure over rounds."""
 
@@ -388,10 +341,8 @@ class _Sides:
             return sum(speeds) / len(self.trials[name])
 
         figures = {(drift.host, drift.figure) for drift in self.drifts if drift.figure in COMPUTING}
-        return max(
-            (math.exp(mean(pair.of, *host_figure) - mean(pair.to, *host_figure)) for host_figure in figures),
-            default=1.0,
-        )
+        leads = (mean(pair.of, *host_figure) - mean(pair.to, *host_figure) for host_figure in figures)
+        return math.exp(max(leads, default=0.0))
 
 
 def _speed(drift: Drift) -> float:
@@ -406,21 +357,13 @@ def _served(summary: Summary) -> Iterator[Reason]:
         memory = {system: bytes_ for system, conditions in of_each.items() if (bytes_ := _memory_bytes(conditions))}
         if memory and max(memory.values()) > LIKE_MEMORY * min(memory.values()):
             text = ", ".join(f"{system} {of_each[system].heap or of_each[system].memory}" for system in memory)
-            yield Reason(
-                f"The servers have different memory: {text}; without a budget, this affects the result.", "other memory"
-            )
-        for action, copies in (
-            ("acknowledge a write", {system: conditions.write_copies for system, conditions in of_each.items()}),
-            # Strongly consistent reads may involve only the primary.
-            (
-                "answer a read",
-                {
-                    name: conditions.read_copies
-                    for name, conditions in of_each.items()
-                    if conditions.consistency != "strong"
-                },
-            ),
-        ):
+            text = f"The servers have different memory: {text}; without a budget, this affects the result."
+            yield Reason(text, "other memory")
+        writes = {system: conditions.write_copies for system, conditions in of_each.items()}
+        # Strongly consistent reads may involve only the primary.
+        weak = {system: conditions for system, conditions in of_each.items() if conditions.consistency != "strong"}
+        reads = {system: conditions.read_copies for system, conditions in weak.items()}
+        for action, copies in (("acknowledge a write", writes), ("answer a read", reads)):
             counts = {system: count for system, count in copies.items() if count is not None}
             acks = {of_each[system].write_acks if "write" in action else of_each[system].read_acks for system in counts}
             # If acknowledgements differ, the unequal conditions or a note on stricter ones already say so.
@@ -494,11 +437,10 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
         for name, account in accounts
         if not account.is_wrong and (account.unreadable or not account.read_back)
     ]:
-        yield Reason(
-            f"Not all records were read back{under and f',{under}'}: {'; '.join(texts)}.", f"not read back{under}"
-        )
+        text = f"Not all records were read back{under and f',{under}'}: {'; '.join(texts)}."
+        yield Reason(text, f"not read back{under}")
     without = [
-        name + (f" in round {_these(round_.round for round_ in missing)}" if missing[0].round else "")
+        name + (f" in round {', '.join(str(round_.round) for round_ in missing)}" if missing[0].round else "")
         for name, all_of in trials.items()
         if (missing := [round_ for round_ in all_of if round_.status == "ok" and round_.accounting is None])
         and (any(round_.accounting for round_ in all_of) or any(map(_verifies, missing)))
@@ -516,13 +458,15 @@ def _verifies(trial: Trial) -> bool:
     return any(of_phase.get("verify") == "acknowledged" for of_phase in trial.asked_workload.values())
 
 
-def _these(numbers: Iterable[int | None]) -> str:
-    return ", ".join(str(number) for number in numbers)
-
-
 def _unmeasured(summary: Summary) -> Iterator[Reason]:
     """Yields a reason if the canary of a host is missing before some trials but not before others."""
-    hosts = {trial.name: _computed(trial) for trial in summary.trials if trial.status == "ok"}
+    hosts = {
+        trial.name: {
+            figure.host for figure in (trial.canary.figures if trial.canary else ()) if figure.name in COMPUTING
+        }
+        for trial in summary.trials
+        if trial.status == "ok"
+    }
     every = set[str]().union(*hosts.values())
     texts = [
         f"{name} ({', '.join(sorted(every - computed))})" if computed else name
@@ -532,11 +476,6 @@ def _unmeasured(summary: Summary) -> Iterator[Reason]:
     if texts:
         text = f"Hosts may have differed before {', '.join(texts)}: no canary."
         yield Reason(text, f"no canary before {_few(texts)}")
-
-
-def _computed(trial: Trial) -> set[str]:
-    """Returns the hosts whose computing speed was measured before the trial."""
-    return {figure.host for figure in trial.canary.figures if figure.name in COMPUTING} if trial.canary else set()
 
 
 def _limited(summary: Summary) -> Iterator[Reason]:
@@ -618,10 +557,8 @@ def _about_the_whole(summary: Summary) -> Iterator[Reason]:
     for note in summary.notes:
         yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
     if any({client.host for client in trial.clients} & trial.serving for trial in summary.trials):
-        yield Reason(
-            "Clients and servers share a host and its processors, which limits their rates.",
-            "clients on the servers' host",
-        )
+        text = "Clients and servers share a host and its processors, which limits their rates."
+        yield Reason(text, "clients on the servers' host")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -9,29 +9,21 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from dohyo.evidence import accounting, fault_costs, row_count
-from dohyo.evidence.canary import Canary
 from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.conductor_records import Client
 from dohyo.evidence.events import when
-from dohyo.evidence.host_metrics import SATURATED, HostMetrics, Taken
-from dohyo.evidence.records import ExperimentFacts, PlannedFacts, ReadBack, TrialState
+from dohyo.evidence.host_metrics import SATURATED, Taken
+from dohyo.evidence.records import ExperimentFacts, PlannedFacts, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
-from dohyo.evidence.servers import Servers
 from dohyo.figures import instant, point_name
 from dohyo.scenario.phases import EQUAL, LOAD, RUN
-from dohyo.summary.phase import Phase
+from dohyo.summary.phase import LATE_MS, SAME_FOR_ALL, Phase
 from dohyo.summary.trial_folder import TrialFolder
-
-# Largest delay of a client's start after the agreed instant, in ms. A later client did not load the system together
-# with the others; a single client missed part of its own window. If the limit for the distance between clients'
-# starts (client_skew_limit_ms) is larger, it replaces this one.
-LATE_MS = 50.0
 
 # Tolerance for durations: clients report whole seconds as requested, but result lines have milliseconds.
 _SAME_SECONDS = 0.001
@@ -40,133 +32,31 @@ _SAME_SECONDS = 0.001
 # applies to strict conditions.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
-# Fields of client.json that must be equal for all clients of a run. A target rate may be divided unevenly.
-_SAME_FOR_ALL = (
-    "binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop",
-)  # fmt: skip
+
+def run_problems(run: Phase) -> list[str]:
+    """Returns the problems of a run in the order of the checks, first for each client, then for all clients."""
+    of_clients = [
+        f"{run.name} on {client.host}: {why}"
+        for client in run.clients
+        for check in CHECKS
+        if check.of_client and (why := check.of_client(run, client))
+    ]
+    return of_clients + [f"{run.name}{why}" for check in CHECKS if check.of_run for why in check.of_run(run)]
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """A run that counts, and other facts that its checks need.
-
-    :ivar cpus: number of processors for each host on which it is known
-    :ivar strong: whether the servers promise that a read sees the last acknowledged write
-    """
-
-    phase: Phase
-    cpus: Mapping[str, int] = field(default_factory=dict)
-    strong: bool = False
-
-    @property
-    def clients(self) -> Sequence[ClientFolder]:
-        """Returns the clients that left results."""
-        return self.phase.clients
-
-    @property
-    def apart_ms(self) -> float:
-        """Returns the allowed difference between the clients' starts, in ms."""
-        return max(LATE_MS, self.phase.conducted.limit_ms or 0.0)
-
-    @property
-    def agreed_warmup(self) -> float | None:
-        """Returns the duration of the warm-up on which the clients agreed, in seconds; None if unknown."""
-        warmups = (client.report.warmup_seconds for client in self.clients)
-        return next(
-            (seconds for seconds in (self.phase.conducted.warmup_seconds, *warmups) if seconds is not None), None
-        )
-
-    @property
-    def spare_ms(self) -> float:
-        """Returns how many milliseconds late a client may begin without changing a figure.
-
-        A single client need not wait for others: it may begin at any time before its window. If its window begins with
-        its first operation, it may begin one sample of the hosts (a second) later.
-        """
-        if self.phase.client_count > 1:
-            return 0.0
-        return (self.agreed_warmup or 0.0) * 1000 + (0.0 if self.phase.is_timed else 1000.0)
-
-    @property
-    def requested(self) -> dict[str, Any]:
-        """Returns the work that trial.json requests from each client: field of client.json → value."""
-        settings = self.phase.settings
-        if settings.properties is None:
-            return {}
-        clients = self.phase.client_count if settings.workload.threads_of == "all" else 1
-        stated = {name: getattr(settings.workload, name, None) for name in _SAME_FOR_ALL}
-        stated["threads"] = None if settings.threads is None else max(1, settings.threads // clients)
-        return {name: value for name, value in stated.items() if value is not None}
-
-    def problems(self) -> list[str]:
-        """Returns the problems of the run in the order of the checks, first for each client, then for all clients."""
-        problems = [
-            f"{self.phase.name} on {client.host}: {why}"
-            for client in self.clients
-            for check in CHECKS
-            if check.of_client and (why := check.of_client(self, client))
-        ]
-        return problems + [f"{self.phase.name}{why}" for check in CHECKS if check.of_run for why in check.of_run(self)]
+def problems(trial: TrialFolder) -> list[str]:
+    """Returns the reasons why the trial's numbers must not be shown, the most informative one first."""
+    is_done = trial.state.status == "done"
+    counted = [phase for phase in trial.counted if not phase.problems]
+    return [
+        *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(trial)),
+        *(why for phase in trial.phases for why in phase.problems),
+        *(why for run in counted for why in run_problems(run)),
+        *(why for check in CHECKS if check.of_trial for why in check.of_trial(trial)),
+    ]
 
 
-@dataclass(frozen=True)
-class TrialFacts:
-    """The evidence of a trial, for its checks and its numbers.
-
-    :ivar changed: differences from the manifest
-    :ivar read_back: content of conditions.json without the conditions, which are in `stated`
-    :ivar hosts: speed of the hosts before the trial
-    :ivar phases: the load and all runs
-    :ivar aside: the load, if it is not measured
-    :ivar measured: runs, and a measured load, including discarded runs
-    :ivar shares: processor time that other processes and the hypervisor took in the runs that count
-    :ivar left_out: names of repeats that do not count because others disturbed them, with the reason
-    """
-
-    files: TrialFolder
-    changed: Sequence[str]
-    read_back: ReadBack
-    stated: Mapping[str, Any]
-    hosts: Canary | None
-    clients: Sequence[Client]
-    phases: Sequence[Phase]
-    aside: Sequence[Phase]
-    measured: Sequence[Phase]
-    servers: Servers
-    metrics: HostMetrics
-    shares: list[Taken]
-    left_out: Mapping[str, str]
-
-    @property
-    def load(self) -> list[Phase]:
-        """Returns the load; empty without a load."""
-        return [phase for phase in self.phases if phase.kind == LOAD]
-
-    @property
-    def runs(self) -> list[Phase]:
-        """Returns the runs, including discarded ones."""
-        return [phase for phase in self.phases if phase.kind != LOAD]
-
-    @property
-    def counted(self) -> list[Phase]:
-        """Returns the measured runs, or the measured load, without discarded runs."""
-        return [phase for phase in self.measured if not phase.discarded]
-
-    def problems(self) -> list[str]:
-        """Returns the reasons why the trial's numbers must not be shown, the most informative one first."""
-        is_done = self.files.state.status == "done"
-        cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
-        strong = str(self.stated.get("consistency", "")).startswith("strong")
-        counted = [RunFacts(phase, cpus, strong) for phase in self.counted if not phase.problems]
-        return [
-            *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(self)),
-            *(why for phase in self.phases for why in phase.problems),
-            *(why for run in counted for why in run.problems()),
-            *(why for check in CHECKS if check.of_trial for why in check.of_trial(self)),
-        ]
-
-
-def late(run: RunFacts, client: ClientFolder) -> str | None:
+def late(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that began too long after the agreed instant."""
     skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
     if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
@@ -174,11 +64,11 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
     return f"the client began {skew_ms:,.0f} ms after the agreed instant; at most {limit:,.0f} ms is allowed"
 
 
-def other_start(run: RunFacts, client: ClientFolder) -> str | None:
+def other_start(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client whose evidence is from another run, because its agreed start differs from this run's."""
     # start_ms is a time on the clock of the client's host, agreed a time on the controller's clock.
-    start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
-    offset_ms = run.phase.conducted.offsets_ms().get(client.host)
+    start_ms, agreed = client.report.agreed_start_ms, run.conducted.agreed
+    offset_ms = run.conducted.offsets_ms().get(client.host)
     if start_ms is None or agreed is None or offset_ms is None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
@@ -186,25 +76,25 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
     return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run at {instant(agreed)}"
 
 
-def same_client(run: RunFacts) -> Iterator[str]:
+def same_client(run: Phase) -> Iterator[str]:
     """Finds clients that report the same number, and clients that ran a different phase."""
     for number, count in Counter(client.number for client in run.clients if client.number).items():
         if count > 1:
             yield f": {count} clients have the clientnumber {number}: their evidence is from one client"
     phases = {client.report.phase for client in run.clients if client.report.phase}
-    if wrong := phases - {LOAD if run.phase.kind == LOAD else RUN}:
+    if wrong := phases - {LOAD if run.kind == LOAD else RUN}:
         yield f": a client ran a different phase: {', '.join(sorted(wrong))}"
 
 
-def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
+def unsure_clock(run: Phase, client: ClientFolder) -> str | None:
     """Finds a host's clock whose uncertainty is larger than the allowed distance between clients' starts."""
-    error_ms = run.phase.conducted.clock_error_ms(client.host)
+    error_ms = run.conducted.clock_error_ms(client.host)
     if error_ms is None or error_ms <= run.apart_ms:
         return None
     return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; at most {run.apart_ms:g} ms is allowed"
 
 
-def other_window(run: RunFacts, client: ClientFolder) -> str | None:
+def other_window(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client whose window did not begin when those of the other clients and of the servers' figures began."""
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
@@ -212,28 +102,28 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
     return f"its window began {warmup:.1f} s after the agreed instant, but the run's {agreed:.1f} s after it"
 
 
-def other_length(run: RunFacts, client: ClientFolder) -> str | None:
+def other_length(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that measured for a longer or shorter time than requested."""
-    duration = None if run.phase.kind == LOAD else run.phase.settings.duration
+    duration = None if run.kind == LOAD else run.settings.duration
     seconds = client.run.seconds
     if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
         return None
     return f"it measured {seconds:g} s, but trial.json requests {duration:g} s"
 
 
-def saturated(run: RunFacts, client: ClientFolder) -> str | None:
+def saturated(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that used nearly all processors of its host, so that the client limited the figures."""
     cpu_seconds, seconds, cpus = client.run.client_cpu_seconds, client.run.seconds, run.cpus.get(client.host)
     if cpu_seconds is None or not seconds or not cpus or cpu_seconds / seconds / cpus <= SATURATED:
         return None
     return (
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
-        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the bottleneck; at most"
+        f" {run.warmup:.0f}\N{EN DASH}{run.warmup + seconds:.0f}: the client was the bottleneck; at most"
         f" {SATURATED:.0%} is allowed"
     )
 
 
-def busiest(_: RunFacts, client: ClientFolder) -> str | None:
+def busiest(_: Phase, client: ClientFolder) -> str | None:
     """Finds a client with a thread that used nearly a whole processor, so that more processors would not help."""
     share = client.report.busiest_thread_share
     if share is None or share < SATURATED:
@@ -244,41 +134,41 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
     )
 
 
-def lost_writes(run: RunFacts, client: ClientFolder) -> str | None:
+def lost_writes(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that did not read back all acknowledged writes, or read a value that was never written."""
     account = client.report.accounting
-    return accounting.losses(account) or None if account is not None and run.phase.faults is None else None
+    return accounting.losses(account) or None if account is not None and run.faults is None else None
 
 
-def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
+def stale_reads(run: Phase, client: ClientFolder) -> str | None:
     """Finds stale reads that the servers' consistency should prevent."""
     account = client.report.accounting
-    if account is None or not account.stale_reads or not run.strong or run.phase.faults is not None:
+    if account is None or not account.stale_reads or not run.strong or run.faults is not None:
         return None
-    return f"{account.stale_reads:,} of {account.reads:,} reads were stale, but the servers' consistency is strong" + (
-        f"; first: {account.examples[0]}" if account.examples else ""
-    )
+    first = f"; first: {account.examples[0]}" if account.examples else ""
+    reads = f"{account.stale_reads:,} of {account.reads:,} reads were stale"
+    return f"{reads}, but the servers' consistency is strong{first}"
 
 
-def other_target(run: RunFacts) -> Iterator[str]:
+def other_target(run: Phase) -> Iterator[str]:
     """Finds target rates of clients that do not add up to the scenario's target rate."""
     together = sum(client.report.target or 0.0 for client in run.clients)
-    target = run.phase.settings.workload.target
+    target = run.settings.workload.target
     if target and not math.isclose(together, target, rel_tol=1e-3):
         yield f": the clients' target rates add up to {together:g} op/s instead of {target:g}"
 
 
-def other_faults(run: RunFacts) -> Iterator[str]:
+def other_faults(run: Phase) -> Iterator[str]:
     """Finds requested faults that were not carried out, or not undone."""
-    faults, seconds = run.phase.faults, run.phase.shortest
+    faults, seconds = run.faults, run.shortest
     if faults is not None:
         seconds = fault_costs.in_window(faults, seconds)
-    yield from (f": {why}" for why in fault_costs.problems(run.phase.settings.faults, faults, seconds))
+    yield from (f": {why}" for why in fault_costs.problems(run.settings.faults, faults, seconds))
 
 
-def other_scenario(run: RunFacts) -> Iterator[str]:
+def other_scenario(run: Phase) -> Iterator[str]:
     """Finds clients whose work differs from trial.json or, if trial.json does not state it, from most clients."""
-    for key in _SAME_FOR_ALL:
+    for key in SAME_FOR_ALL:
         values = {client.host: getattr(client.report, key) for client in run.clients}
         reported = {host: value for host, value in values.items() if value is not None}
         usual = max(reported.values(), key=list(reported.values()).count, default=None)
@@ -295,16 +185,14 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
                 yield f" on {client.host}: the client ran a different scenario: {key} {value} instead of {usual}"
 
 
-def not_found(run: RunFacts) -> Iterator[str]:
+def not_found(run: Phase) -> Iterator[str]:
     """Finds runs in which too many records did not exist when they were read or written."""
-    returns, limit = run.phase.run.returns, run.phase.settings.not_found_limit
+    returns, limit = run.run.returns, run.settings.not_found_limit
     count, records = returns.get(NOT_FOUND, 0), sum(returns.values())
     if count > limit * records:
-        text = (
-            f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
-        )
-        moments = when(run.phase.timeline.seconds.not_found(), run.phase.warmup)
-        yield "; ".join(filter(None, (f": {text}", moments)))
+        share = f"{count:,} of {records:,} records ({count / records:.2%})"
+        moments = when(run.timeline.seconds.not_found(), run.warmup)
+        yield f": {share} were not found, above maxnotfoundrate={limit:g}{moments and f'; {moments}'}"
 
 
 def most_taken(stated: Any, *, strict: bool) -> float:
@@ -337,7 +225,7 @@ def at_work(notes: Sequence[str]) -> list[str]:
     return [note for note in notes if re.search(" (has kept servers running|has been at work) there since ", note)]
 
 
-def left_out(trial: TrialFacts) -> dict[str, str]:
+def left_out(trial: TrialFolder) -> dict[str, str]:
     """Returns the repeats that others disturbed, with the reason, if at least half of the repeats, and two, remain.
 
     The choice depends only on the work of others, and not on the rates. So it favours no system.
@@ -345,40 +233,40 @@ def left_out(trial: TrialFacts) -> dict[str, str]:
     result: dict[str, str] = {}
     for kind in dict.fromkeys(phase.kind for phase in trial.counted):
         repeats = [phase for phase in trial.counted if phase.kind == kind]
-        reasons = {phase.name: why for phase in repeats for why in disturbing(trial, phase)}
+        reasons = {phase.name: why for phase in repeats for why in disturbing(trial, phase, trial.shares)}
         if len(repeats) - len(reasons) >= max(2, len(repeats) / 2):
             result |= reasons
     return result
 
 
-def disturbed(trial: TrialFacts) -> Iterator[str]:
+def disturbed(trial: TrialFolder) -> Iterator[str]:
     """Finds runs in which other processes or the hypervisor took too much of a host's processors."""
     for phase in trial.counted:
         if not phase.problems:
-            yield from (f"{phase.name}: {why}" for why in disturbing(trial, phase))
+            yield from (f"{phase.name}: {why}" for why in disturbing(trial, phase, trial.shares))
 
 
-def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
+def disturbing(trial: TrialFolder, phase: Phase, shares: Sequence[Taken]) -> Iterator[str]:
     """Finds hosts on which others used too much processor time in a run, and names the other users and servers."""
-    settings = trial.files.settings
+    settings = trial.settings
     limit = most_taken(settings.max_other_cpu, strict=settings.strict)
     work = at_work(trial.read_back.notes)
-    for share in trial.shares:
+    for share in shares:
         # Skip hosts of attached servers: the measured servers themselves count as other processes there.
         is_measured = "attached" not in trial.stated or share.host in phase.conducted.clients
         if (share.phase, share.run) == (phase.kind, phase.number) and is_measured:
             yield from ("; ".join([why, *work]) for why in taken(share, limit))
 
 
-def compacting(trial: TrialFacts) -> Iterator[str]:
+def compacting(trial: TrialFolder) -> Iterator[str]:
     """Finds servers that still had pending compactions when the first run was about to begin."""
     busy = {host: count for host, count in trial.servers.pending_compactions(LOAD).items() if count}
-    if busy and trial.files.settings.planned:
+    if busy and trial.settings.planned:
         hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
         yield f"compactions were still pending after settling, before the first run: {hosts}; 0 are allowed"
 
 
-def lost_before(trial: TrialFacts) -> Iterator[str]:
+def lost_before(trial: TrialFolder) -> Iterator[str]:
     """Finds lost or wrong records in discarded runs, because later runs do not see them."""
     for run in trial.measured:
         if run.discarded and run.faults is None:
@@ -387,10 +275,10 @@ def lost_before(trial: TrialFacts) -> Iterator[str]:
                     yield f"{run.name} on {client.host}: {losses}"
 
 
-def missing_runs(trial: TrialFacts) -> Iterator[str]:
+def missing_runs(trial: TrialFolder) -> Iterator[str]:
     """Finds a load, or repeats of a phase, without results."""
-    settings = trial.files.settings
-    if trial.files.state.status != "done":
+    settings = trial.settings
+    if trial.state.status != "done":
         return
     if settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
         yield "the load left no results"
@@ -402,34 +290,33 @@ def missing_runs(trial: TrialFacts) -> Iterator[str]:
             yield f"{which}{count} of {repeats} repeats left results"
 
 
-def other_rows(trial: TrialFacts) -> Iterator[str]:
+def other_rows(trial: TrialFolder) -> Iterator[str]:
     """Finds tables with too few or too many rows after the last run."""
-    loaded, rows = trial.files.settings.properties.records, trial.files.counted_rows()
+    loaded, rows = trial.settings.properties.records, trial.counted_rows()
     if rows is None or loaded is None or any(phase.faults is not None for phase in trial.measured):
         return
-    if why := row_count.problem(loaded, rows, trial.files.inserted()):
+    if why := row_count.problem(loaded, rows, trial.inserted()):
         yield why
 
 
-def missing_evidence(trial: TrialFacts) -> Iterator[str]:
+def missing_evidence(trial: TrialFolder) -> Iterator[str]:
     """Finds evidence of a successful trial that is missing or was changed."""
-    files = trial.files
-    needed = [name for name in ("trial.json", "conditions.json") if not (files.path / name).is_file()]
-    by_another = files.shared_load.load not in (None, files.path.name)
+    needed = [name for name in ("trial.json", "conditions.json") if not (trial.path / name).is_file()]
+    by_another = trial.shared_load.load not in (None, trial.path.name)
     needed += [LOAD] if not by_another and not trial.load else []
     # Stock clients that were started by hand leave neither a manifest nor a clients.json.
-    together = [phase for phase in trial.phases if len(phase.clients) > 1 and files.state.manifest]
+    together = [phase for phase in trial.phases if len(phase.clients) > 1 and trial.state.manifest]
     yield from dict.fromkeys((
         *(f"{name}: is missing" for name in needed),
         *trial.changed,
-        *files.damaged,
+        *trial.damaged,
         *(f"{phase.name}/clients.json: is missing or damaged" for phase in together if not phase.conducted.clients),
     ))  # fmt: skip
 
 
-def of_another_trial(trial: TrialFacts) -> Iterator[str]:
+def of_another_trial(trial: TrialFolder) -> Iterator[str]:
     """Finds runs outside the trial's time, and a trial.json of another trial."""
-    first, last = times(trial.files.state)
+    first, last = times(trial.state)
     for phase in trial.phases:
         agreed = phase.conducted.agreed
         if agreed is None:
@@ -439,8 +326,8 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
         if not first <= agreed <= end <= last:
             until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
             yield f"{phase.name}: began at {instant(agreed)}{until}, but the trial lasted {lasted(first, last)}"
-    if trial.files.settings.name not in (None, trial.files.path.name):
-        yield f"trial.json: belongs to {trial.files.settings.name}"
+    if trial.settings.name not in (None, trial.path.name):
+        yield f"trial.json: belongs to {trial.settings.name}"
 
 
 def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
@@ -525,10 +412,10 @@ class Check:
     limit: str = "none"
     key: str = ""
     looks: str = "summary"
-    of_client: Callable[[RunFacts, ClientFolder], str | None] | None = None
-    of_run: Callable[[RunFacts], Iterator[str]] | None = None
-    of_evidence: Callable[[TrialFacts], Iterator[str]] | None = None
-    of_trial: Callable[[TrialFacts], Iterator[str]] | None = None
+    of_client: Callable[[Phase, ClientFolder], str | None] | None = None
+    of_run: Callable[[Phase], Iterator[str]] | None = None
+    of_evidence: Callable[[TrialFolder], Iterator[str]] | None = None
+    of_trial: Callable[[TrialFolder], Iterator[str]] | None = None
     of_experiment: Callable[[TrialFolder, ExperimentFacts], Iterator[str]] | None = None
 
 

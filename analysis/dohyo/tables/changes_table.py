@@ -76,12 +76,8 @@ _CHANGES: Columns[Change] = {
     "": _with_rates,
 }
 _BOTH: Columns[Finding] = {"before": lambda row: row.words[0], "after": lambda row: row.words[1], "": _verdict}
-_FAULTS: Columns[Finding] = {
-    "system": _where,
-    "fault": lambda row: row.fault or "",
-    "figure": lambda row: row.figure,
-    **_BOTH,
-}
+_WHICH: Columns[Finding] = {"system": _where, "fault": lambda row: row.fault or "", "figure": lambda row: row.figure}
+_FAULTS = {**_WHICH, **_BOTH}
 _FINDINGS: Columns[Finding] = {
     "system": _where,
     "figure": lambda row: f"{comparison_table.phase(row.phase or RUN)}{row.figure}",

@@ -32,13 +32,7 @@ Label = Callable[[Trial], str]
 
 def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
     """Returns the tables. With one round of a single client and a single server, only the host tables have rows."""
-    return [
-        _rounds(trials),
-        _clients(trials, label),
-        _nodes(trials, label),
-        _hosts(trials, label),
-        _costs(trials, label),
-    ]
+    return [_rounds(trials), *(grid(trials, label) for grid in (_clients, _nodes, _hosts, _costs))]
 
 
 def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
@@ -61,7 +55,8 @@ def _rounds(trials: Sequence[Trial]) -> Grid:
     rounds = [trial for trial in trials if trial.round is not None and trial.status != "skipped"]
     phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
     # Records have a separate column only if they differ from operations.
-    rates = [_rates_of(trial, phases) for trial in rounds]
+    names = ("ops_per_second", "records_per_second")
+    rates = [[[rate(_of(trial.rows, phase, OVERALL, name)) for name in names] for phase in phases] for trial in rounds]
     differ = any(records not in (operations, UNKNOWN) for pairs in rates for operations, records in pairs)
     units = ("op/s", "rec/s") if differ else ("op/s",)
     lines = [
@@ -69,15 +64,6 @@ def _rounds(trials: Sequence[Trial]) -> Grid:
         for trial, pairs in zip(rounds, rates, strict=True)
     ]
     return Grid("Rounds", ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in units)], lines)
-
-
-def _rates_of(trial: Trial, phases: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns operations and records per second for each phase, in the order of measurement."""
-
-    def cell(phase: str, name: str) -> str:
-        return rate(_of(trial.rows, phase, OVERALL, name))
-
-    return [(cell(phase, "ops_per_second"), cell(phase, "records_per_second")) for phase in phases]
 
 
 # Phase and operation type.
@@ -169,20 +155,17 @@ def _signed(value: float | None) -> str:
 
 
 def _nodes(trials: Sequence[Trial], label: Label) -> Grid:
-    several = [trial for trial in trials if len(trial.nodes) > 1 or (trial.nodes and len(trial.clients) > 1)]
-    lines = [line for trial in several for line in _of_nodes(trial, label(trial))]
+    def cells(*nodes: Node) -> list[str]:
+        return [formatted(total([getattr(node, name) for node in nodes]), form) for name, form in _NODE.values()]
+
+    lines = []
+    for trial in trials:
+        if len(trial.nodes) > 1 or (trial.nodes and len(trial.clients) > 1):
+            # A system may use only some of the hosts; the others have no figures.
+            nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
+            lines += [[label(trial), node.host, node.state or UNKNOWN, *cells(node)] for node in nodes]
+            lines.append([label(trial), TOTAL, "", *cells(*nodes)])
     return Grid("Nodes", ["system", "node", "state", *_NODE], lines)
-
-
-def _of_nodes(trial: Trial, label: str) -> list[list[str]]:
-    # A system may use only some of the hosts; the others have no figures.
-    nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
-
-    def cells(*members: Node) -> list[str]:
-        return [formatted(total([getattr(node, name) for node in members]), form) for name, form in _NODE.values()]
-
-    lines = [[label, node.host, node.state or UNKNOWN, *cells(node)] for node in nodes]
-    return [*lines, [label, TOTAL, "", *cells(*nodes)]]
 
 
 # ---- hosts -----------------------------------------------------------------------------------------------------------

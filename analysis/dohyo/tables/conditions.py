@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dohyo.evidence.accounting import Accounting, together
+from dohyo.evidence.accounting import together
 from dohyo.figures import UNKNOWN
 from dohyo.summary.conditions import CONDITIONS, Conditions, shown
 from dohyo.summary.results import Trial
@@ -39,7 +39,9 @@ def readable(trials: Sequence[Trial]) -> list[ConditionText]:
     # Add up the accounts: with many points, only the first and the last value appear, which could hide a loss.
     accounts = together(trial.accounting for trial in trials)
     for trial in trials:
-        for condition in _of_trial(trial, accounts):
+        system = ConditionText("system", " ".join(filter(None, (trial.title, trial.conditions.version))))
+        accounted = [ConditionText("accounting", str(accounts), ("accounting",))] if accounts else []
+        for condition in (system, *accounted, *_known(trial.conditions), *_phases(trial)):
             texts.setdefault(condition.label, []).append(condition)
     return [ConditionText(label, _values(group), group[0].fields) for label, group in texts.items()]
 
@@ -47,12 +49,6 @@ def readable(trials: Sequence[Trial]) -> list[ConditionText]:
 def _values(conditions: Sequence[ConditionText]) -> str:
     values = list(dict.fromkeys(condition.value for condition in conditions))
     return " / ".join(values) if len(values) <= _MOST_VALUES else f"{values[0]} … {values[-1]}"
-
-
-def _of_trial(trial: Trial, accounts: Accounting | None) -> list[ConditionText]:
-    system = ConditionText("system", " ".join(filter(None, (trial.title, trial.conditions.version))))
-    accounted = [ConditionText("accounting", str(accounts), ("accounting",))] if accounts else []
-    return [system, *accounted, *_known(trial.conditions), *_phases(trial)]
 
 
 def _phases(trial: Trial) -> Iterator[ConditionText]:

@@ -205,10 +205,10 @@ def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
     return parts
 
 
-def say(console: Console, text: Text | str = "", wrap: bool = False) -> None:
+def say(console: Console, text: Text | str = "", wrap: bool = False, width: int | None = None) -> None:
     """Prints a line unchanged: rich neither wraps nor crops it, and does not interpret "[LOAD]" as markup.
 
-    :param wrap: wrap a line that is too long for the terminal
+    :param wrap: wrap a line that is too long for the terminal, or for `width`; the reader of a pipe breaks the lines
     """
     wrap = wrap and console.is_terminal
-    console.print(text, soft_wrap=not wrap, markup=False, highlight=False)
+    console.print(text, width=width if wrap else None, soft_wrap=not wrap, markup=False, highlight=False)

@@ -10,6 +10,7 @@ import re
 import statistics
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
@@ -29,6 +30,7 @@ from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
 from dohyo.tables.comparison_table import interval, level, ratio
+from dohyo.tables.grid import say
 from dohyo.tables.remedies import Again
 from dohyo.tables.verdict import verdict
 
@@ -107,24 +109,25 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
     width = min(console.width, MOST_COLUMNS)
     again = Again(folder)
     outcome = verdict(summary)
-    reasons, mark = outcome.trust.reasons, outcome.trust.mark
+    reasons, mark = outcome.reasons, outcome.mark
     cause = f": {reasons[0].short}" if reasons else ""
-    _print(console, Text.assemble((f"{outcome.brief}.", "bold"), " ", (f"{mark}{cause}.", _STYLES[mark])), width)
+    write = partial(say, console, wrap=True, width=width)
+    write(Text.assemble((f"{outcome.brief}.", "bold"), " ", (f"{mark}{cause}.", _STYLES[mark])))
     console.print()
     _print_table(summary, console, width, again)
     console.print()
     for text in outcome.costs[:MOST_COSTS]:
-        _print(console, Text(text), width)
+        write(Text(text))
     if (hidden := len(outcome.costs) - MOST_COSTS) > 0:
-        _print(console, Text(f"{hidden} more in summary.md"), width)
+        write(Text(f"{hidden} more in summary.md"))
     shown = reasons[:MOST_REASONS] if folder else reasons
     lines = {again.line(reason, summary, MOST_COLUMNS - 2) if folder else reason.text: reason.fatal for reason in shown}
     for line, fatal in lines.items():
-        _print(console, Text(f"- {line}", style="red" if fatal else "yellow"), width)
+        write(Text(f"- {line}", style="red" if fatal else "yellow"))
     if hidden := len(reasons) - len(shown):
-        _print(console, Text(f"- {hidden} more in summary.md", style="yellow"), width)
+        write(Text(f"- {hidden} more in summary.md", style="yellow"))
     for text in _elsewhere(folder, again.show, more) if folder else more:
-        _print(console, Text(text), width)
+        write(Text(text))
 
 
 def _elsewhere(folder: Path, show: str, more: Sequence[str]) -> list[str]:
@@ -192,18 +195,11 @@ def plain(summary: Summary) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def _print(console: Console, text: Text, width: int) -> None:
-    # The program that reads the pipe breaks the lines.
-    if console.is_terminal:
-        console.print(text, width=width, markup=False, highlight=False)
-    else:
-        console.print(text, soft_wrap=True, markup=False, highlight=False)
-
-
 def _print_table(summary: Summary, console: Console, width: int, again: Again) -> None:
     sections = _sections(summary)
-    bad = [line for text in _without_numbers(summary, sections) for line in _wrapped(text, width)]
-    skipped = [*_few(sections), *_skipped(summary, again, width)]
+    bad = [line for text in without_numbers(summary) for line in _wrapped(text, width)]
+    unmeasured = sorted({trial.system for trial in summary.compared if trial.status == "skipped"})
+    skipped = [*_few(sections), *([again.skipped(unmeasured, width)] if unmeasured else [])]
     # Leave room for the other lines: facts, three lines of heads, and a line that counts omitted places.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     entries = [entry for section in sections for entry in section.entries]
@@ -216,16 +212,15 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
     for fact in facts:
         longer = f"{heading} \N{MIDDLE DOT} {fact}" if heading else _cut(fact, width)
         heading = longer if len(longer) <= width else heading
-    console.print(Text(heading), soft_wrap=True, markup=False, highlight=False)
+    say(console, Text(heading))
     if entries:
         console.print(table, width=width, crop=False, markup=False, highlight=False)
     if hidden:
-        text = f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md"
-        console.print(Text(text, style="dim"), soft_wrap=True)
+        say(console, Text(f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md", style="dim"))
     for line in bad:
-        console.print(Text(line, style="red"), soft_wrap=True)
+        say(console, Text(line, style="red"))
     for line in skipped:
-        console.print(Text(_cut(line, width)), soft_wrap=True)
+        say(console, Text(_cut(line, width)))
 
 
 def _fitted(
@@ -323,9 +318,8 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
     costs = [(entry.of_all.server_cpu_us_per_record, entry.of_all.client_cpu_us_per_record) for entry in entries]
     if any(cost is not None for pair in costs for cost in pair):
         unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(entries) else "CPU \N{MICRO SIGN}s/op"
-        groups.append(
-            _Group(unit, ["server", "client"], [[_two_digits(cost) for cost in pair] for pair in costs], "costs")
-        )
+        cells = [[_two_digits(cost) for cost in pair] for pair in costs]
+        groups.append(_Group(unit, ["server", "client"], cells, "costs"))
     for head, name in (("", "errors"), ("not", "found")):
         counts = [getattr(entry.of_all, "errors" if name == "errors" else "not_found") for entry in entries]
         if any(counts) or (name == "errors" and None not in counts):
@@ -486,12 +480,8 @@ def _alone(section: _Section) -> _Entry:
 
 
 def without_numbers(summary: Summary) -> list[str]:
-    """Returns the measured systems that have no numbers, with the reasons."""
-    return _without_numbers(summary, _sections(summary))
-
-
-def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
     """Returns the measured systems that have no numbers, and names each reason once."""
+    sections = _sections(summary)
     ranked = {entry.trial.name for section in sections for entry in section.entries}
     counts: dict[tuple[str, str], int] = {}
     for trial in summary.compared:
@@ -517,11 +507,6 @@ def _few(sections: Sequence[_Section]) -> list[str]:
     last = _PERCENTILES[-1]
     drawn = any(latencies.get(last) is not None for entry in entries for latencies in entry.latencies.values())
     return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))
-
-
-def _skipped(summary: Summary, again: Again, width: int) -> list[str]:
-    names = sorted({trial.system for trial in summary.compared if trial.status == "skipped"})
-    return [again.skipped(names, width)] if names else []
 
 
 def what_and_where(summary: Summary) -> list[str]:

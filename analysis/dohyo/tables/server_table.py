@@ -24,7 +24,12 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         Grid(
             "Servers: compactions and flushes in the measured windows, for systems whose logs contain them",
             ["system", "work", *_OF_WORK],
-            [line for trial in trials for line in _worked(trial, label(trial))],
+            [
+                [label(trial), PLURALS[kind], *_of_work(trial, kind)]
+                for trial in trials
+                if any(server.background for server in trial.servers)
+                for kind in PLURALS
+            ],
         ),
     ]
     by_figures: dict[tuple[str, ...], list[Trial]] = {}
@@ -67,13 +72,8 @@ def _paused(trial: Trial, label: str) -> list[list[str]]:
     return lines
 
 
-def _worked(trial: Trial, label: str) -> list[list[str]]:
-    """Returns a line for each kind of background work in all runs; empty if the trial has no such data."""
-    has_work = any(server.background for server in trial.servers)
-    return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in PLURALS] if has_work else []
-
-
 def _of_work(trial: Trial, kind: str) -> list[str]:
+    """Returns the figures of a kind of background work in all runs."""
     of_hosts = {
         str(server.host): runs
         for server in trial.servers

@@ -18,7 +18,7 @@ from dohyo.scenario.phases import LOAD, RUN
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.ranking import phases_of
 from dohyo.summary.results import SetupDifferences, Summary, Trial
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.tables import (
     cluster_table,
     comparison_table,
@@ -87,10 +87,7 @@ def _price(row: Row, trial: Trial) -> str | None:
 _PRICE = _Column("$/M op", "rates", _price)
 _P99_INTERVAL = _Column("p99 ±", "latencies", _interval("p99_ms"))
 # Columns that only this table has. Each key is the metric after which its columns are placed.
-_AFTER = {
-    "records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE],
-    "p99_ms": [_P99_INTERVAL],
-}
+_AFTER = {"records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE], "p99_ms": [_P99_INTERVAL]}
 
 
 def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
@@ -125,7 +122,7 @@ def render(summary: Summary, console: Console) -> None:
         if not table.is_zero():
             grid.write(table, console, width)
     _print_conditions(summary, console, width)
-    for reason in judged(summary).reasons:  # the screen shows them shortened
+    for reason in doubts(summary):  # the screen shows them shortened
         say(console, Text(reason.text, style="bold red" if reason.fatal else "yellow"), wrap=True)
     for strong, text, style in _remarks(summary):
         say(console, Text(strong + text, style=style), wrap=True)
@@ -195,7 +192,7 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
         if trial.reason is not None or not trial.rows:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
             lines.append([*_keys(UNKNOWN, trial, summary), reason, *[""] * (len(columns) - 1)])
-    heads = _heads(summary)
+    heads = ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
     aside = tuple(index for index, (row, trial) in enumerate(rows) if trial.is_aside(row))
     return columns, Grid(
         "Results",
@@ -282,11 +279,6 @@ def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
     if len(trials) == of_system > 1 and trials[0].point:
         return trials[0].system
     return ", ".join(label(trial, summary) for trial in trials)
-
-
-def _heads(summary: Summary) -> list[str]:
-    """Returns the headings of the columns that identify a line."""
-    return ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
 
 
 def _is_scaled(summary: Summary) -> bool:

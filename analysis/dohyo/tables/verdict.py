@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from dohyo.figures import listed, milliseconds, percent, rate
 from dohyo.metrics import METRICS
 from dohyo.scenario.phases import PROBE
+from dohyo.summary import ranking
 from dohyo.summary.comparison import Key, centre, figures, is_equal, is_paced
 from dohyo.summary.ranking import UNITS, Contest, Rate, contests, deciding_neighbours, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, without_interval
-from dohyo.summary.trust import Trust, judged
+from dohyo.summary.trust import Mark, Reason, doubts, mark_of
 from dohyo.tables import fault_table
 from dohyo.tables.comparison_table import figure, level, level_of_ratios, samples_words, times
 
@@ -22,31 +23,37 @@ class Verdict:
 
     :ivar sentence: the verdict, with the costs of faults
     :ivar brief: the verdict without absolute numbers, costs of faults or the final full stop
+    :ivar reasons: reasons against the verdict, worst first
     :ivar costs: costs of faults, a line for each system at a point
     """
 
     sentence: str
     brief: str
-    trust: Trust
+    mark: Mark
+    reasons: list[Reason]
     costs: list[str]
 
 
 def verdict(summary: Summary) -> Verdict:
     """Returns the verdict over all phases and points at which at least two systems have numbers."""
     results = contests(summary)
-    over = _over((pair for contest in results for pair in contest.pairs), level_of_ratios(summary))
+    pairs = [pair for contest in results for pair in contest]
+    over = _over(pairs, level_of_ratios(summary))
     if not results:
         brief = sentence = _nothing_to_compare(summary)
     elif len(results) == 1:
         texts = _Words(summary, results[0])
-        brief, sentence = texts.brief + texts.behind, f"{texts.full}{texts.behind} ({texts.numbers}{over})."
+        # The brief form compares a winner only with the second system.
+        brief = texts.of_ratios(pairs[:1]) + texts.behind
+        sentence = f"{texts.of_ratios(pairs)}{texts.behind} ({texts.numbers}{over})."
     else:
         brief = _several(summary, results)
-        units = " or ".join(dict.fromkeys(_unit(summary, contest.nearest.key) for contest in results))
+        units = " or ".join(dict.fromkeys(_unit(summary, contest[0].key) for contest in results))
         sentence = f"{brief} ({units}{over})."
     if costs := fault_table.sentences(summary.trials):
         sentence = f"{sentence} Under faults: {'; '.join(costs)}."
-    return Verdict(sentence, brief.rstrip("."), judged(summary), costs)
+    reasons = doubts(summary)
+    return Verdict(sentence, brief.rstrip("."), mark_of(reasons), reasons, costs)
 
 
 class _Words:
@@ -56,24 +63,19 @@ class _Words:
         self.summary = summary
         self.contest = contest
         self.systems = {trial.name: trial.system for trial in summary.compared}
-        self.key = contest.nearest.key
-        self.best = self.systems[contest.nearest.of]
-        self.is_latency = METRICS[contest.nearest.figure].less_is_better
+        self.nearest = contest[0]
+        self.key = self.nearest.key
+        self.best = self.systems[self.nearest.of]
+        self.is_latency = METRICS[self.nearest.figure].less_is_better
 
-    @property
-    def brief(self) -> str:
-        """Returns the text with ratios, but no absolute numbers. A winner is compared only with the second system."""
-        return self._won(self.contest.pairs[:1]) if self._has_winner else self._open
-
-    @property
-    def full(self) -> str:
-        """Returns the text with the winner's ratios to all other systems."""
-        return self._won(self.contest.pairs) if self._has_winner else self._open
+    def of_ratios(self, pairs: Sequence[Pair]) -> str:
+        """Returns the text without absolute numbers. If there is a winner, it has the winner's ratios of `pairs`."""
+        return self._won(pairs) if ranking.is_won(self.contest) or ranking.is_preliminary(self.contest) else self._open
 
     @property
     def behind(self) -> str:
         """Returns a text on the systems behind the winner that are alike or cannot be told apart, or ""."""
-        ranked = {pair.to for pair in self.contest.pairs} if self.contest.is_won else set()
+        ranked = {pair.to for pair in self.contest} if ranking.is_won(self.contest) else set()
         texts = {"alike": f"are alike within {percent(self.summary.alike)}", "open": "cannot be told apart"}
         return "".join(
             f"; {self.systems[entry.pair.of]} and {self.systems[entry.pair.to]} {texts[entry.outcome]}"
@@ -85,7 +87,7 @@ class _Words:
     def numbers(self) -> str:
         """Returns the numbers, such as "cassandra 1,200, hbase 1,000 records/s"."""
         trials = {trial.name: trial for trial in self.summary.compared}
-        names = [self.contest.nearest.of, *(pair.to for pair in self.contest.pairs)]
+        names = [self.nearest.of, *(pair.to for pair in self.contest)]
         if self.is_latency:
             # Show the figures behind the ratios, because a single round may determine the percentile of merged rounds.
             rows = [figures(trials[name], percentiles=[self.key[2]])[self.key] for name in names]
@@ -95,36 +97,32 @@ class _Words:
         text = ", ".join(f"{self.systems[name]} {value}" for name, value in zip(names, values, strict=True))
         return f"{text} {_unit(self.summary, self.key)}"
 
-    @property
-    def _has_winner(self) -> bool:
-        return self.contest.is_won or self.contest.is_preliminary
-
     def _won(self, pairs: Sequence[Pair]) -> str:
-        head = "Preliminary: " if self.contest.is_preliminary else ""
+        head = "Preliminary: " if ranking.is_preliminary(self.contest) else ""
         if self.is_latency:
             ratios = [f"{times(pair)} that of {self.systems[pair.to]}" for pair in pairs]
-            return f"{head}{figure(self.contest.nearest)} of {self.best} was {listed(ratios)}{_noise(pairs)}"
+            return f"{head}{figure(self.nearest)} of {self.best} was {listed(ratios)}{_noise(pairs)}"
         ratios = [f"{times(pair)} as fast as {self.systems[pair.to]}" for pair in pairs]
         return f"{head}{self.best} was {listed(ratios)}{_noise(pairs)}"
 
     @property
     def _open(self) -> str:
         """Returns which systems cannot be told apart, followed by the ratios of the other systems to the best one."""
-        end = f" in {figure(self.contest.nearest)}" if self.is_latency else ""
+        end = f" in {figure(self.nearest)}" if self.is_latency else ""
         unclear, alike = (
-            [pair for pair in self.contest.pairs if pair.tie and pair.is_unclear == wide] for wide in (True, False)
+            [pair for pair in self.contest if pair.tie and pair.is_unclear == wide] for wide in (True, False)
         )
         parts = []
-        if not self.contest.is_tied:
-            parts.append(self._won([pair for pair in self.contest.pairs if pair.tie is False]))
+        if not ranking.is_tied(self.contest):
+            parts.append(self._won([pair for pair in self.contest if pair.tie is False]))
         if unclear:
             parts.append(f"Cannot tell {self.best} from {self._names(unclear)}{end}: {self._ratios(unclear)}")
         if alike:
             names = listed([self.best, *(self.systems[pair.to] for pair in alike)])
             parts.append(f"{'No' if not parts else 'no'} difference between {names}{end}: {self._ratios(alike)}, a tie")
         for tie, adjective in ((False, "higher" if self.is_latency else "slower"), (None, "preliminary")):
-            pairs = [pair.inverse for pair in self.contest.pairs if pair.tie is tie]
-            if pairs and (tie is None or self.contest.is_tied):
+            pairs = [pair.inverse for pair in self.contest if pair.tie is tie]
+            if pairs and (tie is None or ranking.is_tied(self.contest)):
                 be = "was" if len(pairs) == 1 else "were"
                 systems, ratios = [self.systems[pair.of] for pair in pairs], [times(pair) for pair in pairs]
                 text = f"{listed(systems)} {be} {adjective}: {listed(ratios)}"
@@ -140,28 +138,28 @@ class _Words:
 
 def _several(summary: Summary, results: Sequence[Contest]) -> str:
     system = {trial.name: trial.system for trial in summary.compared}
-    every = all(contest.is_preliminary for contest in results)
+    every = all(ranking.is_preliminary(contest) for contest in results)
     won: dict[str, list[Pair]] = {}
     for contest in results:
-        if contest.is_won or every:
-            won.setdefault(system[contest.nearest.of], []).append(contest.nearest)
-    latencies = any(METRICS[contest.nearest.figure].less_is_better for contest in results)
+        if ranking.is_won(contest) or every:
+            won.setdefault(system[contest[0].of], []).append(contest[0])
+    latencies = any(METRICS[contest[0].figure].less_is_better for contest in results)
     best = "had the lowest latency" if latencies else "was the fastest"
     parts = []
     for name, pairs in sorted(won.items(), key=lambda item: -len(item[1])):
         ends = (min(pairs, key=distance), max(pairs, key=distance))
         ratios = " to ".join(dict.fromkeys(times(pair) for pair in ends))
         parts.append(f"{name} {best} in {len(pairs)} of {len(results)} comparisons, {ratios} the second")
-    unclear = sum(contest.is_unclear for contest in results)
-    ties = sum(contest.is_tied and not contest.is_unclear for contest in results)
+    unclear = sum(ranking.is_unclear(contest) for contest in results)
+    ties = sum(ranking.is_tied(contest) and not ranking.is_unclear(contest) for contest in results)
     if ties:
         parts.append(f"no difference in {ties} of {len(results)} (ties)")
     if unclear:
         parts.append(f"{unclear} of {len(results)} too noisy to tell")
     if every:
-        return f"Preliminary: {'; '.join(parts)}{_noise([contest.nearest for contest in results])}"
-    if preliminary := [contest for contest in results if not contest.is_won and not contest.is_tied]:
-        reason = without_interval([pair for contest in preliminary for pair in contest.pairs if pair.tie is None])
+        return f"Preliminary: {'; '.join(parts)}{_noise([contest[0] for contest in results])}"
+    if preliminary := [contest for contest in results if not ranking.is_won(contest) and not ranking.is_tied(contest)]:
+        reason = without_interval([pair for contest in preliminary for pair in contest if pair.tie is None])
         parts.append(f"{len(preliminary)} of {len(results)} preliminary, because {reason} has no interval")
     return "; ".join(parts)
 

@@ -23,7 +23,7 @@ from dohyo.scenario import loading
 from dohyo.summary import regression
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import doubts
 from dohyo.systems.catalogue import all_systems
 from dohyo.tables import changes_table, screen, table
 
@@ -150,24 +150,25 @@ def trial(
     return folder
 
 
-def histogram(counts: Mapping[int, int]) -> str:
-    """Returns an encoded histogram, as in a line of a histogram log. `counts` has a number for each latency in µs."""
-    recorded = HdrHistogram(1, MAX_LATENCY_US, 3)
+def encoded(counts: Mapping[int, int]) -> str:
+    """Returns a histogram of `counts[latency]` operations for each latency in µs, encoded as in a histogram log."""
+    histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
     for latency_us, count in counts.items():
         if count:
-            recorded.record_value(latency_us, count)
-    return str(recorded.encode().decode())
+            histogram.record_value(latency_us, count)
+    return str(histogram.encode().decode())
 
 
-@cache
-def encoded(count: int, latency_us: int = 500) -> str:
-    """Returns an encoded histogram of `count` operations with this latency."""
-    return histogram({latency_us: count})
+def write_log(client: Path, name: str, intervals: Iterable[tuple[float, float, Mapping[int, int]]]) -> None:
+    """Writes a histogram log. Each interval has a start and a length in seconds, and counts as for `encoded`."""
+    lines = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
+    lines += [f"{begin:.6f},{seconds:.3f},0.500,{encoded(counts)}" for begin, seconds, counts in intervals]
+    (client / f"{name}.hdr").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:
     """Returns an interval of a histogram log that begins at 1,000 s."""
-    return Interval(1000 + since_start, seconds, decode(encoded(count)), since_start)
+    return Interval(1000 + since_start, seconds, decode(encoded({500: count})), since_start)
 
 
 def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found: Sequence[int] = ()) -> None:
@@ -178,14 +179,12 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
     for old in client.glob("*.hdr"):
         old.unlink()
     result = [f"[OVERALL], RunTime(ms), {1000 * len(counts)}", f"[OVERALL], Operations, {sum(counts) + sum(not_found)}"]
-    late = next(_RUNS)
+    late = next(_RUNS) / 1e6
     for name, by_second in {"READ": counts, **({"READ-NOT_FOUND": not_found} if not_found else {})}.items():
-        log = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
-        for second, count in enumerate(by_second):
-            if not any(by_second[: second + 1]):
-                continue  # a log begins with the first operation of its type
-            log.append(f"{second}.{late:06d},1.000,0.500,{encoded(count, latency_us)}")
-        (client / f"{name}.hdr").write_text("\n".join(log) + "\n", encoding="utf-8")
+        # A log begins with the first operation of its type.
+        first = next((second for second, count in enumerate(by_second) if count), len(by_second))
+        counts_of = [(second + late, 1.0, {latency_us: by_second[second]}) for second in range(first, len(by_second))]
+        write_log(client, name, counts_of)
         result.append(f"[{name}], Operations, {sum(by_second)}")
     statuses = {"OK": sum(counts)} | ({"NOT_FOUND": sum(not_found)} if not_found else {})
     result += [f"[READ], Return={status}, {count}" for status, count in statuses.items()]
@@ -204,7 +203,7 @@ def latencies(client: Path, counts: Mapping[int, int]) -> None:
     """Changes a client's run to one interval of 20 s that has `counts[latency]` reads for each latency in µs."""
     reads(client, [sum(counts.values()) // 20] * 20)
     head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-    (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram(counts)}\n", encoding="utf-8")
+    (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{encoded(counts)}\n", encoding="utf-8")
     as_another(client)
 
 
@@ -295,6 +294,17 @@ def searched(
     return folder
 
 
+def searched_rounds(experiment: Path, held: Mapping[str, Sequence[float]], above: float = 1.02, **changes: Any) -> Path:
+    """Creates searches in which each system reached these rates, one per round, but not rates `above` times as high."""
+    rounds = len(next(iter(held.values())))
+    for number, (turn, system) in enumerate(itertools.product(range(rounds), held), start=1):
+        rate = held[system][turn]
+        of_rounds = {"trial_round": turn + 1, "trial_rounds": rounds} if rounds > 1 else {}
+        facts = {"trial_system": system, **of_rounds}
+        searched(experiment, (rate, rate), *[(above * rate, rate)] * 2, number=number, facts=facts, **changes)
+    return experiment
+
+
 def keep(folder: Path, host: str, **files: str | Path) -> None:
     """Writes files of a server's evidence. In the arguments' names, `__` stands for a dot and `___` for a dash."""
     (folder / host).mkdir(parents=True, exist_ok=True)
@@ -336,7 +346,7 @@ def only(experiment: Path) -> Trial:
 
 def shorts(summary: Summary) -> list[str]:
     """Returns the reasons for doubt in the short form that table cells contain."""
-    return [reason.short for reason in judged(summary).reasons]
+    return [reason.short for reason in doubts(summary)]
 
 
 def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> regression.Changes:

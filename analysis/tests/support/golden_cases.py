@@ -72,7 +72,7 @@ def _inserts(client: Path, counts: Sequence[int]) -> None:
     lasted(client, float(len(counts)), target=0)
     for log in client.glob("*INSERT.hdr"):
         heads = [line for line in log.read_text("utf-8").splitlines() if line[0] in '#"']
-        lines = [f"{second}.000,1.000,0.500,{encoded(count)}" for second, count in enumerate(counts)]
+        lines = [f"{second}.000,1.000,0.500,{encoded({500: count})}" for second, count in enumerate(counts)]
         log.write_text("\n".join([*heads, *lines]) + "\n", encoding="utf-8")
     text = (client / "result.txt").read_text("utf-8")
     text = re.sub(r"(INSERT\], (Max|[0-9.]+(th)?Percentile)Latency\(us\)), [0-9.]+", r"\1, 500", text)
@@ -121,7 +121,6 @@ def rounds(experiment: Path) -> None:
     rates = {"cassandra": (1000, 1060, 960, 1010), "hbase": (980, 900, 1010, 940), "scylla": (500, 501, 502, 500)}
     for turn, system, folder in in_rounds(experiment, 4, systems, trial_reuse="0" * 16):
         reads(folder / "run-1/node1", [rates[system][turn - 1]] * 20 + [rates[system][turn - 1] // turn] * 10)
-        edit_json(folder / "run-1/node1/client.json", target=0)
         write_json(folder / "kept.json", {"load": f"0{systems.index(system) + 1}-{system}", "note": ""})
         if turn > 1:
             shutil.rmtree(folder / "load")
@@ -196,7 +195,6 @@ def compare(folder: Path) -> None:
         _facts(experiment)
         for turn, system, path in in_rounds(experiment, 3, systems):
             reads(path / "run-1/node1", [changes.get(system, 1000) + turn] * 20, 700 if name == "after" else 500)
-            edit_json(path / "run-1/node1/client.json", target=0)
             edit_json(path / "conditions.json", version="5.0.6" if name == "before" else "5.0.7")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from dohyo.report import page
 from dohyo.report.chart_data import read
 from dohyo.report.grammar import Chart
+from dohyo.summary.results import Summary
 from support.evidence import edit_json, trial, write_json
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
@@ -23,6 +24,12 @@ def by_name(drawn: list[Chart]) -> dict[str, Chart]:
 
 def of(experiment: Path) -> dict[str, Chart]:
     return by_name(page.gather(experiment, read(experiment)).charts)
+
+
+def read_page(experiment: Path) -> tuple[Summary, str]:
+    """Returns the summary and the HTML of the page of an experiment."""
+    material = read(experiment)
+    return material.summary, page.html(page.gather(experiment, material))
 
 
 def csv(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dohyo.evidence.fault_costs import FULL_SHARE, FaultCost
 from dohyo.evidence.healing import Healing
-from dohyo.report.grammar import GREY, SECONDS, ZOOM, Chart, Panel, Spec, Table, by_system, quantity, scale, table
+from dohyo.report.grammar import GREY, WHAT, Chart, Panel, Spec, layer, over_seconds, quantity, scale, table
 from dohyo.report.material import Material, MeasuredRun, significant
 
 _P99 = 99
@@ -31,19 +31,18 @@ def chart(material: Material) -> Chart | None:
         return None
     most = max(count for run in runs for count in (*run.successes, *run.failed.values(), 1))
     waits = [slot.percentiles_ms[_P99] for run in runs for slot in run.waited]
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
+    drawn = Chart("faults", "Faults", _QUESTION, by_part=True)
     for number, system in enumerate(material.systems):
         of_system = [run for run in runs if run.trial.system == system]
         if not any(run.successes for run in of_system):
             continue
         name = f"faults-{number}"
         for end, (rows_of, columns) in _TABLES.items():
-            tables[f"{name}{end}"] = table([row for run in of_system for row in rows_of(material, run)], columns)
-        panels.append(_throughput(material, system, name, most, of_system))
-        if any(value is not None for value in tables[name]["p99"]):
-            panels.append(_latency(material, system, name, waits))
-    return Chart("faults", "Faults", _QUESTION, panels, tables, by_part=True)
+            drawn.tables[f"{name}{end}"] = table([row for run in of_system for row in rows_of(material, run)], columns)
+        drawn.panels.append(_throughput(material, system, name, most, of_system))
+        if any(value is not None for value in drawn.tables[name]["p99"]):
+            drawn.panels.append(_latency(material, system, name, waits))
+    return drawn
 
 
 def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
@@ -138,59 +137,26 @@ _TABLES: dict[str, tuple[Callable[[Material, MeasuredRun], list[dict[str, Any]]]
 
 def _band(name: str) -> Spec:
     """Returns the layer with the faults' bands, which is drawn behind all other layers."""
-    return {
-        "data": {"name": f"{name}-bands"},
-        "mark": {"type": "rect", "opacity": 0.18, "color": GREY, "clip": True},
-        "encoding": {
-            "y": None,
-            "color": None,
-            "x2": {"field": "until"},
-            "tooltip": {"field": "what", "type": "nominal"},
-        },
-    }
+    encoding = {"y": None, "color": None, "x2": {"field": "until"}, "tooltip": WHAT}
+    return layer("rect", encoding, f"{name}-bands", opacity=0.18, color=GREY, clip=True)
 
 
 def _throughput(material: Material, system: str, name: str, most: float, runs: list[MeasuredRun]) -> Panel:
     axis = {"type": "linear", "domain": [0, most], "nice": True}
     lined = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False}
-    wrong = {"type": "point", "shape": "cross", "size": 50, "filled": True, "yOffset": -6}
-    spec: Spec = {
-        "height": _HEIGHT,
-        "params": [ZOOM],
-        "layer": [
-            _band(name),
-            {
-                "data": {"name": f"{name}-full"},
-                "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.6, "aria": False},
-                "encoding": {"x": None, "y": {"field": "full", "type": "quantitative", "scale": axis}},
-            },
-            {
-                "data": {"name": f"{name}-healing"},
-                "mark": {"type": "rule", "strokeWidth": 5, "strokeCap": "round", "opacity": 0.6, "clip": True},
-                "encoding": {
-                    "y": {"value": _HEIGHT - 3},
-                    "x2": {"field": "until"},
-                    "tooltip": {"field": "what", "type": "nominal"},
-                },
-            },
-            {"mark": lined},
-            {"mark": {**lined, "strokeDash": [2, 2]}, "encoding": {"y": quantity("failed", scale=axis)}},
-            {
-                "data": {"name": f"{name}-wrong"},
-                "mark": wrong,
-                "encoding": {
-                    "y": quantity("wrong", scale=axis),
-                    "tooltip": {"field": "what", "type": "nominal"},
-                },
-            },
-        ],
-        "encoding": {
-            "x": SECONDS,
-            "y": quantity("operations", "operations per second", scale=axis, axis=_AXIS),
-            "color": by_system(material.systems),
-            "detail": {"field": "series"},
-        },
-    }
+    full = {"x": None, "y": quantity("full", scale=axis)}
+    healing = {"y": {"value": _HEIGHT - 3}, "x2": {"field": "until"}, "tooltip": WHAT}
+    wrong = {"y": quantity("wrong", scale=axis), "tooltip": WHAT}
+    layers: list[Spec] = [
+        _band(name),
+        layer("rule", full, f"{name}-full", strokeDash=[6, 4], opacity=0.6, aria=False),
+        layer("rule", healing, f"{name}-healing", strokeWidth=5, strokeCap="round", opacity=0.6, clip=True),
+        {"mark": lined},
+        {"mark": {**lined, "strokeDash": [2, 2]}, "encoding": {"y": quantity("failed", scale=axis)}},
+        layer("point", wrong, f"{name}-wrong", shape="cross", size=50, filled=True, yOffset=-6),
+    ]
+    y = quantity("operations", "operations per second", scale=axis, axis=_AXIS)
+    spec = over_seconds(_HEIGHT, layers, y, material.systems)
     says = "; ".join(f"{fault}: {fault.zero_seconds:,} s without success" for run in runs for fault in _faults(run))
     return Panel(system, spec, name, f"{system}, operations per second over time. {says}.", cursor=True)
 
@@ -202,16 +168,7 @@ def _latency(material: Material, system: str, name: str, waits: list[float]) -> 
     else:
         axis = {**axis, "domain": [0, max(waits)]}
     line = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False, "invalid": "break-paths-show-domains"}
-    spec: Spec = {
-        "height": 110,
-        "params": [ZOOM],
-        "layer": [_band(name), {"mark": line}],
-        "encoding": {
-            "x": SECONDS,
-            "y": quantity("p99", f"p99 ms{suffix}", scale=axis, axis={**_AXIS, "grid": False}),
-            "color": by_system(material.systems),
-            "detail": {"field": "series"},
-        },
-    }
+    y = quantity("p99", f"p99 ms{suffix}", scale=axis, axis={**_AXIS, "grid": False})
+    spec = over_seconds(110, [_band(name), {"mark": line}], y, material.systems)
     title = f"{system}, p99 from the intended start"
     return Panel(title, spec, name, f"{title}, over time.", cursor=True)

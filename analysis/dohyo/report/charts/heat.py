@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dohyo.evidence.latency_slots import heat_row_ms
-from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, shown, table
+from dohyo.report.grammar import Chart, Panel, Spec, quantity, shown
 from dohyo.report.material import Material, MeasuredRun, significant
 
 # Maximum number of columns. With more, a column would be narrower than 5 pixels on paper.
@@ -15,45 +15,32 @@ _MOST_CELLS = 120
 
 def chart(material: Material) -> Chart:
     """Returns a panel for each system's first run; several runs on top of each other would hide pauses."""
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
+    drawn = Chart(
+        "heat",
+        "Heat map of latency",
+        "When were calls slow? A column is a part of the first run; a cell's colour is the share"
+        " of the column's calls with this latency. Axes and colours are the same for all systems.",
+        by_part=True,
+    )
     every: list[dict[str, Any]] = []
     for system in material.systems:
-        rows: list[dict[str, Any]] = []
-        drawn: set[str] = set()
+        first: dict[str, MeasuredRun] = {}
         runs = [
             run
             for run in material.runs
             if run.trial.system == system and any(slot.heat for slot in run.slots) and not run.discarded
         ]
         for run in sorted(runs, key=lambda run: material.place(run.phase)):
-            part = material.part(run.phase, run.trial)
-            if part not in drawn:
-                drawn.add(part)
-                rows += _rows(part, run)
-        if rows:
-            name = f"heat-{len(panels)}"
-            tables[name] = table(rows)
+            first.setdefault(material.part(run.phase, run.trial), run)
+        if rows := [row for part, run in first.items() for row in _rows(part, run)]:
+            name = drawn.add(rows)
             every += rows
             low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
             says = f"Latencies of {system} over time, between {low:,.3g} and {high:,.3g} ms."
-            panels.append(Panel(system, _spec(), name, says))
-    domains = {part: _domains([row for row in every if row["part"] == part]) for part in _parts(every)}
-    panels = [replace(panel, domains=domains) for panel in panels]
-    return Chart(
-        "heat",
-        "Heat map of latency",
-        "When were calls slow? A column is a part of the first run; a cell's colour is the share"
-        " of the column's calls with this latency. Axes and colours are the same for all systems.",
-        panels,
-        tables,
-        by_part=True,
-        missing=None if panels else "No run or longer load has histogram logs, so nothing is known second by second.",
-    )
-
-
-def _parts(rows: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(row["part"] for row in rows))
+            drawn.panels.append(Panel(system, _spec(), name, says))
+    missing = None if every else "No run or longer load has histogram logs, so nothing is known second by second."
+    domains = {part: _domains([row for row in every if row["part"] == part]) for part in drawn.parts}
+    return replace(drawn, panels=[replace(panel, domains=domains) for panel in drawn.panels], missing=missing)
 
 
 def _domains(rows: list[dict[str, Any]]) -> dict[str, list[float]]:

@@ -14,14 +14,13 @@ from dohyo.report.grammar import (
     SHAPES,
     Chart,
     Panel,
-    Table,
     by_system,
+    layer,
     quantity,
     rows_high,
     rows_of,
     scale,
     shown,
-    table,
 )
 from dohyo.report.material import Material, operation_title, significant
 from dohyo.scenario.phases import RUN
@@ -33,24 +32,17 @@ _SHOWN = {item.head: item.name for item in METRICS.values() if item.part == "lat
 
 def chart(material: Material) -> Chart:
     """Returns a panel for each phase and operation type."""
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
+    question = (
+        "How long does a call take? Percentiles of all clients and runs, from merged histograms; a batch is one call."
+    )
+    drawn = Chart("latency", "Latency", question)
     for phase in material.phases:
         for operation in _operations(material, phase):
             rows = _rows(material, phase, operation)
-            name = f"latency-{len(panels)}"
-            tables[name] = table(rows)
-            panel = _panel(material, phase, operation, name, rows)
+            panel = _panel(material, phase, operation, drawn.add(rows), rows)
             suffix, *_ = latencies_at(material.summary.compared, [phase]) or ("",)
-            panels.append(replace(panel, title=f"{panel.title}, {suffix}") if suffix else panel)
-    return Chart(
-        "latency",
-        "Latency",
-        "How long does a call take? Percentiles of all clients and runs, from merged histograms; a batch is one call.",
-        panels,
-        tables,
-        missing=None if panels else "No latency is known.",
-    )
+            drawn.panels.append(replace(panel, title=f"{panel.title}, {suffix}") if suffix else panel)
+    return drawn if drawn.panels else replace(drawn, missing="No latency is known.")
 
 
 def _operations(material: Material, phase: str) -> list[str]:
@@ -82,21 +74,13 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
     legend = {"disable": False, "orient": "top", "columns": 3, "symbolFillColor": GREY, "symbolStrokeWidth": 0}
     shapes = {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]}
     percentile_shape = {"field": "percentile", "type": "nominal", "title": None, "legend": legend, "scale": shapes}
+    point = {"x": x, "shape": percentile_shape, "tooltip": shown("label", "percentile", value="ms")}
     spec = {
         "height": rows_high(labels),
-        "encoding": {
-            "y": rows_of("label", labels, **ROW_AXIS),
-            "color": by_system(material.systems),
-        },
+        "encoding": {"y": rows_of("label", labels, **ROW_AXIS), "color": by_system(material.systems)},
         "layer": [
-            {
-                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
-                "encoding": {"x": x, "detail": {"field": "label"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9},
-                "encoding": {"x": x, "shape": percentile_shape, "tooltip": shown("label", "percentile", value="ms")},
-            },
+            layer("line", {"x": x, "detail": {"field": "label"}}, strokeWidth=1, opacity=0.5, aria=False),
+            layer("point", point, filled=True, size=60, opacity=0.9),
         ],
     }
     values = {(row["label"], row["percentile"]): row["value"] for row in rows if row["percentile"] in ("p50", "p99")}

@@ -12,6 +12,7 @@ from dohyo.figures import point_name
 from dohyo.report.grammar import (
     ROW_AXIS,
     SECONDS,
+    WHAT,
     ZOOM,
     Chart,
     Panel,
@@ -19,6 +20,8 @@ from dohyo.report.grammar import (
     Table,
     by_system,
     dash,
+    layer,
+    over_seconds,
     quantity,
     rows_high,
     scale,
@@ -57,15 +60,13 @@ def chart(material: Material) -> Chart:
     """Returns panels that share a time axis."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
     ends = {_place(run): run.run.seconds for run in material.runs}
-    hosts = _thinned(row for line in material.hosts if (row := _host_row(material, line, ends)))
+    hosts = _thinned(row for line in material.hosts() if (row := _host_row(material, line, ends)))
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     if clients:
         tables["time"] = table(clients)
         tables["events"] = table(_events(material), _EVENT)
-        panels = [
-            _panel(material, "time", "operations", "Throughput", "operations per second", clients),
-        ]
+        panels = [_panel(material, "time", "operations", "Throughput", "operations per second", clients)]
         if any(row["p99"] is not None for row in clients):
             panels.append(_panel(material, "time", "p99", "p99 of all operations", "ms", clients))
     doing = [row for run in _in_order(material) for row in _server_rows(material, run)]
@@ -95,28 +96,24 @@ def chart(material: Material) -> Chart:
 
 def _in_order(material: Material) -> list[MeasuredRun]:
     # Include invalid runs, to show what went wrong.
-    return sorted(
-        (run for run in material.runs if run.slots and not run.discarded),
-        key=lambda run: material.place(run.phase),
-    )
+    drawn = [run for run in material.runs if run.slots and not run.discarded]
+    return sorted(drawn, key=lambda run: material.place(run.phase))
 
 
 def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     of_run = material.of_run(run)
     width = round(run.slots[0].seconds)
     p99 = {round(slot.start): slot.percentiles_ms.get(_P99) for slot in run.slots}
-    rows = []
-    for begin in range(0, len(run.throughput), width):
-        seconds = run.throughput[begin : begin + width]
-        rows.append(
-            {
-                **of_run,
-                "time": begin,
-                "operations": significant(sum(seconds) / len(seconds), 3),
-                "p99": significant(p99.get(begin), 3),
-            }
-        )
-    return rows
+    slots = ((begin, run.throughput[begin : begin + width]) for begin in range(0, len(run.throughput), width))
+    return [
+        {
+            **of_run,
+            "time": begin,
+            "operations": significant(sum(seconds) / len(seconds), 3),
+            "p99": significant(p99.get(begin), 3),
+        }
+        for begin, seconds in slots
+    ]
 
 
 def _events(material: Material) -> list[dict[str, Any]]:
@@ -238,12 +235,8 @@ def _labels(material: Material, present: set[str]) -> list[str]:
 def _without(material: Material, rows: list[dict[str, Any]]) -> str:
     """Describes the kinds of work that did not occur, except for kinds that the logs do not report."""
     kinds = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for server in trial.servers if server.pauses}
-    kinds |= {
-        _doing(trial, work.kind)
-        for trial in material.summary.trials
-        for server in trial.servers
-        for work in server.background
-    }
+    background = [(trial, server.background) for trial in material.summary.trials for server in trial.servers]
+    kinds |= {_doing(trial, work.kind) for trial, works in background for work in works}
     none = _labels(material, kinds - {row["doing"] for row in rows})
     return f", and there were no {', '.join(label.replace(' · ', ' ') for label in none)}" if none else ""
 
@@ -280,15 +273,12 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
             },
             "color": by_system(material.systems),
             "opacity": quantity("share", scale={"domain": [0, 1], "range": [0.4, 1]}, legend=None),
-            "tooltip": {"field": "what", "type": "nominal"},
+            "tooltip": WHAT,
         },
     }
     counted = Counter(row["doing"] for row in rows)
-    says = (
-        f"{title} over time: "
-        + ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} time slots" for label in labels)
-        + "."
-    )
+    slots = ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} time slots" for label in labels)
+    says = f"{title} over time: {slots}."
     domains = {part: {"y": _labels(material, kinds)} for part, kinds in of_part.items()}
     return Panel(title, spec, "servers", says, cursor=True, domains=domains)
 
@@ -305,23 +295,12 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     width = 1.3 if longest <= _MOST_DASHED else 0.7
     line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "clip": True, "aria": False}
     line["invalid"] = "break-paths-show-domains"
-    event = {
-        "data": {"name": "events"},
-        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "clip": True, "aria": False},
-        "encoding": {"y": None, "detail": None, "strokeDash": None, "tooltip": {"field": "what", "type": "nominal"}},
-    }
-    spec: Spec = {
-        "height": 170,
-        "params": [ZOOM],
-        "layer": [{"mark": line}, *([event] if data == "time" else [])],
-        "encoding": {
-            "x": SECONDS,
-            "y": quantity(column, f"{unit}{suffix}", scale=axis, axis=extent),
-            "color": by_system(material.systems),
-            **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),
-            "detail": {"field": "series"},
-        },
-    }
+    encoding = {"y": None, "detail": None, "strokeDash": None, "tooltip": WHAT}
+    event = layer("rule", encoding, "events", opacity=0.4, strokeWidth=2, clip=True, aria=False)
+    layers: list[Spec] = [{"mark": line}, *([event] if data == "time" else [])]
+    y = quantity(column, f"{unit}{suffix}", scale=axis, axis=extent)
+    dashes = {"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}
+    spec = over_seconds(170, layers, y, material.systems, **dashes)
     runs = len({(row["part"], row["series"]) for row in rows})
     lowest, highest = min(values, default=0), max(values, default=0)
     says = f"{title} over time in {runs} runs, from {lowest:,.4g} to {highest:,.4g} {unit}."

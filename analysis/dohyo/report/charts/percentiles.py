@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dohyo.figures import milliseconds
-from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, quantity, scale, shown, table
+from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, scale, shown
 from dohyo.report.material import Material, operation_title, significant
 from dohyo.scenario.phases import LOAD
 from dohyo.summary.comparison import latencies_at
@@ -19,10 +20,18 @@ _LABELS = " : ".join(f"datum.value == {value} ? '{label}%'" for value, label in 
 def chart(material: Material) -> Chart:
     """Returns a panel for each operation type."""
     in_order = sorted(material.curves, key=lambda curve: material.place(curve.phase))
-    drawn = [curve for curve in in_order if len(curve.values) > 2]
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
-    for operation in dict.fromkeys(curve.operation for curve in drawn):
+    curves = [curve for curve in in_order if len(curve.values) > 2]
+    suffix, *_ = latencies_at(material.summary.compared, material.phases) or ("",)
+    drawn = Chart(
+        "percentiles",
+        "Percentiles",
+        "What do the slowest calls look like? All runs that count, up to 99.99 %; at least ten calls exceed each point."
+        + (f" Each {suffix}." if suffix else "")
+        + ("" if any(curve.phase != LOAD for curve in curves) else " Only the load has latencies."),
+        by_part=True,
+        legend=True,
+    )
+    for operation in dict.fromkeys(curve.operation for curve in curves):
         rows: list[dict[str, Any]] = [
             {
                 "part": material.part(curve.phase, curve.trial),
@@ -31,32 +40,20 @@ def chart(material: Material) -> Chart:
                 "percentile": percentile,
                 "value": significant(value),
             }
-            for curve in drawn
+            for curve in curves
             if curve.operation == operation
             for percentile, value in curve.values
             if value > 0
         ]
-        name = f"percentiles-{len(panels)}"
-        tables[name] = table(rows)
+        name = drawn.add(rows)
         ends = {row["system"]: row for row in rows if row["part"] == rows[0]["part"]}
         says = "; ".join(
             f"{system} {row['percentile']:g}% within {milliseconds(row['value'])} ms" for system, row in ends.items()
         )
         title = operation_title(operation)
-        panels.append(Panel(title, _spec(material, rows), name, f"Percentiles of {title}: {says}"))
-    suffix, *_ = latencies_at(material.summary.compared, material.phases) or ("",)
-    return Chart(
-        "percentiles",
-        "Percentiles",
-        "What do the slowest calls look like? All runs that count, up to 99.99 %; at least ten calls exceed each point."
-        + (f" Each {suffix}." if suffix else "")
-        + ("" if any(curve.phase != LOAD for curve in drawn) else " Only the load has latencies."),
-        panels,
-        tables,
-        by_part=True,
-        legend=True,
-        missing=None if panels else "There are no histogram logs; the table contains what is known.",
-    )
+        drawn.panels.append(Panel(title, _spec(material, rows), name, f"Percentiles of {title}: {says}"))
+    missing = None if drawn.panels else "There are no histogram logs; the table contains what is known."
+    return replace(drawn, missing=missing)
 
 
 def _spec(material: Material, rows: list[dict[str, Any]]) -> Spec:

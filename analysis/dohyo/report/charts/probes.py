@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, quantity, scale, shape, shown, table
+from dohyo.report.grammar import Chart, Panel, Spec, by_system, layer, quantity, scale, shape, shown, table
 from dohyo.report.material import Material, significant
 from dohyo.scenario import slo
 from dohyo.scenario.phases import LOAD
@@ -23,8 +24,14 @@ def chart(material: Material) -> Chart | None:
     if not searched:
         return None
     valid = [(trial, search) for trial, search in searched if trial.status == "ok"]
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
+    drawn = Chart(
+        "probes",
+        "Rates under a bound",
+        "Where is the knee? Each point is a rate that was tried. Filled: every bound held; hollow: at least one did"
+        " not. Latencies are from the intended start; a dashed line is their bound.",
+        by_part=True,
+        legend=True,
+    )
     for subject in dict.fromkeys(_subject(bound) for _, search in valid for bound in slo.bounds(search.slo)):
         bounded = [(trial, search) for trial, search in valid if _limits(search, subject)]
         rows = [row for trial, search in bounded for row in _rows(material, trial, search, subject)]
@@ -34,22 +41,11 @@ def chart(material: Material) -> Chart | None:
             for part, limit in dict.fromkeys(limits)
         ]
         if rows:
-            name = f"probes-{len(panels)}"
-            tables[name] = table(rows)
-            tables[f"{name}-bounds"] = table(lines)
+            name = drawn.add(rows)
+            drawn.tables[f"{name}-bounds"] = table(lines)
             says = "; ".join(f"{_series(trial)}: {search.conclusion}" for trial, search in bounded)
-            panels.append(_panel(material, subject, name, rows, [limit for _, limit in limits], says))
-    return Chart(
-        "probes",
-        "Rates under a bound",
-        "Where is the knee? Each point is a rate that was tried. Filled: every bound held; hollow: at least one did"
-        " not. Latencies are from the intended start; a dashed line is their bound.",
-        panels,
-        tables,
-        by_part=True,
-        legend=True,
-        missing=None if panels else "No search has a valid probe.",
-    )
+            drawn.panels.append(_panel(material, subject, name, rows, [limit for _, limit in limits], says))
+    return drawn if drawn.panels else replace(drawn, missing="No search has a valid probe.")
 
 
 def _subject(bound: Bound) -> _Subject:
@@ -114,36 +110,26 @@ def _panel(
     x = quantity("rate", f"requested operations per second{x_words}", scale=x_axis)
     y = {"type": "quantitative", "scale": y_axis, "title": f"ms{y_words}"}
     colour = by_system(material.systems)
-    bounds: Spec = {"data": {"name": f"{name}-bounds"}}
+    bounds = f"{name}-bounds"
+    limit, value = {**y, "field": "limit"}, {**y, "field": "value"}
+    bound = {"x": {"value": 4}, "y": limit, "text": {"field": "bound"}}
+    line = {"x": x, "y": value, "color": colour, "detail": {"field": "series"}}
+    point = {
+        "x": x,
+        "y": value,
+        "stroke": colour,
+        "fill": colour,
+        "fillOpacity": {"condition": {"test": {"field": "held", "equal": _HELD}, "value": 1}, "value": 0},
+        "shape": shape(material.systems),
+        "tooltip": shown(*list(rows[0])[2:]),
+    }
     spec: Spec = {
         "height": 240,
         "layer": [
-            {
-                **bounds,
-                "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.8, "aria": False},
-                "encoding": {"y": {**y, "field": "limit"}},
-            },
-            {
-                **bounds,
-                "mark": {"type": "text", "align": "left", "dy": -7, "aria": False},
-                "encoding": {"x": {"value": 4}, "y": {**y, "field": "limit"}, "text": {"field": "bound"}},
-            },
-            {
-                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
-                "encoding": {"x": x, "y": {**y, "field": "value"}, "color": colour, "detail": {"field": "series"}},
-            },
-            {
-                "mark": {"type": "point", "size": 80, "strokeWidth": 2},
-                "encoding": {
-                    "x": x,
-                    "y": {**y, "field": "value"},
-                    "stroke": colour,
-                    "fill": colour,
-                    "fillOpacity": {"condition": {"test": {"field": "held", "equal": _HELD}, "value": 1}, "value": 0},
-                    "shape": shape(material.systems),
-                    "tooltip": shown(*list(rows[0])[2:]),
-                },
-            },
+            layer("rule", {"y": limit}, bounds, strokeDash=[6, 4], opacity=0.8, aria=False),
+            layer("text", bound, bounds, align="left", dy=-7, aria=False),
+            layer("line", line, strokeWidth=1, opacity=0.5, aria=False),
+            layer("point", point, size=80, strokeWidth=2),
         ],
     }
     return Panel(title, spec, name, f"{title} at {len(rows)} rates. {says}")

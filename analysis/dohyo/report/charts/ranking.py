@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dohyo.figures import dollars, point_name, rate
 from dohyo.operations import OVERALL
-from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, rows_of, shape, table
+from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, by_system, layer, rows_high, rows_of, shape, table
 from dohyo.report.material import Material, significant
 from dohyo.scenario.phases import PROBE, RUN
 from dohyo.summary.comparison import at_points
@@ -26,23 +27,22 @@ _LINE = 15
 def chart(material: Material) -> Chart:
     """Returns a panel for each phase. The maxima of searches come first, because they decide the ranking."""
     summary = material.summary
-    panels: list[Panel] = []
-    tables: dict[str, Table] = {}
+    drawn = Chart("ranking", "Ranking", "")
     every: list[Rate] = []
     cut = False
     searched = any(trial.search for trial in summary.trials)
     for phase in [*([PROBE] if searched else []), *material.phases]:
         ranked = [pair for together in at_points(summary.compared) for pair in _ranked(material, together, phase)]
         if ranked:
-            name = f"ranking-{len(panels)}"
             means = [_mean(material, phase, *pair) for pair in ranked]
             runs = [row for trial, _ in ranked for row in _runs(material, phase, trial)]
-            tables[name], tables[f"{name}-runs"] = table(means), table(runs, _RUNS)
-            panels.append(_panel(material, phase, name, means, runs, ranked))
+            name = drawn.add(means)
+            drawn.tables[f"{name}-runs"] = table(runs, _RUNS)
+            drawn.panels.append(_panel(material, phase, name, means, runs, ranked))
             cut = cut or any((row["high"] or 0) > _end(means, runs) for row in means)
             every += [rate for _, rate in ranked]
     over = samples_words(every)
-    discarded = any(_NO in columns.get("counts", []) for columns in tables.values())
+    discarded = any(_NO in columns.get("counts", []) for columns in drawn.tables.values())
     notes = [
         "Bar: mean rate; point: one run",
         f"line: {level([rate.row] for rate in every)} interval over {over}" if over else "no intervals are known",
@@ -52,8 +52,8 @@ def chart(material: Material) -> Chart:
         else "",
         "hollow and grey: discarded, not counted" if discarded else "",
     ]
-    missing = None if panels else "No trial has valid numbers."
-    return Chart("ranking", "Ranking", f"{'; '.join(filter(None, notes))}.", panels, tables, missing=missing)
+    missing = None if drawn.panels else "No trial has valid numbers."
+    return replace(drawn, question=f"{'; '.join(filter(None, notes))}.", missing=missing)
 
 
 def _ranked(material: Material, trials: Sequence[Trial], phase: str) -> list[tuple[Trial, Rate]]:
@@ -132,18 +132,10 @@ def _panel(
     axis = {"type": "linear", "domain": [0, end], "nice": False, "clamp": True}
     x = {"type": "quantitative", "scale": axis, "title": units, "axis": {"tickCount": 6, "labelOverlap": True}}
     colour = by_system(material.systems)
-    bar: Spec = {
-        "mark": {"type": "bar", "opacity": 0.35, "height": {"band": 0.6}, "aria": False},
-        "encoding": {"x": {**x, "field": "mean"}, "color": colour},
-    }
-    line: Spec = {
-        "mark": {"type": "tick", "thickness": 2, "size": 20, "aria": False},
-        "encoding": {"x": {**x, "field": "mean"}, "color": colour},
-    }
+    mean = {"x": {**x, "field": "mean"}, "color": colour}
     ends: Spec = {
         "transform": [{"filter": {"field": "low", "valid": True}}],
-        "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
-        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
+        **layer("rule", {"x": {**x, "field": "low"}, "x2": {"field": "high"}}, strokeWidth=2, aria=False),
     }
     beside: Spec = {
         "mark": {"type": "text", "align": "left", "dx": 8, "fontSize": 12, "lineBreak": "\n", "lineHeight": _LINE,
@@ -161,7 +153,13 @@ def _panel(
     spec: Spec = {
         "height": rows_high(labels, lines=max(row["beside"].count("\n") + 1 for row in means)),
         "encoding": {"y": rows_of("label", labels, **ROW_AXIS)},
-        "layer": [bar, line, *intervals, *_points(material, name, x, runs), beside],
+        "layer": [
+            layer("bar", mean, opacity=0.35, height={"band": 0.6}, aria=False),
+            layer("tick", mean, thickness=2, size=20, aria=False),
+            *intervals,
+            *_points(material, name, x, runs),
+            beside,
+        ],
     }
     heads = {"mean": f"mean, {units}", "low": f"from, {units}", "high": f"to, {units}", "value": units}
     says = "; ".join(row["label"] + ": " + row["beside"].replace("\n", ", ") for row in means)
@@ -178,17 +176,13 @@ def _points(material: Material, name: str, x: Spec, runs: list[dict[str, Any]]) 
         "tooltip": [{"field": "label"}, {"field": "run"}, {"field": "value", "title": x["title"], "format": ",.4~g"}],
     }
     of_runs = {"data": {"name": f"{name}-runs"}}
-    discarded: Spec = {
-        **of_runs,
-        "transform": [{"filter": {"field": "counts", "equal": _NO}}],
-        "mark": {"type": "point", "filled": False, "size": 45, "color": GREY},
-        "encoding": point,
-    }
-    counted: Spec = {
-        **of_runs,
-        "transform": [{"filter": {"field": "counts", "equal": _YES}}],
-        "mark": {"type": "point", "filled": True, "size": 40},
-        "encoding": {**point, "color": by_system(material.systems)},
-    }
+    coloured = {**point, "color": by_system(material.systems)}
     kinds = {row["counts"] for row in runs}
-    return [layer for kind, layer in ((_NO, discarded), (_YES, counted)) if kind in kinds]
+    return [
+        {**of_runs, "transform": [{"filter": {"field": "counts", "equal": kind}}], **points}
+        for kind, points in (
+            (_NO, layer("point", point, filled=False, size=45, color=GREY)),
+            (_YES, layer("point", coloured, filled=True, size=40)),
+        )
+        if kind in kinds
+    ]
