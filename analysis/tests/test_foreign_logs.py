@@ -157,13 +157,13 @@ def numbered(prefix: str, text: str) -> str:
 
 
 def appended() -> str:
-    """Returns the output of go-ycsb that was told to write its results to a file, and the file."""
+    """Returns the output of go-ycsb that writes its results to a file, and the file."""
     output = go({"READ": 9}, 10, **{"measurement.output_file": "x.txt", "operationcount": "10000", "threadcount": "2"})
     head, end, interval = output.partition(f"{'*' * 46}\nRun finished, takes 10s\n")
     return head + interval + end + go({"READ": 5000, "UPDATE": 5000}).partition(end)[2]
 
 
-# Output of clients that are told apart, and the number of clients. Each client has 1,000 operations per second.
+# Output of clients that differ, and the number of clients. Each client has 1,000 operations per second.
 OUTPUTS: dict[str, tuple[str, int]] = {
     **{
         f"prefix {prefix}": (turns(prefix, RUN), 2)
