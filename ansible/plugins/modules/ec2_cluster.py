@@ -485,8 +485,8 @@ class Cluster:
                 keys = [list(key) for key in HOST_KEY.findall(match[1])] if match else []
                 if not keys and time.monotonic() > end:
                     raise RefusedError(
-                        f"{host['name']} ({host['id']}) showed no SSH host keys in {self.options['timeout']} s (the image"
-                        " needs cloud-init): read its console, and repeat aws.yml"
+                        f"{host['name']} ({host['id']}) showed no SSH host keys in {self.options['timeout']} s (the"
+                        " image needs cloud-init): read its console, and repeat aws.yml"
                     )
                 if not keys:
                     time.sleep(LOOK_SECONDS)
