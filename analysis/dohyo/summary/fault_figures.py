@@ -99,7 +99,7 @@ def _unreadable(run: FaultedRun, _: FaultCost) -> float | None:
     return run.accounting.unreadable if run.accounting and run.accounting.read_back else None
 
 
-# Counts of lost and wrong records, of which a single one is too many.
+# Counts of lost and wrong records. A single one is too many.
 WRONG: dict[str, Callable[[Accounting], int]] = {
     "lost": lambda account: account.lost + account.missing,
     "corrupt": lambda account: account.corrupt + account.corrupt_reads,
