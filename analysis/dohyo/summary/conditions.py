@@ -526,7 +526,7 @@ _Stated = defstruct(
 )
 
 
-def stated(content: Any, complain: Callable[[str], object]) -> dict[str, Any]:
+def stated(content: Any, complain: Callable[[str], None]) -> dict[str, Any]:
     """Returns the known conditions that the servers stated, by name.
 
     Earlier versions called attached servers strongly consistent without knowing their replication or their write
