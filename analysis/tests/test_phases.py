@@ -155,7 +155,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=read,read", "'read' is named twice"),
         ("phases=read,insert", "insert is the load, which comes first"),
         ("phases=insert repeats=3", "phases=insert with repeats=3: there is only a load; .* rounds=N"),
-        ("phases=insert discard=1", "phases=insert with discard=1: there is no run"),
+        ("phases=insert discard=1", "phases=insert with discard=1: there is only a load"),
         ("phases=insert read.batchsize=10", "unknown phase 'read'.*the phases are insert"),
         ("phases=settle", "'settle' is reserved"),
         ("phases=hbase", "'hbase' is reserved"),
@@ -512,8 +512,8 @@ def test_next_is_for_inserts_and_scans(tmp_path: Path) -> None:
             {"scanproportion": "0.1", "updateproportion": "0.1"},
             "next with updateproportion=0.1: its keys have no records",
         ),
-        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: no records have"),
-        ({"verify": "acknowledged"}, "next with verify=acknowledged: no records have"),
+        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: its keys have no records"),
+        ({"verify": "acknowledged"}, "next with verify=acknowledged: its keys have no records"),
         ({"tablecount": "4"}, "needs a single newest record"),
     ):
         with pytest.raises(BadInputError, match=named):
