@@ -340,3 +340,13 @@ def test_variables_of_the_local_inventory_count_where_somebody_sets_some(file: s
     (inventory / file).parent.mkdir(exist_ok=True)
     (inventory / file).write_text(text)
     assert playbook.local_inventory(inventory) == inventory
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("deploy.yml", "Phase "), ("tasks/available.yml", "System "), ("tasks/plan.yml", "Needs of ")],
+)
+def test_a_task_has_the_name_that_the_callback_plugin_looks_for(file: str, name: str) -> None:
+    text = (ANSIBLE / "plugins/callback/dohyo_events.py").read_text()
+    assert f'task.name.startswith("{name}")' in text
+    assert re.search(f"^ *- name: {name}", (ANSIBLE / file).read_text(), re.MULTILINE)
