@@ -683,45 +683,6 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
     assert shares == [pytest.approx(other_share, abs=0.01)] * len(shares) != []
 
 
-@pytest.mark.parametrize(("disturbed", "counted"), [((), 4), ((2,), 3), ((1, 4), 2), ((1, 2, 3), 0)])
-def test_disturbed_repeats_are_left_out_while_half_of_them_remain(
-    tmp_path: Path, disturbed: tuple[int, ...], counted: int
-) -> None:
-    """Each of four runs has 10 s, with 1 s of warm-up and 3 s measured."""
-    folder = trial(tmp_path, 1, "cassandra", repeats=4)
-    first, sample, *_ = content()
-    for run in range(1, 5):
-        write_json(
-            folder / f"run-{run}/clients.json",
-            clients_json(("node1",), agreed=sample["time"] + 10 * run, clients={"node1": {"state": "ended"}}),
-        )
-    cpu, file = np.zeros(8), folder / "hosts/node1" / FILE
-    file.parent.mkdir(parents=True)
-    with gzip.open(file, "wt", encoding="utf-8") as output:
-        output.write(json.dumps({**first, "boot": "b1", "sees_all": True}) + "\n")
-        for second in range(60):
-            times = {"time": sample["time"] + second, "up": sample["up"] + second}
-            ticks = [60 * second, 10 * second]
-            output.write(json.dumps({**sample, **times, "cpu": [*map(int, cpu)], "known": ticks}) + "\n")
-            other = 0.5 if second // 10 in disturbed else 0.0
-            cpu += [200 * share for share in (0.35 + other, 0, 0, 0.5 - other, 0.1, 0, 0.05, 0)]
-    summary = summarise(tmp_path)
-    result = only(summary)
-    used = "other processes used 50% of the processors of node1; at most 25% is allowed (max.other.cpu)"
-    overall = {row.discarded: row.repeats for row in result.rows if row.operation == "OVERALL" and row.phase == "run"}
-    if counted:
-        assert result.status == "ok"
-        assert overall == {False: counted} | ({True: 4 - counted} if disturbed else {})
-        assert [note for note in result.notes if "count" in note] == [
-            f"run-{run} does not count: {used}" for run in disturbed
-        ]
-        assert result.conditions.other_cpu == pytest.approx(0, abs=0.01)
-        assert [reason.text for reason in trust.doubts(summary) if "processes" in reason.text] == []
-    else:
-        assert (result.status, result.reason, overall) == ("invalid", f"run-1: {used} (and 2 more)", {})
-    assert summary.warnings == []
-
-
 def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:
     """The last second is only partly in the window: the clients end in it, and Ansible fetches files."""
     folder = measured(tmp_path)

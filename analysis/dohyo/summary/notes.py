@@ -134,7 +134,6 @@ def of_trial(trial: TrialFolder) -> Iterator[str]:
     """Yields the notes on a trial, in the order of the tables."""
     yield from trial.read_back.notes
     yield from _of_the_load(trial)
-    yield from (f"{name} does not count: {why}" for name, why in trial.left_out.items())
     yield from _of_runs(trial)
     yield from trial.servers.notes()
     # Latencies do not include operations that were not sent.

@@ -53,19 +53,13 @@ class Phase:
     :ivar strong: whether the servers promise that a read sees the last acknowledged write; only for runs that count
     """
 
-    def __init__(
-        self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int, *, left_out: bool = False
-    ) -> None:
-        """Prepares for reading.
-
-        :param most_slots: maximum number of time slots with latencies
-        :param left_out: whether others disturbed the run, so that it does not count
-        """
+    def __init__(self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int) -> None:
+        """:param most_slots: maximum number of time slots with latencies"""
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
         self.number = int(run) if run else None
-        self.discarded = left_out or (self.number is not None and self.number <= trial.discard)
+        self.discarded = self.number is not None and self.number <= trial.discard
         self.settings = trial.phase(self.kind)
         self.part: Part = (self.kind, self.discarded)
         self.conducted = records.read(folder / "clients.json", Conducted, warn)

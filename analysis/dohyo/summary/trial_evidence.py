@@ -62,8 +62,6 @@ class TrialEvidence:
         """
         facts = self.files
         facts.read()
-        if left_out := validity.left_out(facts):
-            facts.leave_out(left_out)
         status, reason = _judged(facts)
         valid = facts.counted if status == "ok" else []
         shown = [
@@ -242,8 +240,7 @@ def _probe(phase: Phase, facts: TrialFolder, shares: Sequence[Taken], settings: 
     target = knee.rounded(sum(rates)) if rates and not phase.missing and len(rates) == len(targets) else None
     # Records that are not found make a system faster, so they are a problem and not only a doubt.
     problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(phase))]
-    disturbed = (f"{phase.name}: {why}" for why in validity.disturbing(facts, phase, shares))
-    doubts = [*validity.run_problems(phase), *disturbed]
+    doubts = [*validity.run_problems(phase), *validity.disturbing(facts, phase, shares)]
     measured = rows(PROBE, [phase.run], phase.latencies)
     probe = Probe(phase.number or 0, target, probes.rate_of(measured), rows=measured)
     return probes.judged(settings, probe, problems, doubts)

@@ -49,7 +49,6 @@ class TrialFolder:
     :ivar read_back: content of conditions.json without the conditions, which are in `stated`
     :ivar canary: speed of the hosts before the trial
     :ivar shares: processor time that other processes and the hypervisor took in the runs that count
-    :ivar left_out: names of repeats that do not count because others disturbed them, with the reason
     """
 
     def __init__(self, path: Path, warnings: list[str]) -> None:
@@ -64,7 +63,6 @@ class TrialFolder:
         self.warnings += [f"{path}/{problem}" for problem in self.damaged]
         self.shared_load = self._record("kept.json", records.KeptLoad) if self.settings.reuse else records.KeptLoad()
         self.phases: list[Phase] = []
-        self.left_out: Mapping[str, str] = {}
 
     def read(self) -> None:
         """Reads the evidence of all clients, servers and hosts.
@@ -74,16 +72,6 @@ class TrialFolder:
         self.changed = self._changed()
         self.read_back, self.stated = self._read_back()
         self.canary = canary.read(self._record("canary.json", records.CanaryFile))
-        self._before_runs = len(self.warnings)
-        self.leave_out({})
-
-    def leave_out(self, left_out: Mapping[str, str]) -> None:
-        """Reads the load and the runs, again if they were read before.
-
-        :param left_out: names of runs that do not count, with the reason
-        """
-        del self.warnings[self._before_runs :]
-        self.left_out = left_out
         self.phases = self.phases_of()
         self.clients = self.read_clients(self.phases)
         windows = [window for phase in self.counted for window in phase.window]
@@ -166,10 +154,7 @@ class TrialFolder:
         loads = [load] if not names and load.is_dir() else []
         folders = [*loads, *self.numbered(names or self.settings.planned)]
         most_slots = min(MOST_SLOTS, max(1, _MOST_SLOTS_OF_A_TRIAL // max(1, len(folders))))
-        return [
-            Phase(folder, self.settings, self.warn, most_slots, left_out=folder.name in self.left_out)
-            for folder in folders
-        ]
+        return [Phase(folder, self.settings, self.warn, most_slots) for folder in folders]
 
     def read_clients(self, phases: Sequence[Phase]) -> list[Client]:
         """Reads the folders of all clients into the phases, and returns the clients."""

@@ -225,25 +225,11 @@ def at_work(notes: Sequence[str]) -> list[str]:
     return [note for note in notes if re.search(" (has kept servers running|has been at work) there since ", note)]
 
 
-def left_out(trial: TrialFolder) -> dict[str, str]:
-    """Returns the repeats that others disturbed, with the reason, if at least half of the repeats, and two, remain.
-
-    The choice depends only on the work of others, and not on the rates. So it favours no system.
-    """
-    result: dict[str, str] = {}
-    for kind in dict.fromkeys(phase.kind for phase in trial.counted):
-        repeats = [phase for phase in trial.counted if phase.kind == kind]
-        reasons = {phase.name: why for phase in repeats for why in disturbing(trial, phase, trial.shares)}
-        if len(repeats) - len(reasons) >= max(2, len(repeats) / 2):
-            result |= reasons
-    return result
-
-
 def disturbed(trial: TrialFolder) -> Iterator[str]:
     """Finds runs in which other processes or the hypervisor took too much of a host's processors."""
     for phase in trial.counted:
         if not phase.problems:
-            yield from (f"{phase.name}: {why}" for why in disturbing(trial, phase, trial.shares))
+            yield from disturbing(trial, phase, trial.shares)
 
 
 def disturbing(trial: TrialFolder, phase: Phase, shares: Sequence[Taken]) -> Iterator[str]:
@@ -255,7 +241,7 @@ def disturbing(trial: TrialFolder, phase: Phase, shares: Sequence[Taken]) -> Ite
         # Skip hosts of attached servers: the measured servers themselves count as other processes there.
         is_measured = "attached" not in trial.stated or share.host in phase.conducted.clients
         if (share.phase, share.run) == (phase.kind, phase.number) and is_measured:
-            yield from ("; ".join([why, *work]) for why in taken(share, limit))
+            yield from (f"{phase.name}: {'; '.join([why, *work])}" for why in taken(share, limit))
 
 
 def compacting(trial: TrialFolder) -> Iterator[str]:
@@ -463,8 +449,7 @@ CHECKS = (
     Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or was not undone",
           of_run=other_faults),
     Check("[other processes](#somebody-else), or the hypervisor, used the processors of a host of the trial",
-          f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions; such repeats are left out"
-          " if half of them remain, and at least two",
+          f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions",
           key="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
     Check("the load, or a repeat of a phase, left no results", of_trial=missing_runs),
