@@ -112,11 +112,6 @@ class Samples:
     figures: NDArray[np.float64]
     memory: int | None  # total memory in bytes, from the last sample; None without samples
 
-    def part(self, rows: Any) -> Samples:
-        """Returns the samples in the rows that a slice, a mask or an array of positions selects."""
-        names = ("device", "time", "seconds", "figures")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
-
 
 def read(path: Path, warn: Warn) -> Samples:
     """Reads a host's samples. A line that cannot be read causes a warning and leaves a gap.
@@ -326,10 +321,12 @@ class HostMetrics:
             if host in self.untold:
                 samples.figures[:, FIGURES.index(*_OTHERS)] = math.nan
             for window in self._windows:
-                inside, _ = _inside(samples, host, window, window.agreed)
-                for first in range(0, len(inside.time), _MOST_LINES):
-                    some = inside.part(slice(first, first + _MOST_LINES))
-                    columns = (some.time, some.seconds, some.device, some.figures)
+                all_lines, time, _ = _inside(samples, host, window, window.agreed)
+                for first in range(0, len(all_lines), _MOST_LINES):
+                    some = slice(first, first + _MOST_LINES)
+                    lines = all_lines[some]
+                    figures = _figures(samples, lines, time[some], window)
+                    columns = (time[some], samples.seconds[lines], samples.device[lines], figures)
                     yield [
                         [window.phase, window.run, host, round(end, 3), round(seconds, 3), device, *map(_rounded, row)]
                         for end, seconds, device, row in zip(*(column.tolist() for column in columns), strict=True)
@@ -342,24 +339,33 @@ class HostMetrics:
         """
         for host, path in self._files.items():
             samples = read(path, lambda _: None)  # no warnings, because the first reading gave them
-            inside, overlap = _inside(samples, host, window, window.agreed)
-            of_host = inside.device == None  # noqa: E711 - compares each row
-            means = []
-            for begin, end in stretches:
-                within = of_host & (inside.time > begin) & (inside.time <= end)
-                uses = _uses(inside.figures[within], overlap[within], overlap[within] > 0)
-                names = [name for name in uses if name not in _OTHERS or host not in self.untold]
-                means.append({name: uses[name].mean for name in names})
-            yield host, means
+            lines, time, overlap = _inside(samples, host, window, window.agreed)
+            of_host = samples.device[lines] == None  # noqa: E711 - compares each line
+            lines, time, overlap = lines[of_host], time[of_host], overlap[of_host]
+            figures = _figures(samples, lines, time, window)
+            yield (
+                host,
+                [
+                    {
+                        name: use.mean
+                        for name, use in _uses(figures[within], overlap[within], overlap[within] > 0).items()
+                        if name not in _OTHERS or host not in self.untold
+                    }
+                    for within in ((time > begin) & (time <= end) for begin, end in stretches)
+                ],
+            )
 
     def _use(self, host: str, samples: Samples, phase: str) -> HostUse:
         windows = [window for window in self._windows if window.phase == phase]
         parts = [_inside(samples, host, window, window.begin) for window in windows]
-        device = np.concatenate([part.device for part, _ in parts])
-        figures = np.concatenate([part.figures for part, _ in parts])
-        weight = np.concatenate([overlap for _, overlap in parts])
+        lines = np.concatenate([inside for inside, _, _ in parts])
+        weight = np.concatenate([overlap for _, _, overlap in parts])
+        device = samples.device[lines]
+        figures = np.concatenate(
+            [_figures(samples, *part[:2], window) for part, window in zip(parts, windows, strict=True)]
+        )
         # Seconds that are mostly outside the windows do not count for the maximum.
-        mostly = weight >= np.concatenate([part.seconds for part, _ in parts]) / 2
+        mostly = weight >= samples.seconds[lines] / 2
         covered = 0.0
         uses: dict[str | None, dict[str, Use]] = {}
         for name in dict.fromkeys(device):
@@ -371,20 +377,30 @@ class HostMetrics:
         return HostUse(host, phase, samples.cpus, round(covered, 3), of_host, devices, samples.memory)
 
 
-def _inside(samples: Samples, host: str, window: Window, begin: float) -> tuple[Samples, NDArray[np.float64]]:
-    """Finds the samples whose seconds overlap the time from `begin` to the end of the window.
+def _inside(
+    samples: Samples, host: str, window: Window, begin: float
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Finds the lines whose seconds overlap the time from `begin` to the end of the window.
 
-    The share of other processes is unknown in a second that ends after the window: clients and Ansible work then.
-
-    :returns: these samples with `time` in seconds after the agreed start, and their overlaps in seconds
+    :returns: their positions, their `time` in seconds after the agreed start, and their overlaps in seconds
     """
     time = samples.time - window.offsets_ms.get(host, 0.0) / 1000 - window.agreed
     since, until = begin - window.agreed, window.end - window.agreed
     overlap = np.minimum(time, until) - np.maximum(time - samples.seconds, since)
-    rows = np.flatnonzero(overlap > 0)
-    inside = replace(samples.part(rows), time=time[rows])
-    inside.figures[inside.time > until, FIGURES.index(*_OTHERS)] = math.nan
-    return inside, overlap[rows]
+    lines = np.flatnonzero(overlap > 0)
+    return lines, time[lines], overlap[lines]
+
+
+def _figures(
+    samples: Samples, lines: NDArray[np.intp], time: NDArray[np.float64], window: Window
+) -> NDArray[np.float64]:
+    """Returns the figures of the lines that :func:`_inside` found.
+
+    The share of other processes is unknown in a second that ends after the window: clients and Ansible work then.
+    """
+    figures = samples.figures[lines]
+    figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan
+    return figures
 
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
@@ -400,10 +416,10 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
 
 def taken(samples: Samples, host: str, window: Window) -> Taken:
     """Returns the shares of a host's processors that other processes and the hypervisor took in a window."""
-    inside, weight = _inside(samples, host, window, window.begin)
-    of_host = inside.device == None  # noqa: E711 - compares each row
-    mostly = weight >= inside.seconds / 2
-    uses = _uses(inside.figures[of_host], weight[of_host], mostly[of_host])
+    lines, time, weight = _inside(samples, host, window, window.begin)
+    of_host = samples.device[lines] == None  # noqa: E711 - compares each line
+    lines, time, weight = lines[of_host], time[of_host], weight[of_host]
+    uses = _uses(_figures(samples, lines, time, window), weight, weight >= samples.seconds[lines] / 2)
     other, stolen = (use.mean if (use := uses.get(name)) else None for name in (*_OTHERS, "cpu_steal"))
     return Taken(host, window.phase, window.run, other, stolen, samples.sees_all)
 
