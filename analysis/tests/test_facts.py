@@ -26,6 +26,7 @@ from dohyo.evidence.hdr_log import Histogram, Latencies, decode, is_known, stand
 from dohyo.evidence.host_metrics import FIGURES, SERIES
 from dohyo.evidence.server_log import LOG
 from dohyo.facts import database, schema
+from dohyo.facts.loader import Loader
 from dohyo.figures import point_name
 from dohyo.metrics import METRICS, PERCENTILES
 from dohyo.places import ROOT
@@ -771,3 +772,10 @@ def test_a_histogram_beyond_64_bits_is_not_kept() -> None:
         merged.add(Histogram(standard_layout(), np.array([500]), np.array([2**62]), 2**62))
     assert merged.count == 3 * 2**62
     assert merged.encoded() is None
+
+
+def test_a_value_without_a_column_is_an_error() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema.statements())
+        with pytest.raises(ValueError, match=r"table trial has no column raound$"):
+            Loader(connection)._insert("trial", round=1, raound=1)

@@ -40,6 +40,8 @@ class Loader:
         self._experiment = 0
         self._names: set[str] = set()  # names of the experiments that were added
         self._trials: dict[str, int] = {}  # IDs of the current experiment's trials, by name
+        tables = [name for (name,) in connection.execute("select name from sqlite_schema where type = 'table'")]
+        self._columns = {table: _columns(connection, table) for table in tables}
 
     def add(self, experiment: Path) -> tuple[ExperimentFacts, Summary]:
         """Reads an experiment and adds all its facts.
@@ -212,25 +214,27 @@ class Loader:
         :param records: objects with fields for the other columns; each value comes from the first object with the field
         :param values: value of each column that no record provides
         """
-        sources = (SimpleNamespace(**values), *records)
-        names = self._columns(table)
+        sources, names = (SimpleNamespace(**values), *records), self._columns[table]
+        if unknown := values.keys() - names:
+            raise ValueError(f"table {table} has no column {', '.join(sorted(unknown))}")
         self._many(table, [[next(getattr(row, name) for row in sources if hasattr(row, name)) for name in names]])
         ((number,),) = self._connection.execute("select last_insert_rowid()")
         return int(number)
-
-    def _columns(self, table: str) -> list[str]:
-        columns = self._connection.execute(f"pragma table_info({table})")
-        return [name for _, name, *_ in columns if name != "id"]
 
     def _many(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         """Adds rows, whose values are in the order of the table's columns without `id`.
 
         Values from the evidence are SQL parameters; the SQL text contains only names from this package.
         """
-        columns = self._columns(table)
+        columns = self._columns[table]
         names = ", ".join(f'"{column}"' for column in columns)
         statement = f"insert into {table} ({names}) values ({', '.join('?' * len(columns))})"  # noqa: S608
         self._connection.executemany(statement, ([_stored(value) for value in row] for row in rows))
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    """Returns the columns of a table without `id`."""
+    return [name for _, name, *_ in connection.execute(f"pragma table_info({table})") if name != "id"]
 
 
 def _stored(value: Any) -> Any:
