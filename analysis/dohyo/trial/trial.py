@@ -136,8 +136,7 @@ class TrialSteps:
         reason = self._reason(reachable)
         problems: dict[str, str] = {}
 
-        def attempt(step: str, call: Callable[[], Mapping[str, str] | None]) -> set[str]:
-            return self._attempt(problems, step, call)
+        attempt = partial(self._attempt, problems)
 
         def on_hosts(names: list[str], call: Callable[[Host], Any]) -> Callable[[], Mapping[str, str]]:
             return lambda: self.world.attempt(names, call)[1]
