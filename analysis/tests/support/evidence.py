@@ -152,8 +152,13 @@ def trial(
 
 def encoded(counts: Mapping[int, int]) -> str:
     """Returns a histogram of `counts[latency]` operations for each latency in µs, encoded as in a histogram log."""
+    return _encoded(tuple(counts.items()))
+
+
+@cache
+def _encoded(counts: tuple[tuple[int, int], ...]) -> str:
     histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-    for latency_us, count in counts.items():
+    for latency_us, count in counts:
         if count:
             histogram.record_value(latency_us, count)
     return str(histogram.encode().decode())
