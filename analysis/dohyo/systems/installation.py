@@ -22,7 +22,7 @@ class Installed(Placed):
 
     @property
     def archive_source(self) -> str:
-        """URL or path of the server's archive; empty if there is none."""
+        """URL or path of the server's archive; empty without an archive."""
         return self.server_archive.source if self.server_archive is not None else ""
 
     @property

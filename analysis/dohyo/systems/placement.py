@@ -151,7 +151,7 @@ class Placed(Declared):
 
     @property
     def open_address(self) -> str:
-        """Address that is open without a password and not explicitly allowed (dohyo_public); empty if there is none."""
+        """Address that is open without a password and not explicitly allowed (dohyo_public), or an empty string."""
         return "" if self.context.public or self.asks_for_password else self.address
 
     # ---- passwords and certificates ---------------------------------------------------------------------------------

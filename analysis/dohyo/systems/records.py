@@ -45,7 +45,7 @@ class HostNeeds:
 
     :ivar memory_mb: memory of all its processes without data, in MiB
     :ivar size: space for the data
-    :ivar cache_mb: size of its own read cache, in MiB; 0 if it has none
+    :ivar cache_mb: size of its own read cache, in MiB; 0 without a cache
     :ivar unmet: a sentence for each requested value that the system cannot use
     :ivar instead: values that the system uses instead, by variable
     :ivar way_out: advice on how to reduce the memory per record
@@ -106,7 +106,7 @@ class Archive:
 
     @property
     def source(self) -> str:
-        """URL or path of the archive; empty if there is none."""
+        """URL or path of the archive; empty without an archive."""
         return self.user_source or self.url
 
     @property
@@ -233,7 +233,7 @@ class Attached:
 
     @property
     def port(self) -> str:
-        """First port in the list; empty if there is none."""
+        """First port in the list; empty if the list is empty."""
         port = re.search(":([0-9]+)(?=,|$)", self._before_path)
         return port[1] if port else ""
 
@@ -243,5 +243,5 @@ class Attached:
 
     @property
     def path(self) -> str:
-        """Text after the first slash; empty if there is none."""
+        """Text after the first slash; empty without a slash."""
         return self.servers.partition("/")[2]

@@ -192,7 +192,7 @@ class Aerospike(System):
 
     @property
     def program(self) -> str:
-        """Path of the server's program on the host; empty if there is none."""
+        """Path of the server's program on the host; empty if it was not found."""
         return self.looked_line(1)
 
     @property

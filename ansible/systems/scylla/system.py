@@ -264,7 +264,7 @@ class Scylla(Cql):
 
     @property
     def binary(self) -> str:
-        """Path of the server's program; empty if there is none."""
+        """Path of the server's program; empty if it was not found."""
         return self.looked_line(0)
 
     @property
