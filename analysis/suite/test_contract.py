@@ -15,6 +15,9 @@ from suite.commands import BIN, MAVEN, Commands, without_slow
 from suite.conftest import LOGS
 from suite.plugin import OTHER_DRIVERS
 
+# Cases that ./test.sh leaves to ./test.sh all, because another case has the same kind of binding.
+SLOW = (*OTHER_DRIVERS, "postgresql")
+
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
     """Returns the system and binding of each case: those that --system names, or the first of each binding."""
@@ -28,9 +31,10 @@ def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "binding" in metafunc.fixturenames:
-        slow = dict.fromkeys(OTHER_DRIVERS, pytest.mark.slow)
         chosen = cases(metafunc.config).items()
-        parameters = [pytest.param(*case, id=name, marks=slow.get(name, ())) for name, case in chosen]
+        parameters = [
+            pytest.param(*case, id=name, marks=[pytest.mark.slow] if name in SLOW else []) for name, case in chosen
+        ]
         metafunc.parametrize(("system", "binding"), parameters)
 
 

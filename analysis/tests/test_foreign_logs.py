@@ -750,6 +750,7 @@ def test_logs_that_other_programs_packed_are_read(module: Any, ending: str, tmp_
     assert re.search(rf"b.txt.{ending}:\d+: the {ending} stream is cut off", collect([tmp_path]).warnings[0])
 
 
+@pytest.mark.slow
 def test_a_line_of_many_megabytes_is_read(tmp_path: Path) -> None:
     status = STATUS + f"{'other ' * 1000}\n" * 1000
     write(tmp_path / "log.json", json.dumps(registered(RUN, stderr=status)))

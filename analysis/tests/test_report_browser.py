@@ -304,6 +304,7 @@ def test_hostile_text_runs_nothing(quiet: Browser, tmp_path: Path) -> None:
     assert quiet.value("document.querySelectorAll('img').length") == 0
 
 
+@pytest.mark.slow
 def test_any_dimension_stands_on_either_axis(quiet: Browser, index: Path) -> None:
     quiet.open(index.parent / "a/report.html")
     heads = "[...document.querySelectorAll('#matrix-table thead th')].map(head => head.innerText)"

@@ -83,6 +83,7 @@ def test_a_thread_without_two_lines_in_the_window_is_no_result(shared: ModuleTyp
         shared.run(threads[1], str(tmp_path), ARGUMENTS)
 
 
+@pytest.mark.slow
 def test_sides_take_turns_and_missed_aims_are_printed(
     shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_side_that_cannot_be_measured_has_no_figures(
         assert [file.read_text() for file in tmp_path.glob("order")] == order
 
 
+@pytest.mark.slow
 def test_the_faster_load_is_that_of_a_peer_without_batches(
     shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

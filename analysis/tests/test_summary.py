@@ -488,6 +488,7 @@ WRONG: tuple[Any, ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "key"),
     [

@@ -128,6 +128,7 @@ def changed(content: Any, keys: tuple[Any, ...], value: Any) -> Any:
     return result
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_value_anywhere_is_a_traceback(
