@@ -117,11 +117,11 @@ def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: 
     run = "./run.sh workloadA"
     assert ranked.splitlines()[-1] == f"not measured: aerospike, scylla. Try: {run} --fetch aerospike,scylla"
     assert [line for line in below.splitlines() if line.startswith("- ")] == [
-        f"- Not precise enough: mysql-myisam ± 33 % after 3 rounds{dots}. Try: {run} --rounds 46",
+        f"- Not precise enough: mysql-myisam ± 33 % after 3 rounds{dots} Try: {run} --rounds 46",
         f"- not steady. Try: {run} --set warmuptime=180",
-        f"- Not steady when the warm-up ended{dots}. Try: {run} --set warmuptime=180",
-        f"- Small data: 100,000 records {times} 1,000 B = 100 MB{dots}. Try: {run} --set 'datasize=4*ram'",
-        f"- Clients and servers share a host and its processors{dots}. Try: a cluster, docs/cluster.md",
+        f"- Not steady when the warm-up ended{dots} Try: {run} --set warmuptime=180",
+        f"- Small data: 100,000 records {times} 1,000 B = 100 MB{dots} Try: {run} --set 'datasize=4*ram'",
+        f"- Clients and servers share a host and its processors{dots} Try: a cluster, docs/cluster.md",
         "- 3 more in summary.md",
     ]
     whole = " ".join(table.markdown(make("noisy")).split())

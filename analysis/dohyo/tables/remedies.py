@@ -51,9 +51,14 @@ class Again:
 
         The reason is shown in full, or shortened to its first clauses, or in its short form.
         """
-        fixes = [f". Try: {fix}" for fix in self._mend(reason, summary)] or [""]
+        fixes = [f" Try: {fix}" for fix in self._mend(reason, summary)] or [""]
         text = reason.text.removesuffix(".")
-        lines = [f"{form}{fix}" for fix in fixes for form in (clauses(text, width - len(fix)), reason.short) if form]
+        lines = [
+            f"{form}{'.' if fix and not form.endswith(_ELLIPSIS) else ''}{fix}"
+            for fix in fixes
+            for form in (clauses(text, width - len(fix) - bool(fix)), reason.short)
+            if form
+        ]
         return next((line for line in lines if len(line) <= width), reason.short)
 
     def skipped(self, names: Sequence[str], width: int) -> str:
