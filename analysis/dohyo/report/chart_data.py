@@ -23,7 +23,7 @@ from dohyo.summary.summary import summarise
 _STEPS_PER_DECADE = 10
 _DECADES = 4  # to 99.99 %
 
-# Number of leading columns of an account by second that count wrong reads (stale, never written, corrupt).
+# Number of counts of wrong reads (stale, never written, corrupt) in an entry of `by_second`, after its second.
 _KINDS_OF_WRONG = 3
 
 _STEPS = [10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1)]
@@ -38,7 +38,7 @@ def read(experiment: Path) -> Material:
     :raises FileNotFoundError: if there is no `raw` folder
     """
     runs: list[MeasuredRun] = []
-    # The latencies of all valid runs of a system at a point. They are drawn as one curve.
+    # Merged latencies of each system at a point in each phase, from all valid runs and all loads.
     merged: dict[tuple[str, str], tuple[Trial, dict[str, Latencies]]] = {}
 
     def add(trial: Trial, phases: Sequence[Phase]) -> None:

@@ -14,7 +14,7 @@ from types import ModuleType
 from dohyo.bad_input import BadInputError
 from dohyo.places import SETUP, VEGA, command
 
-# Notice that the licences require in every copy. Minification removed it from the script.
+# Copyright and licence notice, which every copy must contain. Minification removed it from the script.
 _NOTICE = Path(__file__).parent / "templates" / "vega-licences.txt"
 
 

@@ -24,7 +24,7 @@ GREY = "#80868e"
 # Shapes and dashes distinguish systems without colour.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 4], [1, 3]]
-# A scale is logarithmic if max / min exceeds this ratio, because small bars would be invisible.
+# A scale is logarithmic if max / min exceeds this ratio. Otherwise, small values could not be distinguished.
 LOG_FROM = 10.0
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
@@ -215,7 +215,7 @@ def config(*, dark: bool, legend: bool) -> Spec:
         "view": {"stroke": None},
         "range": {
             "category": DARK_COLOURS if dark else LIGHT_COLOURS,
-            # Both ends of viridis contrast with the background, and its lightness shows the order without colour.
+            # The lightness of viridis rises steadily, so the order is visible without colour.
             "heatmap": {"scheme": "viridis"},
             "ramp": {"scheme": "viridis"},
         },

@@ -1,4 +1,4 @@
-"""Builds views of the matrix. Any two dimensions form the axes; the others become additional rows."""
+"""Builds views of the matrix. Any two dimensions form the axes; combinations of the others have separate rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dohyo.tables.table import is_shown
 # Metrics that a matrix view can show.
 _SHOWN = sorted(
     (metric for metric in METRICS.values() if metric.part in ("rates", "latencies") and metric.unit),
-    key=lambda metric: metric.head != "rec/s",  # the page shows the first metric first
+    key=lambda metric: metric.head != "rec/s",  # rec/s first, because the page begins with the first metric
 )
 # Metrics that are drawn in files. All metrics for each pair of dimensions would need too many files.
 _IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}

@@ -163,7 +163,7 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
     """Returns the ratios of the best trial to every other trial, for each point and figure.
 
     Rates are compared only without a target rate, latencies only at an equal rate. The p50 of an operation is compared
-    only if its p99 is not known in every round. A rate of 0 has no ratio.
+    only if a trial's p99 is unknown in some round. A rate of 0 has no ratio.
 
     :param rounds: the single rounds if `trials` are merged; only single rounds contain the searches
     """
@@ -180,7 +180,7 @@ def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -
     In an experiment with several rounds, a pair is open if one of the trials has a single valid round. Repeats within a
     start do not show how much starts differ.
 
-    :param alike: share within which the interval of a ratio must lie for two neighbours to count as alike
+    :param alike: two neighbours are alike if the interval of their ratio lies between 1 / (1 + alike) and 1 + alike
     """
     result = []
     has_rounds = any(round_.round is not None for round_ in rounds)
@@ -242,7 +242,7 @@ def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
     :param rounds: rounds of all systems and points
     """
     valid = [{round_.round for round_ in rounds_of(trial, rounds) if round_.status == "ok"} for trial in trials]
-    # Windows of the same round are not independent samples.
+    # Count rounds, because windows of the same round are not independent samples.
     enough = bool(valid) and len(valid[0]) >= statistics.TOGETHER_LEAST
     same = all(numbers == valid[0] for numbers in valid)
     return enough and same and all(trial.conditions.interleaved for trial in trials)
@@ -303,7 +303,7 @@ def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: S
 
 
 def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
-    """Returns whether the operation's latency is compared; with a target rate, the one from the intended start is.
+    """Returns whether a row's latency is compared: if there is one from the intended start, only that one is.
 
     :param names: phases and operations of all rows
     """

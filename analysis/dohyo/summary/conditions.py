@@ -57,7 +57,7 @@ class ConditionSources:
 
     @property
     def settings(self) -> records.PhaseSettings:
-        """Returns the settings of the first of these runs, or of a trial without runs."""
+        """Returns the settings of the first of `phases`, or of the phase `run` if there are none."""
         return self.trial.phase(self.phases[0].kind if self.phases else RUN)
 
     @property
@@ -134,7 +134,7 @@ def _pairs(settings: Mapping[str, Any]) -> str | None:
 def _target(phases: Sequence[Phase]) -> float | None:
     """Returns the target rate of each client if it is the same in all runs; otherwise None.
 
-    In the phase `own`, it is derived from an earlier run and differs between runs, so their mean is returned.
+    In the phase `own`, it is derived from an earlier run and differs between runs, so the mean is returned.
     """
     targets = [client.report.target for phase in phases for client in phase.clients]
     rates = [target for target in targets if target is not None]

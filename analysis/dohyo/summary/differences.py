@@ -31,7 +31,7 @@ NOT_MEASURED, NOT_SET = "not measured", "not set"
 _ALWAYS = {*CONDITIONS, "duration", "warmuptime"} - {"profile"}
 _MEMORY = ("java_options", "gc", "heap", "memory", "buffer_pool", "shared_buffers", "bucket_cache_mb")
 # Keys not listed because other keys cover them (all_threads, key_type, duration), they are specific to a server, or
-# the trials show them. _OF_A_ROLE: variables of a system that server, jdk, compression, flags and settings cover.
+# the trials show them. _OF_A_ROLE: variables of a system. Keys such as server, jdk and flags cover them.
 _ASIDE = {"threadcount", "threadcount.of", "keysalt", "maxexecutiontime", "warmup", "workload", "table"}
 _ASIDE |= {"phases", "reuse"}
 _OF_A_ROLE = ("version", "jdk", "compression", "gc_threads", "settings", "feature_key")

@@ -40,7 +40,7 @@ class FaultFigure:
     :ivar compute: function that returns the figure of a run and one of its faults; None if unknown
     :ivar write: function that formats the number
     :ivar counts_wrong: whether it counts lost or wrong records; a single one is too many
-    :ivar judged: whether a change of the figure between two experiments is better or worse
+    :ivar judged: whether a change of the figure between two experiments counts as an improvement or a regression
     :ivar never: text for a run in which the event did not happen
     """
 
@@ -85,7 +85,7 @@ def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, Faul
 
 
 def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
-    """Returns a function that counts records read back. A 0 counts as known only if all records were read."""
+    """Returns a function that applies `count` to a run. A count of 0 is known only if all records were read back."""
 
     def determined(run: FaultedRun, _: FaultCost) -> float | None:
         number = count(run.accounting) if run.accounting else 0
@@ -161,7 +161,7 @@ class SameFault:
     """One fault of a system at a point, in all runs in which it was injected.
 
     :ivar trial: first trial with the fault
-    :ivar number: position of the fault in the run, from 1
+    :ivar number: position of the fault among the faults of a run, sorted by name and then by time, from 1
     :ivar cases: runs, each with the cost of that fault
     """
 

@@ -77,7 +77,7 @@ _Counted = tuple[int, int]
 def findings(
     before: Sequence[Trial], after: Sequence[Trial], margin: float, other_rates: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """Yields shares of records that are above 0 in any round; without faults, also losses.
+    """Yields shares that are above 0 in any round, unequal rows per scan and, without faults, losses.
 
     :param before: all rounds of a system at a point
     :param after: all rounds in the other experiment

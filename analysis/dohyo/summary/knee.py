@@ -31,7 +31,7 @@ Latencies = Mapping[str, Mapping[str, float | None]]
 
 
 def broken(bounds: Sequence[Bound], latencies: Latencies, target: float, achieved: float) -> tuple[str, ...]:
-    """Returns the latency bounds that did not hold at a rate, as text; empty if all held.
+    """Returns the reasons why a rate did not hold: it was not reached, or violated latency bounds; empty if it held.
 
     :param latencies: latencies of successful operations, from the intended start
     :param target: requested operations per second
@@ -88,7 +88,7 @@ class Knee:
 
     @property
     def held(self) -> float | None:
-        """Returns the highest rate that held below every rate that did not hold."""
+        """Returns the highest rate that held and is lower than every rate that did not hold."""
         limit = self.unmet or math.inf
         return max((target for target, broken in self._last.items() if not broken and target < limit), default=None)
 

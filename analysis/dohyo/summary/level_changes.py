@@ -13,7 +13,7 @@ from dohyo.evidence.levels import LEVEL_SECONDS, LevelChange
 from dohyo.evidence.server_log import covered
 from dohyo.evidence.servers import DOING, Span, Window
 
-# Smallest change of a share that is reported. Memory is a share of the host's whole memory.
+# Smallest change of a share to report. Memory is a share of the host's whole memory.
 _LEAST_SHARE = 0.1
 # Maximum number of changes that are reported, largest first.
 _MOST_NAMED = 6

@@ -18,7 +18,7 @@ from dohyo.summary.trial_folder import TrialFolder
 # Size below which data fits into the caches of every database host, so that a run does not measure disks.
 SMALL_DATA_BYTES = 1_000_000_000
 
-# Ratio between the throughputs in the first and the last third of a window above which throughput is not steady.
+# Throughput is not steady if the first and the last third of a window differ by at least this factor.
 UNSTEADY = 1.2
 
 

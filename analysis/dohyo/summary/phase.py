@@ -67,7 +67,7 @@ class Phase:
         self.faults = records.read(folder / FAULTS, records.Faults, warn) if has_faults else None
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client left no results
-        self.latencies: dict[str, Latencies] = {}  # of all clients in this run
+        self.latencies: dict[str, Latencies] = {}  # operation type → latencies of all clients
         self.timeline = Timeline(load=self.kind == LOAD, faults=has_faults, most_slots=most_slots)
         self.cpus: Mapping[str, int] = {}
         self.strong = False
@@ -162,7 +162,7 @@ class Phase:
 
     @property
     def successes(self) -> list[int]:
-        """Returns how many operations found a record in each second; with faults, until clients stop sending."""
+        """Returns the number of successful operations in each second; with faults, only until clients stop sending."""
         end = self.shortest if self.faults is None else fault_costs.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
@@ -231,7 +231,7 @@ class Phase:
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self) -> list[str]:
-        """Returns the times at which the throughput was low for a long time; empty for a run with faults."""
+        """Returns the long periods of low throughput, as text; empty for a run with faults."""
         if self.faults is not None:
             return []
         which = self.name.replace("-", " ")

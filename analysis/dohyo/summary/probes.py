@@ -27,7 +27,7 @@ class Probe:
     """A rate that was tried.
 
     :ivar target: requested operations per second of all clients together; None if unknown
-    :ivar held: None if the probe is invalid, so that it says nothing about the rate
+    :ivar held: whether the rate held; None if the probe is invalid, so that it says nothing about the rate
     :ivar reason: why the rate did not hold, or why the probe is invalid
     """
 
@@ -43,9 +43,9 @@ class Probe:
 class Search:
     """The state of a search. Rates are operations per second of all clients together.
 
-    :ivar closed_loop: mean of the runs before the search, which had no target rate
-    :ivar maximum: highest rate that held, if a higher one did not; None if incomplete, or if only one bound is known
-    :ivar held: highest rate that held below every rate that did not; the maximum is at least as high
+    :ivar closed_loop: mean rate of the runs before the search; these runs had no target rate
+    :ivar maximum: highest rate that held, if a higher one failed twice; None if not, or if the search is incomplete
+    :ivar held: highest rate that held and is lower than every rate that did not; the maximum is at least as high
     :ivar unmet: lowest rate that did not hold
     :ivar next_target: rate to try next; None when the search is over
     :ivar complete: whether no rate is left to try and every probe was valid

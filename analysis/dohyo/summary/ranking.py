@@ -18,7 +18,7 @@ UNITS: dict[Figure, str] = {
 }  # fmt: skip
 
 
-# A comparison of the best system with every other system, in one figure at one point. The nearest pair is the first.
+# A comparison of the best system with every other system, in one figure at one point. The closest pair is the first.
 Contest = Sequence[Pair]
 
 

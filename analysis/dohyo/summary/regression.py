@@ -42,7 +42,7 @@ from dohyo.summary.results import ChangeVerdict, Figure, Pair, Summary, Trial
 BEFORE, AFTER = "before", "after"
 # Smallest change that counts: hosts may differ that much (canary), and a new build moves code around.
 MARGIN = 0.05
-# Target rates that are derived from measurements. They may differ between experiments; latencies are then not compared.
+# Target rates that are derived from measurements. They may differ between experiments; see `_at_rates`.
 _MEASURED = {(phase, "target") for phase in AT_RATE}
 # Figure that shows how much of a target rate was reached.
 _ASKED: Figure = "ops_per_second"
@@ -106,7 +106,7 @@ class Changes:
     :ivar findings: changes of shares and losses, and figures that one experiment lacks
     :ivar cautions: reasons that put figures in doubt
     :ivar problems: trials that have nothing to compare or are missing in the second experiment, with the reason
-    :ivar single: trials that are in only one experiment, which is not a problem
+    :ivar single: trials that were skipped or are in only one experiment, which is not a problem
     """
 
     before: str
@@ -201,7 +201,7 @@ class _Side:
 
     @property
     def rounds(self) -> list[Trial]:
-        """Returns the valid rounds. Only conditions that they share are compared."""
+        """Returns the valid rounds. Only their conditions are compared."""
         return [round_ for round_ in self.all_rounds if round_.status == "ok"]
 
     @property
@@ -257,7 +257,7 @@ _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
 def _estimates(first: _Side, second: _Side) -> _Estimates:
-    """Returns the means of the figures of a system at a point that are known in several rounds of both experiments."""
+    """Returns, for a system at a point, the means of the figures that have an interval in both experiments."""
     if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)
@@ -397,7 +397,7 @@ def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, h
 
 
 def verdict(pair: Pair, margin: float) -> ChangeVerdict:
-    """Returns the verdict of an interval over rounds: higher rates and lower latencies are better."""
+    """Returns the verdict on a change, from the interval of its ratio. Higher rates and lower latencies are better."""
     if pair.low is None or pair.high is None:
         return "inconclusive"
     if 1 - margin <= pair.low and pair.high <= 1 + margin:

@@ -48,7 +48,7 @@ def workload(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     # Leave out `equal`: some rounds lack it, and `equal_share` shows that it was requested.
     names = (name for name in by_phase if name not in (LOAD, PROBE, EQUAL))
     as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
-    # Number of records that preconditioning updates before the runs.
+    # Number of records that are updated before the runs, as preconditioning.
     before_runs = mapping(mapping(of_trial.get("precondition")).get("properties"))
     operations, batch = (number(before_runs.get(key)) for key in ("operationcount", "batchsize"))
     as_a_whole["preconditioning"] = round((operations or 0) * (batch or 1))

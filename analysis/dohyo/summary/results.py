@@ -1,4 +1,4 @@
-"""Defines the results, trials with their rows of numbers, and writes them to files.
+"""Defines the results (trials with their rows of numbers), and formats them for files.
 
 docs/summary-json.md describes the schema of `summary.json`.
 """
@@ -30,7 +30,7 @@ from dohyo.summary.conditions import CONDITIONS, Conditions
 from dohyo.summary.probes import Search
 
 SCHEMA_VERSION = 2
-# ok: has valid numbers. incomplete: another client's log ends too early. All others have a reason instead of numbers.
+# ok: has valid numbers. incomplete: a log of clients other than Dohyo's ends too early. The others have only a reason.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
 
 # Outcomes of comparing a figure between two experiments (docs/method.md#two-experiments).
@@ -65,8 +65,8 @@ class Trial:
     load_is_measured: bool = False  # True if the load itself is measured
     target_is_known: bool = True  # False if logs of clients other than Dohyo's do not state a target rate
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of the last third / that of the first
-    collapses: list[str] = field(default_factory=list)  # times at which the throughput was low for 10 s or more
-    level_changes: list[str] = field(default_factory=list)  # times at which the level of a long run changed
+    collapses: list[str] = field(default_factory=list)  # periods of 10 s or more with low throughput
+    level_changes: list[str] = field(default_factory=list)  # times at which a long run's throughput changed its level
     system_failed: bool = False  # too many errors, no more successes, or a server that ended under load
     warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
     cold: list[str] = field(default_factory=list)  # runs that were still not steady when their warm-up ended
@@ -115,7 +115,7 @@ class Trial:
 class Pair:
     """The ratio of a figure between two trials at the same point.
 
-    :ivar of: name of the trial in the numerator; `to` is the denominator
+    :ivar of: name of the trial in the numerator; `to` names the one in the denominator
     :ivar low: lower end of the confidence interval of the ratio; None if either trial has a single run
     :ivar tie: whether the interval includes 1; None if there is no interval to show a tie or a difference
     :ivar sampled: kind of samples behind the interval; if the trials differ, the weaker kind
@@ -141,7 +141,7 @@ class Pair:
 
     @property
     def is_unclear(self) -> bool:
-        """Returns whether the interval includes 1 and is too wide to call the two alike."""
+        """Returns whether the interval includes 1 but is too wide for a tie."""
         wide = self.low is not None and self.high is not None and (self.low < 1 / WIDEST_TIE or self.high > WIDEST_TIE)
         return bool(self.tie) and wide
 
@@ -162,7 +162,7 @@ class Neighbours:
     """Two trials that follow each other in the ranking of a figure at a point.
 
     :ivar pair: ratio of the first to the second
-    :ivar more: estimate of the further rounds that decide the pair; None if it is decided or unknown
+    :ivar more: estimated number of further rounds that would decide the pair; None if it is decided or unknown
     """
 
     pair: Pair
@@ -182,7 +182,7 @@ class Shortfall:
     """A rate that is less precise than requested.
 
     :ivar trial: name of a system at its point
-    :ivar half: half-width of the rate's interval as a share of the mean; None with a single round: it has no interval
+    :ivar half: half-width of the rate's interval as a share of the mean; None without an interval
     :ivar rounds: number of valid rounds
     :ivar more: estimated number of further rounds needed; None if unknown, or more than `statistics.MOST_MORE`
     """

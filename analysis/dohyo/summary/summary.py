@@ -36,7 +36,7 @@ def summarise(
     Unfinished trials, and missing or broken files, lead to reasons and warnings instead of errors.
 
     :param experiment: the folder with `raw/<trial>/…` and perhaps `published/`
-    :param seen: function that receives each trial with its load, runs and probes, which are discarded afterwards
+    :param seen: function that receives each trial with its load, runs and probes, before these are freed
     :param only: names of the trials to summarise; None for all
     :raises FileNotFoundError: if there is no `raw` folder
     """

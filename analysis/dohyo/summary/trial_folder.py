@@ -102,12 +102,12 @@ class TrialFolder:
 
     @property
     def measured(self) -> list[Phase]:
-        """Returns the runs and a measured load, which has numbers only if the trial is valid."""
+        """Returns the runs and, if it is measured, the load. They have numbers only if the trial is valid."""
         return [*(self.load if self.settings.load_is_measured else ()), *self.runs]
 
     @property
     def counted(self) -> list[Phase]:
-        """Returns the measured runs, or the measured load, without discarded runs."""
+        """Returns the runs and, if it is measured, the load, without discarded runs."""
         return [phase for phase in self.measured if not phase.discarded]
 
     def seconds(self) -> float | None:

@@ -330,7 +330,7 @@ class _Sides:
         return drift.trial in (self.winners if _speed(drift) > 1 else self.losers)
 
     def lead(self, pair: Pair) -> float:
-        """Returns how much faster the winner's hosts computed: the largest geometric mean of a figure over rounds."""
+        """Returns the winner's largest lead in computing speed on any host, as a ratio of means over the rounds."""
 
         def mean(name: str, host: str, figure: str) -> float:
             speeds = [

@@ -57,7 +57,7 @@ def problems(trial: TrialFolder) -> list[str]:
 
 
 def late(run: Phase, client: ClientFolder) -> str | None:
-    """Finds a client that began too long after the agreed instant."""
+    """Finds a client that began too long before or after the agreed instant."""
     skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
     if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
         return None
@@ -95,7 +95,7 @@ def unsure_clock(run: Phase, client: ClientFolder) -> str | None:
 
 
 def other_window(run: Phase, client: ClientFolder) -> str | None:
-    """Finds a client whose window did not begin when those of the other clients and of the servers' figures began."""
+    """Finds a client whose window did not begin with the window of the other clients and of the servers' figures."""
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
@@ -135,7 +135,7 @@ def busiest(_: Phase, client: ClientFolder) -> str | None:
 
 
 def lost_writes(run: Phase, client: ClientFolder) -> str | None:
-    """Finds a client that did not read back all acknowledged writes, or read a value that was never written."""
+    """Finds a client with lost, corrupt or never written records, or with records that were not read back."""
     account = client.report.accounting
     return accounting.losses(account) or None if account is not None and run.faults is None else None
 
@@ -208,7 +208,7 @@ def most_taken(stated: Any, *, strict: bool) -> float:
 
 
 def taken(record: Taken, limit: float) -> list[str]:
-    """Returns problems if others took too much of a host's processors. Containers are left out as too uncertain.
+    """Returns problems if others took too much of a host's processors; none in containers, where this is uncertain.
 
     :param limit: share of all processors of the host
     """
@@ -336,7 +336,7 @@ def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> It
 
 
 def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
-    """Finds a trial outside the experiment's time, which begins with the first start of a resumed experiment."""
+    """Finds a trial outside the experiment's time. A resumed experiment's time begins with its first start."""
     # If a time is unknown, there is no contradiction.
     own_times, all_times = times(trial.state), times(experiment)
     early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]

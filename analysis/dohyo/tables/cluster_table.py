@@ -31,12 +31,12 @@ Label = Callable[[Trial], str]
 
 
 def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
-    """Returns the tables. With one round of a single client and a single server, only the host tables have rows."""
+    """Returns the tables. With one round, client and server, only the tables of hosts and processor time have rows."""
     return [_rounds(trials), *(grid(trials, label) for grid in (_clients, _nodes, _hosts, _costs))]
 
 
 def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
-    """Returns a table with a line for each measured load, which shows its speed as rows were added."""
+    """Returns a table with a line for each measured load, which shows how its speed changed as rows were added."""
     title = (
         "Rows against seconds: seconds elapsed at each tenth of the rows; last/first: time of the last tenth / time of"
         " the first tenth"

@@ -52,7 +52,7 @@ def figure(pair: Pair) -> str:
 
 
 def phase(name: str) -> str:
-    """Returns the phase as a prefix, such as "[update] "; empty for the phase without a name."""
+    """Returns the phase as a prefix, such as "[update] "; empty for the default phase `run`."""
     return {LOAD: "[LOAD] ", RUN: "", PROBE: "[under SLO] "}.get(name, f"[{name}] ")
 
 
@@ -107,12 +107,12 @@ def level(groups: Iterable[Iterable[Row]]) -> str:
 
 
 def level_of_ratios(summary: Summary) -> str:
-    """Returns the confidence level of the intervals of ratios, which is the highest of a point's systems."""
+    """Returns the confidence level of the intervals of ratios: at each point, the highest level of its systems."""
     return level([row for trial in together for row in trial.rows] for together in at_points(summary.compared))
 
 
 def _number(value: float, least: float = 0.005) -> str:
-    """Returns the number with three significant digits; below `least`, with two, as decimals would show it as 0."""
+    """Returns the number with at most two decimals; below `least`, where these are 0, with two significant digits."""
     if value < least:
         return f"{value:.2g}"
     if value < 100:

@@ -183,7 +183,7 @@ def _widths(grid: Grid, lines: Iterable[int] | None = None, *, two_lines: bool =
 
 
 def _head_lines(column: str) -> list[str]:
-    """Breaks a head such as "not found", or the name of a long dimension, into two lines to keep its column narrow."""
+    """Breaks a head such as "not found", or the long name of a dimension, into two lines to keep its column narrow."""
     broken = re.sub(r"(.*[._])(?=.)", r"\1 ", column) if len(column) > 12 else column
     return ["", *broken.split()][-2:]
 
@@ -208,7 +208,7 @@ def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
 def say(console: Console, text: Text | str = "", wrap: bool = False, width: int | None = None) -> None:
     """Prints a line unchanged: rich neither wraps nor crops it, and does not interpret "[LOAD]" as markup.
 
-    :param wrap: wrap a line that is too long for the terminal, or for `width`; the reader of a pipe breaks the lines
+    :param wrap: whether to wrap a line that is too long for the terminal, or for `width`; no effect in a pipe or a file
     """
     wrap = wrap and console.is_terminal
     console.print(text, width=width if wrap else None, soft_wrap=not wrap, markup=False, highlight=False)

@@ -62,7 +62,7 @@ class Again:
         return next((line for line in lines if len(line) <= width), reason.short)
 
     def skipped(self, names: Sequence[str], width: int) -> str:
-        """Returns a line of at most `width` columns with the skipped systems and the command that most users need."""
+        """Returns a line with the skipped systems and, if it fits in `width`, a command to fetch or list them."""
         text = f"not measured: {', '.join(names)}"
         if self.folder is None:
             return text

@@ -87,7 +87,7 @@ class _Group:
 
     :ivar heads: heads of the single columns
     :ivar cells: cells of each line
-    :ivar dropped: group of `_DROPPED` with which the column is dropped; empty: never
+    :ivar dropped: name in `_DROPPED` under which the columns are dropped; empty: never
     :ivar under: texts for a line below the head, longest first; the first one that fits is used
     """
 
@@ -328,7 +328,7 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
 
 
 def _two_digits(number: float | None) -> str:
-    """Returns the number with two or three significant digits; `--details` shows more."""
+    """Returns the number with two significant digits, or all digits before the point; `--details` shows more."""
     if number is None:
         return UNKNOWN
     entries = next((entries for entries, least in enumerate((9.95, 0.995, 0.0995)) if number >= least), 3)
@@ -356,7 +356,7 @@ def _records_differ(entries: Iterable[_Entry]) -> bool:
 
 
 def _latencies(entries: Sequence[_Entry], notes: tuple[str, ...]) -> list[_Group]:
-    """Returns columns with the latencies of each operation type. If no place has several types, all share the columns.
+    """Returns columns with the latencies of each operation type. If no line has several types, all share the columns.
 
     :param notes: texts that say at which rate the latencies were measured
     """
@@ -380,7 +380,7 @@ def _word(operation: str) -> str:
 def _sections(summary: Summary) -> list[_Section]:
     """Returns the sections of all phases and points."""
     decide = dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial))
-    # Rates of the `AT_RATE` phases are derived from those of other phases, so these phases have separate sections.
+    # Rates of the `AT_RATE` phases are derived from those of other phases and decide nothing, so they come last.
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     sections = []
@@ -449,7 +449,7 @@ def _entry(summary: Summary, trial: Trial, phase: str, name: str, figure: Rate) 
 def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
     """Returns the sections shortened to `room` lines, and the number of lines left out.
 
-    The last places are dropped first. If not even all winners fit, points with an unusual winner come first, then
+    The last places are dropped first. If not all winners fit, points with an unusual winner are kept first, then
     points with a close result.
     """
 
@@ -480,7 +480,7 @@ def _alone(section: _Section) -> _Entry:
 
 
 def without_numbers(summary: Summary) -> list[str]:
-    """Returns the measured systems that have no numbers, and names each reason once."""
+    """Returns a line for each measured system without numbers and each of its reasons."""
     sections = _sections(summary)
     ranked = {entry.trial.name for section in sections for entry in section.entries}
     counts: dict[tuple[str, str], int] = {}
@@ -510,7 +510,7 @@ def _few(sections: Sequence[_Section]) -> list[str]:
 
 
 def what_and_where(summary: Summary) -> list[str]:
-    """Returns the name of the scenario, the hosts and the number of rounds."""
+    """Returns texts with the scenario's name, the hosts, the data, the load and the rounds."""
     name = re.sub(r"^\d{8}-\d{6}-", "", summary.name)
     ran = [trial for trial in summary.trials if trial.rows] or summary.trials
     conditions = [trial.conditions for trial in ran]

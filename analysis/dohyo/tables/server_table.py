@@ -14,7 +14,7 @@ _UNITS = ("bytes", "ms", "seconds", "ratio")
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Returns tables of pauses and background work, and a table of figures for each group of similar systems."""
+    """Returns tables of pauses and background work, and two for each group of systems that report the same figures."""
     tables = [
         Grid(
             "Servers: garbage collection in the measured windows",

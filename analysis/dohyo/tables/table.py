@@ -75,7 +75,7 @@ def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
 
 
 def _price(row: Row, trial: Trial) -> str | None:
-    """Returns the price per million operations; None for one of several types, as it uses only part of the hosts."""
+    """Returns the price per million operations; None for one of several types, as the hosts also served the others."""
     alone = not any(
         is_shown(sibling, trial) for sibling in trial.rows if (sibling.phase, sibling.operation) == (row.phase, OVERALL)
     )
@@ -325,7 +325,7 @@ def is_shown(row: Row, trial: Trial) -> bool:
 
 
 def _operation(row: Row) -> str:
-    """Returns the operation, with its phase unless that is the nameless phase `run`."""
+    """Returns the operation, with its phase unless that is the default phase `run`."""
     phase = {LOAD: "LOAD", RUN: ""}.get(row.phase, row.phase)
     prefix = ", ".join(filter(None, (phase, "discarded" if row.discarded else "")))
     return f"[{prefix}] {row.operation}" if prefix else row.operation

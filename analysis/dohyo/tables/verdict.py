@@ -19,7 +19,7 @@ from dohyo.tables.comparison_table import figure, level, level_of_ratios, sample
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict in one sentence. It says how far the comparison can be trusted and what faults cost.
+    """The verdict in one sentence, how far it can be trusted, and what faults cost.
 
     :ivar sentence: the verdict, with the costs of faults
     :ivar brief: the verdict without absolute numbers, costs of faults or the final full stop
@@ -69,7 +69,7 @@ class _Words:
         self.is_latency = METRICS[self.nearest.figure].less_is_better
 
     def of_ratios(self, pairs: Sequence[Pair]) -> str:
-        """Returns the text without absolute numbers. If there is a winner, it has the winner's ratios of `pairs`."""
+        """Returns the text without absolute numbers. If there is a winner, the text contains the ratios of `pairs`."""
         return self._won(pairs) if ranking.is_won(self.contest) or ranking.is_preliminary(self.contest) else self._open
 
     @property

@@ -104,7 +104,7 @@ def _healing(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
         for did in fault.healing
         if did.begin is not None and did.begin < end
     ]
-    # Draw healing that counts for several faults only once.
+    # Draw healing only once if it counts for several faults.
     return list({row["what"]: row for row in rows}.values())
 
 

@@ -1,4 +1,4 @@
-"""Draws, for each rate that a search tried, the latencies that the search limits, which shows the knee."""
+"""Draws the latencies that have a bound, at each rate that a search tried. This shows the knee."""
 
 from __future__ import annotations
 
