@@ -117,8 +117,8 @@ final class AerospikeConnection implements Shared.Connection, Transport {
 
   private static EventLoops loops(int threads, int connections, boolean encrypted) {
     EventPolicy policy = new EventPolicy();
-    // A command without a free connection waits in an unbounded queue until its timeout. Without this limit the driver
-    // would reject it at once.
+    // With this limit, a command without a free connection waits in an unbounded queue until its timeout. Otherwise the
+    // driver would reject it at once.
     policy.maxCommandsInProcess = connections / threads;
     policy.maxCommandsInQueue = 0;
     // The driver's own loops need no other library, but do not support TLS. Epoll loops were not faster.
@@ -133,7 +133,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     // A waiting thread occupies a connection, and the driver rejects a command if none is free.
     policy.maxConnsPerNode = Math.max(connections, settings.number("threadcount", 1, 1, Integer.MAX_VALUE));
     policy.timeout = (int) Math.min(millis, policy.timeout);
-    // By default, the driver fails commands without sending them after 100 errors in a second.
+    // By default, after 100 errors in a second, the driver fails further commands without sending them.
     policy.maxErrorRate = 0;
     try {
       access.configure(policy);

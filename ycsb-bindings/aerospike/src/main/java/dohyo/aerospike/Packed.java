@@ -63,7 +63,7 @@ final class Packed implements Layout {
     return change(block(table, key), block -> block.remove(key) ? Status.OK : Status.NOT_FOUND, connection.deadline());
   }
 
-  /** Changes a block in memory, and writes it if the status of the change is OK. */
+  /** Reads a block and changes it. Writes it back if the status of the change is OK. */
   private CompletableFuture<Status> change(Key key, Function<Block, Status> change, long deadline) {
     return connection.get(key, null).thenCompose(found -> {
       Block block = Block.of(found);

@@ -10,8 +10,8 @@ import java.util.zip.CRC32;
 /**
  * Assigns records to blocks. With {@code insertorder=ordered} a key ends with the record's number. N records with
  * consecutive numbers share a block. With {@code keycolumns}, the records of a block have consecutive values of the
- * last column and equal values of the others. Hashed and salted keys contain no number. Their checksum selects one of
- * {@code recordcount} / N blocks, so a block has N records on average.
+ * last column and equal values of the others. For hashed or salted keys, a checksum of the key selects one of {@code
+ * recordcount} / N blocks, so a block has N records on average.
  */
 final class Packing {
   private final int size;

@@ -77,7 +77,7 @@ public interface Attached extends AutoCloseable {
 
   /**
    * Returns the lines of each file of statistics; the keys are parts of the files' names. The statistics also count the
-   * work for other users, but contain none of their requests or data. The system's figures.yml explains them.
+   * work for other users, but contain none of their requests or data. The system's figures.yml explains the statistics.
    */
   default Map<String, List<String>> statistics() throws Exception {
     return Map.of();
@@ -107,7 +107,7 @@ public interface Attached extends AutoCloseable {
         "settle", arguments -> answer(opening, arguments, AttachedVerbs::settle),
         "count", arguments -> answer(opening, arguments, (of, any) -> Map.of("rows", of.countRows())),
         "stats", arguments -> answer(opening, arguments, AttachedVerbs::stats),
-        // If this file is missing, no place was created, so remove has nothing to do and need not connect.
+        // Without the file in the argument made, no place was created: remove has nothing to do and need not connect.
         "remove", arguments -> Files.exists(made(arguments)) ? answer(opening, arguments, AttachedVerbs::remove)
             : Map.of("removed", false),
         "doctor", arguments -> answer(opening, arguments, AttachedVerbs::doctor));
@@ -135,7 +135,7 @@ public interface Attached extends AutoCloseable {
 
   /**
    * Returns the message without a server's stack trace. Replaces user names and passwords with the names of their
-   * properties, because messages become evidence.
+   * properties, because messages are stored in the evidence.
    */
   private static String anonymous(String message, Settings access) {
     String said = message.lines().takeWhile(line -> !line.startsWith("\tat ")).collect(Collectors.joining("\n"));

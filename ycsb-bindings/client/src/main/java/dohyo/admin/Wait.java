@@ -11,7 +11,7 @@ import java.util.concurrent.Callable;
  */
 public final class Wait {
   private static final long PAUSE_MILLIS = 200;
-  /** Number of consecutive idle checks. One is not enough, because a flush submits its compaction a moment later. */
+  /** Number of consecutive idle checks that end a wait. One is too few: a flush submits its compaction a bit later. */
   private static final int QUIET_CHECKS = 3;
 
   private final long start = System.nanoTime();
@@ -87,7 +87,7 @@ public final class Wait {
     return "";
   }
 
-  /** Waits like {@link #untilQuiet}, but returns after one idle check. For work that does not start again. */
+  /** Waits like {@link #untilQuiet}, but ends at the first idle check. The work must not start again after that. */
   public void until(Callable<String> check) throws Exception {
     for (String busy = check.call(); !busy.isEmpty(); busy = check.call()) {
       pause(busy);

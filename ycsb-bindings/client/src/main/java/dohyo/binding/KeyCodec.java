@@ -8,9 +8,9 @@ import java.util.zip.CRC32;
  *
  * <p>{@code keysalt=none} stores the key unchanged. {@code keysalt=crc32} puts two bytes in front of the key: bits 16
  * to 23 and bits 8 to 15 of its CRC-32. These are bytes 5 and 6, counted from 0, of the checksum as an 8-byte
- * big-endian number. The published heavyweights comparison used this salt. It spreads sequential keys over the regions
- * of an ordered store such as HBase. Keys of several columns ({@link KeyColumns}) cannot be salted, because no column
- * could hold the salt.
+ * big-endian number. The published comparison (workloads/heavyweights) used this salt. It spreads sequential keys over
+ * the regions of an ordered store such as HBase. Keys of several columns ({@link KeyColumns}) cannot be salted, because
+ * no column could hold the salt.
  */
 public final class KeyCodec {
   private final boolean salted;

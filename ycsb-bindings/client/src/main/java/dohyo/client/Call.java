@@ -28,7 +28,7 @@ public final class Call {
   private final Request request;
   private final ReadCheck check;
 
-  // Plain fields suffice: they are written before the call enters the sender's queue, and read after it has left it.
+  // Plain fields suffice: they are written before the call enters the sender's queue, and read after it has left.
   private int retries;
   private int slot;
   private long intended;

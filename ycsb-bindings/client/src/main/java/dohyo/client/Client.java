@@ -17,7 +17,7 @@ import site.ycsb.DBException;
 /**
  * The benchmark client. It checks the properties, connects all threads, reports that it is ready, and waits for the
  * agreed start. Then it warms up, measures, waits for open operations, and prints the results. Its options and result
- * lines are those of {@code site.ycsb.Client}. It also has exit codes for runs that do not count: {@link
+ * lines are those of {@code site.ycsb.Client}. It also has exit codes for runs that failed: {@link
  * #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID} and {@link #DATABASE_FAILED}.
  */
 public final class Client {

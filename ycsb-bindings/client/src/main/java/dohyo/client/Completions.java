@@ -11,13 +11,13 @@ final class Completions {
   private final ArrayDeque<Call> atOnce = new ArrayDeque<>();
   private final ConcurrentLinkedQueue<Call> answered = new ConcurrentLinkedQueue<>();
   private final Runnable wake;
-  // This field needs no barrier: a thread can find itself in it only if it was the last one to write it.
+  // No barrier is needed: a thread finds itself in this field only if it was the last thread to write the field.
   private Thread owner;
 
   /**
    * Creates the queue of one logical client.
    *
-   * @param wake called after each call that another thread adds
+   * @param wake runs each time another thread has added a finished call
    */
   Completions(Runnable wake) {
     this.wake = wake;

@@ -131,7 +131,7 @@ final class DriverThreads {
       }
     }
     long wait = wake - System.nanoTime();
-    // No wake-up is lost: if a client is scheduled before the park, the unpark makes it return at once.
+    // No wake-up is lost: if a client is scheduled before the park, the unpark makes the park return at once.
     if (wait > 0 && working.get() > 0) {
       LockSupport.parkNanos(this, wait);
     }

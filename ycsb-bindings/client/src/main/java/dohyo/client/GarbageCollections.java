@@ -17,7 +17,7 @@ record GarbageCollections(Map<String, Long[]> byCollector) {
     return new GarbageCollections(new TreeMap<>(Utils.getGCStatst()));
   }
 
-  /** Subtracts earlier collections from these. */
+  /** Returns these collections without the earlier ones. */
   GarbageCollections since(GarbageCollections earlier) {
     Map<String, Long[]> found = new TreeMap<>(byCollector);
     earlier.byCollector.forEach((name, before) ->

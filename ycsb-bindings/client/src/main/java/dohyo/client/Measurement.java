@@ -12,7 +12,7 @@ import org.HdrHistogram.Histogram;
 final class Measurement {
   /** Time between two reports in seconds, and the interval of the histogram logs. */
   private static final long TICK_SECONDS = 1;
-  /** Seconds that threads have to end after an abort. After that, threads that hang in a driver are abandoned. */
+  /** Seconds within which threads must end after an abort. After that, threads that hang in a driver are abandoned. */
   private static final long ABORT_SECONDS = 5;
 
   private final Run run;
@@ -55,7 +55,7 @@ final class Measurement {
   /**
    * Waits for the agreed start, measures and writes the results.
    *
-   * @param connectSeconds time that the threads took to connect
+   * @param connectSeconds time from the start of the process until all threads were connected
    * @param last           whether the threads disconnect after this measurement
    * @return the exit code
    */
@@ -88,7 +88,7 @@ final class Measurement {
     return new Window(begin, measure, length);
   }
 
-  /** Runs the reporter until all threads have ended. Returns {@code null} if the window never began. */
+  /** Runs the reporter until all threads end or are abandoned. Returns {@code null} if the window never began. */
   private Footprint watch(Workers workers, Workers.Turn turn, Window window, Warmup warmup)
       throws IOException, InterruptedException {
     Footprint footprint = null;
@@ -119,7 +119,7 @@ final class Measurement {
         reporter.tick();
       }
       if (run.workload().ledger() != null) {
-        // This code runs shortly after a second has ended, so half a second ago was within that second.
+        // This code normally runs shortly after the end of a second, so half a second ago was within that second.
         long middle = now - window.measure() - TimeUnit.SECONDS.toNanos(TICK_SECONDS) / 2;
         run.workload().ledger().tick(Math.floorDiv(middle, TimeUnit.SECONDS.toNanos(1)));
       }

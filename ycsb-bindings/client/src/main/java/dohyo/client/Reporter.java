@@ -72,7 +72,7 @@ final class Reporter {
         : null;
   }
 
-  /** Sets the times of the run. Must be called before the threads begin. */
+  /** Sets the window of the run. Must be called before the threads begin. */
   void begin(Window window) {
     this.window = window;
     lastSuccess = window.begin();

@@ -39,10 +39,10 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     double maxErrorRate, long timeoutMillis, double stallSeconds, int retries, int insertRetries) {
 
   /**
-   * Factor for equal intervals. One of a thousand clients may send just one operation in two minutes without a stall.
+   * Minimum stall time in intervals, if these are equal. One of a thousand clients may send only once in two minutes.
    */
   private static final double STALL_OPERATIONS = 10;
-  /** Factor for random intervals. An interval is that long with a probability of e⁻³⁰, which is about 10⁻¹³. */
+  /** Minimum stall time in mean intervals, if these are random. One is that long with a probability of e⁻³⁰ ≈ 10⁻¹³. */
   private static final double STALL_ARRIVALS = 30;
 
   /** Class name of stock YCSB's workload. This client runs {@link RecordWorkload} instead. */
@@ -111,7 +111,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
 
   private static boolean events(Settings settings) {
     String loop = settings.choice("client.loop", Bindings.create(settings).loops(settings));
-    // Pass the choice to the binding. In a client that does not set this property, each logical client has a thread.
+    // Pass the choice to the binding. Stock YCSB does not set this property, and has a thread for each logical client.
     settings.properties().setProperty("client.loop", loop);
     return loop.equals("events");
   }

@@ -3,7 +3,7 @@ package dohyo.client;
 import dohyo.workload.OperationType;
 
 /**
- * Series of latencies with a histogram for each type of operation, outcome, and kind of latency, measured or intended.
+ * Series of latencies. Each operation type, outcome and kind of latency (measured or intended) has its own histogram.
  * The names are those of YCSB's result lines: {@code READ}, {@code READ-FAILED} or {@code Intended-READ}.
  */
 enum Series {

@@ -19,7 +19,7 @@ import java.util.function.BooleanSupplier;
 final class StartGate {
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-  /** Maximum time between readings of two clocks for which the readings count as simultaneous. */
+  /** Maximum time between the readings of two clocks that count as simultaneous. */
   private static final long TOGETHER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   private final Path folder;

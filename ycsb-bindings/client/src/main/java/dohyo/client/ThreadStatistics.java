@@ -200,12 +200,12 @@ final class ThreadStatistics {
     return firstError;
   }
 
-  /** Returns the number of records for each type of operation and status. Only for clients that have ended. */
+  /** Returns the number of records for each type of operation and status. The client must have ended. */
   Map<OperationType, Map<String, long[]>> statuses() {
     return statuses;
   }
 
-  /** Returns the number of records for each type of operation. Only for clients that have ended. */
+  /** Returns the number of records for each type of operation. The client must have ended. */
   Map<OperationType, long[]> records() {
     return records;
   }

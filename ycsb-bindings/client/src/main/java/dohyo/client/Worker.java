@@ -20,7 +20,7 @@ final class Worker {
   /** Time between two checks for operations that have timed out, in nanoseconds. */
   static final long TIMEOUT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** Maximum number of operations or of answers in one go, because other workers wait for the thread. */
+  /** Maximum number of operations or answers to process at once, because other workers wait for the thread. */
   private static final int MAX_AT_ONCE = 64;
 
   private final Run run;
@@ -74,9 +74,8 @@ final class Worker {
    * Takes answers and sends due operations. It sends until the window is over, the quota is reached or the run is
    * aborted. Then it waits for open operations. After the last one, {@link #hasEnded} returns true.
    *
-   * @return nanoseconds until the next call; 0 for an immediate call, {@link #ANSWER} for no call before the next
-   *         answer. Call earlier if an answer arrives, {@link #untilTimeout} has passed, the run is aborted or the
-   *         window is moved
+   * @return nanoseconds after which to call again; {@link #ANSWER} if only an answer requires another call. Call
+   *         earlier if an answer arrives, {@link #untilTimeout} has passed, the run is aborted or the window is moved
    */
   long advance() {
     long wait = 0;
@@ -202,7 +201,7 @@ final class Worker {
     }
   }
 
-  /** Returns in how many nanoseconds {@link #advance} can find the next operation that has timed out. */
+  /** Returns the nanoseconds until {@link #advance} can find an operation that has timed out. */
   long untilTimeout() {
     long time = System.nanoTime();
     long left = open.isEmpty() ? ANSWER : timeoutNanos - (time - open.oldest());

@@ -31,9 +31,9 @@ import site.ycsb.DBException;
  * after another, and disconnect together. Between windows, no operation is in flight and connections stay open.
  */
 final class Workers {
-  /** Seconds that threads have to disconnect before they are abandoned. */
+  /** Time limit for disconnecting, in seconds. After that, threads are abandoned. */
   private static final long DISCONNECT_SECONDS = 15;
-  /** Seconds to disconnect after an abort. It is short because the shutdown hook waits 10 s for everything. */
+  /** Time limit after an abort, in seconds. It is short because the shutdown hook waits 10 s for everything. */
   private static final long ABORTED_DISCONNECT_SECONDS = 3;
   /** Exception for a lack of memory, created in advance because there may be no memory for it later. */
   private static final DBException OUT_OF_MEMORY = new DBException("a client thread could not connect: out of memory;"
@@ -57,7 +57,7 @@ final class Workers {
   Workers(Run run, Abort abort) {
     this.run = run;
     this.abort = abort;
-    // By default, use as many threads as a driver has event loops. With a target rate, they send the due operations.
+    // Use as many threads as a driver has event loops by default. With a target rate, they send the due operations.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
     transports = new AtomicReferenceArray<>(run.threads());
     sources = new RequestSource[run.threads()];

@@ -6,7 +6,7 @@ import java.math.BigInteger;
 
 /**
  * Divides the records, the tables and the key numbers of new records among the clients of a run and their threads.
- * {@code clients} is the number of clients, and {@code clientnumber} is this client's. With {@code tables=client}
+ * {@code clients} is the number of clients, {@code clientnumber} the number of this one. With {@code tables=client}
  * each client uses only its own share of the {@code tablecount} tables.
  *
  * <p>New records are numbered round-robin. With two clients, the first inserts {@code recordcount}, {@code recordcount}

@@ -9,9 +9,9 @@ import java.util.Set;
 import site.ycsb.Status;
 
 /**
- * Checks the values of {@code dataintegrity=true}. A value is the key, the field name and running {@link
- * String#hashCode} values, joined by colons and cut to length. YCSB's CoreWorkload writes the same values, so this
- * client and the stock client can check data that the other has loaded.
+ * Checks the values of {@code dataintegrity=true}. A value is the key, the field name and repeated hash codes of the
+ * text so far, joined by colons and cut to length. YCSB's CoreWorkload writes the same values, so this client and the
+ * stock client can check data that the other has loaded.
  *
  * <p>One instance checks the records of one read. Each record must have every requested field exactly once with its
  * whole value, and no other field.

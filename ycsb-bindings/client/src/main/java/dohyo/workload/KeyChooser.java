@@ -16,7 +16,7 @@ import site.ycsb.generator.ScrambledZipfianGenerator;
  * each table has its own distribution. Each thread has its own instance.
  */
 final class KeyChooser {
-  /** Number of consecutive draws without a new record after which the distribution counts as exhausted. */
+  /** Maximum number of consecutive draws that yield no usable record: one that exists and is not yet in the batch. */
   private static final int MAX_DRAWS = 1_000_000;
 
   /**
@@ -133,7 +133,7 @@ final class KeyChooser {
       return count;
     }
 
-    /** Adds the counts of this run to those of earlier runs. No insert may be in flight. */
+    /** Begins another run: adds the inserts of the last run to those of earlier runs. No insert may be in flight. */
     void beginRun() {
       insertedBefore += issued.sumThenReset();
       passedOver.reset();

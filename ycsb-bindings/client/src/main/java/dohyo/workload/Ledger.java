@@ -29,7 +29,7 @@ import site.ycsb.Status;
  * each field is a cell; otherwise the whole record is. A cell takes eight bytes, which contain the sequence numbers of
  * the last acknowledged and the last attempted write. Only one client writes a record, one write at a time, so the
  * order of the writes is known. The database may apply a failed write at any later time, so the ledger accepts its
- * value in every later read.
+ * value in every later read. It tracks only a sample if this client owns more than {@code verify.keys} records.
  */
 public final class Ledger {
   /** Verdict on a record that was read, from the best to the worst. */

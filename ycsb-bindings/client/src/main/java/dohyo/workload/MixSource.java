@@ -9,7 +9,7 @@ import site.ycsb.Status;
 
 /**
  * Draws the requests of the run phase according to their proportions. The records of a batch belong to one table and
- * are all different, because only some databases save work for repeated keys in a batch.
+ * are all different. Otherwise, databases that process repeated keys of a batch only once would have less work.
  */
 final class MixSource implements RequestSource {
   /**
@@ -95,7 +95,7 @@ final class MixSource implements RequestSource {
             writes(keynums, written, values));
   }
 
-  /** Replaces records that another client writes or that have an open write. */
+  /** Reserves each record, or another one if it is already in the batch, has an open write or is not owned. */
   private void takeEach(long[] keynums) {
     int table = layout.tableOf(keynums[0]);
     for (int i = 0; i < keynums.length; i++) {

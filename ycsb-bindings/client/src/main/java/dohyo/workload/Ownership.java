@@ -1,14 +1,14 @@
 package dohyo.workload;
 
 /**
- * Decides which records this client owns with {@code verify=acknowledged}. No other client writes these records. The
- * client owns every {@code clients}-th loaded record, or all loaded records of its contiguous range or its own tables,
- * if it has any. New records belong to the client that inserts them in this run.
+ * Decides which records this client owns with {@code verify=acknowledged}. No other client writes these records. A
+ * client with a contiguous range or its own tables owns their loaded records. Otherwise, it owns every {@code
+ * clients}-th loaded record. New records belong to the client that inserts them in this run.
  */
 final class Ownership {
   /** Index of a record that another client writes. */
   static final long NOT_OWN = -1;
-  /** Index of a record that this client inserted in an earlier run, whose ledger tracked it. */
+  /** Index of a record that this client inserted in an earlier run. Only that run's ledger tracked the record. */
   static final long OF_EARLIER_RUN = -2;
 
   private final Division division;

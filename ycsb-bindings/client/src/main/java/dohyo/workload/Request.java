@@ -84,7 +84,7 @@ public sealed interface Request {
     }
   }
 
-  /** Inserts records. {@code counts} contains the count of each new record, and is empty for a load. */
+  /** Inserts records. {@code counts} has the count of each in {@link KeyChooser.Shared}; it is empty for a load. */
   record Insert(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values,
       Ledger.Writes writes, long[] counts) implements Writing {
     @Override

@@ -45,8 +45,8 @@ final class Seed {
     return new SplittableRandom(mixed(mixed(mixed(seed + (transactions ? 1L << 53 : 0)) + client) + thread));
   }
 
-  // Adjacent seeds would lead to overlapping sequences. The seed is therefore the first number of a sequence, which is
-  // well mixed.
+  // Adjacent seeds would lead to overlapping sequences. Each seed is therefore replaced by the first number of its
+  // sequence, which is well mixed.
   private static long mixed(long number) {
     return new SplittableRandom(number).nextLong();
   }

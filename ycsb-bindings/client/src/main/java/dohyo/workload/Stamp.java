@@ -11,12 +11,12 @@ import java.util.zip.CRC32C;
  * @param key      number of the record
  * @param writer   number of the client that wrote it
  * @param run      number of the run that wrote it, 0 for the load
- * @param sequence number of the write among the run's writes to this cell, 0 for the load
+ * @param sequence number of the write among the run's writes to this cell (see {@link Ledger}), 0 for the load
  */
 record Stamp(long key, int writer, int run, int sequence) {
   /** Length of a stamp in bytes, and the minimum length of a value. */
   static final int LENGTH = 29;
-  /** Sequence number in the values of records outside the sample. */
+  /** Sequence number in values of records that the {@link Ledger} does not track: their writes are not counted. */
   static final int UNCOUNTED = (1 << 30) - 1;
   /** Highest number of a run in a trial. */
   static final int MAX_RUN = (1 << 18) - 1;

@@ -156,7 +156,7 @@ public final class HBaseConnection implements Shared.Connection, Transport {
   /**
    * Returns the driver's configuration.
    *
-   * @param settings the binding's properties; properties of HBase and ZooKeeper override the others
+   * @param settings the binding's properties; {@code hbase.…} and {@code zookeeper.…} override this method's defaults
    * @param millis   timeout of one operation in milliseconds; each attempt gets an equal share of it
    * @throws dohyo.binding.SettingException if a property has an invalid value
    */

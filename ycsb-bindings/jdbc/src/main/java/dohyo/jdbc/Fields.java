@@ -9,7 +9,7 @@ import java.sql.SQLException;
 
 /**
  * Converts field values to the type of the columns: {@code NAME.columntype=bytes}, or {@code int} for values of four
- * bytes.
+ * bytes. {@code NAME} is the name of the {@link Dialect}.
  */
 final class Fields {
   private final boolean integers;

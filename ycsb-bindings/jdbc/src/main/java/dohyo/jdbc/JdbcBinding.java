@@ -32,15 +32,15 @@ import site.ycsb.Status;
  * record exists or not. A batch of writes is one statement with many rows. A batch of reads is one {@code SELECT … IN};
  * with several key columns it is one statement with an alternative for each key.
  *
- * <p>A client thread has {@code NAME.connections} connections, by default as many as {@code inflight} and at most 32.
- * Operations beyond that wait in the client.
+ * <p>A client thread has {@code NAME.connections} connections, by default as many as {@code inflight}, but at most 32.
+ * Operations beyond that wait in the client. {@code NAME} is the name of the {@link Dialect}.
  */
 public abstract class JdbcBinding extends Binding {
   /** Maximum number of variables in a statement: the protocols of MySQL and PostgreSQL use 16 bits for their number. */
   private static final int VARIABLES = 65_535;
   /**
-   * Maximum number of ranges in a read with alternatives. MariaDB does not use the index for more than 16,000 ranges
-   * (optimizer_max_sel_args), nor does MySQL for ranges of more than 8 MB (range_optimizer_max_mem_size).
+   * Maximum number of ranges in a batch read with several key columns. Above a limit, servers do not use the index:
+   * MariaDB above 16,000 ranges (optimizer_max_sel_args), MySQL above 8 MB in total (range_optimizer_max_mem_size).
    */
   private static final int RANGES = 8_000;
   /** Number of rows that the driver fetches at once, which limits the size of a response. */

@@ -98,7 +98,7 @@ final class JdbcConnections implements Transport {
       if (System.nanoTime() - asked > TimeUnit.MILLISECONDS.toNanos(timeoutMillis)) {
         return error.apply(Outcome.TIMEOUT);
       }
-      // There is a connection for each thread, so at least one is idle. Take the one used last, which has statements.
+      // Each thread has a connection, so at least one is idle. Take the one used last, which has prepared statements.
       JdbcConnection connection = idle.pop();
       try {
         return on(connection, work, error);

@@ -187,7 +187,7 @@ public final class AerospikeAdmin {
     client.put(null, key, new Bin(MARK, mark));
   }
 
-  /** Fails unless all nodes report the same settings, except for their files and sizes. */
+  /** Fails unless all nodes report the same version, cluster size, replication, consistency, storage and index. */
   static void requireEqualNodes(Node[] nodes, String namespace) throws IOException {
     Map<String, List<String>> answers = new LinkedHashMap<>();
     for (Node node : nodes) {
@@ -244,7 +244,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Returns the counters of all nodes that match {@code names} and are not zero. */
+  /** Returns, for all nodes, the counters whose names match {@code names} and whose values are not 0. */
   private static List<String> busy(AerospikeClient client, String namespace, String names) throws IOException {
     List<String> busy = new ArrayList<>();
     for (Node node : client.getNodes()) {

@@ -160,7 +160,7 @@ public final class AttachedCql implements Attached {
     return Long.parseLong(cql.value("SELECT toUnixTimestamp(now()) FROM system.local").orElse("-1"));
   }
 
-  /** Returns the permission CREATE on all keyspaces if the user lacks it. The run's keyspace does not exist yet. */
+  /** Returns CREATE ON ALL KEYSPACES if the user lacks it. A run needs this permission to create its keyspace. */
   @Override
   public List<String> missingRights() {
     Settings access = Admin.properties(arguments, "connection");

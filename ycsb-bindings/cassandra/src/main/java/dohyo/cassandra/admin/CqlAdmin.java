@@ -55,7 +55,7 @@ public final class CqlAdmin implements AutoCloseable {
    * @param arguments host, port, keyspace, tables, keycolumns. For the tables: trial, strategy, replication,
    *                  fieldcount, fieldnameprefix, keytype (if keycolumns is empty), columntype, compression,
    *                  chunk (KiB that Cassandra compresses at once; 0 for its default), compaction (empty for the
-   *                  server's own), rows (per partition in the row cache). For the
+   *                  server's default), rows (per partition in the row cache). For the
    *                  conditions: write_acks, read_acks. For the rows: recordcount, countlimit. If the server
    *                  requires it: connection, a file with the binding's properties for user, password and TLS
    * @throws SettingException if the connection file cannot be read
@@ -96,7 +96,7 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Creates the keyspace and the tables that do not exist. Each table has the trial's mark as its comment.
    *
-   * @throws IOException if another trial created the keyspace or a table; in that case nothing is created
+   * @throws IOException if the keyspace or a table exists without this trial's mark; in that case nothing is created
    */
   public void createTables() throws IOException {
     String mark = Admin.mark(arguments);
@@ -239,7 +239,7 @@ public final class CqlAdmin implements AutoCloseable {
 
   /**
    * Replaces the default user, whose password is public, with the user in the connection file. Replicates the users to
-   * every node. Fails until one of the two users exists; a new server creates one some seconds after its start.
+   * every node. Fails until one of the two users exists; a new server creates the default user seconds after its start.
    *
    * @param arguments see the constructor, and nodes
    * @return the keyspace whose copies a repair must make; empty if no repair is needed, as with one node

@@ -59,7 +59,7 @@ public final class HBaseAdmin implements AutoCloseable {
   /** Timeout of a single call in milliseconds. Calls normally take much less time. */
   private static final long CALL_MILLIS = 120_000;
   private static final int ROWS_PER_CALL = 10_000;
-  /** Key of the trial's mark in a table's description. */
+  /** Key of the trial's mark in the descriptor of a table or namespace. */
   static final String MARK = "DOHYO";
   private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
   /**
@@ -190,7 +190,7 @@ public final class HBaseAdmin implements AutoCloseable {
   /**
    * Creates the tables that do not exist.
    *
-   * @throws IOException if another trial created one of the tables; in that case no table is created
+   * @throws IOException if one of the tables exists without this trial's mark; in that case no table is created
    */
   public void createTables() throws IOException {
     String mark = Admin.mark(arguments);

@@ -17,7 +17,7 @@ record Stored(int files, long memstoreMegabytes) {
         regions.stream().mapToLong(region -> (long) region.getMemStoreSize().get(Size.Unit.MEGABYTE)).sum());
   }
 
-  /** Returns a note that says whether reads access memory or files if nothing was flushed. */
+  /** Returns a note that says whether reads also use files, although nothing was flushed. */
   String unflushed() {
     return "settle.flush=false: " + (files == 0
         ? "all records are in memstores, none in files"

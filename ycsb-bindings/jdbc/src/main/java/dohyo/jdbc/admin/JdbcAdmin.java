@@ -51,7 +51,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return new Settings(properties);
   }
 
-  /** Returns the verbs that all systems with JDBC support: schema, settle, count and stats. */
+  /** Returns the verbs that all JDBC systems support: schema, settle, count and stats. */
   protected static Map<String, Admin.Verb> verbs(Opening opening) {
     return Map.of(
         "schema", arguments -> answer(opening, arguments, JdbcAdmin::schema),

@@ -210,7 +210,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * Writes all dirty pages. Temporary settings permit more writes and no dirty pages; without them InnoDB is slow.
+   * Writes all dirty pages. The temporary settings {@link #SETTLING} make InnoDB write all of them, and faster.
    */
   @Override
   protected void flush(MysqlServer server, Wait wait) throws Exception {

@@ -52,7 +52,7 @@ public final class MysqlServer extends JdbcServer {
 
   /**
    * Returns the relevant part of SHOW REPLICA STATUS: whether replication is running, the last errors, and the lag.
-   * Empty on a primary.
+   * The result is empty on a primary.
    */
   private Map<String, String> replication() throws SQLException {
     Map<String, String> status = new TreeMap<>();

@@ -14,8 +14,8 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * Creates the tables for YCSB's records. Values are bytes. The key is bytes, or several columns, in which a timestamp
- * is milliseconds since 1970. The comment of a table is the mark of the trial that created it.
+ * Creates the tables for YCSB's records. Values are bytes or integers. The key is bytes, or several columns, in which a
+ * timestamp is milliseconds since 1970. The comment of a table is the mark of the trial that created it.
  */
 public final class Schema {
   private static final Map<String, String> MARIADB = Map.of("gz", " PAGE_COMPRESSED=1");
@@ -41,7 +41,7 @@ public final class Schema {
   /**
    * Creates the tables that do not exist.
    *
-   * @throws IOException if the database has a table of another trial; in that case nothing is created
+   * @throws IOException if the database has a table without this trial's mark; in that case nothing is created
    */
   public void create(MysqlServer server) throws SQLException, IOException {
     Map<String, String> there = server.pairs(

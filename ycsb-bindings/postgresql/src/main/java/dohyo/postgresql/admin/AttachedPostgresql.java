@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 
 /**
  * Administers a trial's database on an attached PostgreSQL. The argument {@code database} names the database to connect
- * to before the trial's database exists. From there, this class only reads the server's catalogue.
+ * to before the trial's database exists. There, verbs read the catalogue, and create or drop the trial's database.
  */
 public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   /** SQLSTATE duplicate_database. */

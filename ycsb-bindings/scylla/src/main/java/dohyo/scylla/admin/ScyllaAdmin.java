@@ -23,9 +23,9 @@ import java.util.stream.Stream;
 public final class ScyllaAdmin {
   private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
   private static final Duration REPAIR_TIMEOUT = Duration.ofMinutes(1);
-  /** Page that waits until tablets have moved. It was added in 6.0. */
+  /** Path of the request that waits until tablets have moved. It was added in 6.0. */
   private static final String QUIESCE = "/storage_service/quiesce_topology";
-  /** Pages of the node's REST interface that become evidence. The keys are file names. */
+  /** Pages of the node's REST interface that are stored in the evidence. The keys are file names. */
   private static final Map<String, String> REPORTS = Map.of(
       "stats-load.json", "/storage_service/load",
       "stats-compactions.json", "/compaction_manager/compactions",

@@ -88,7 +88,7 @@ public final class H2Admin {
   }
 
   private static Connection connect(Settings arguments) throws SQLException {
-    // Without DB_CLOSE_DELAY H2 would close the database after each command.
+    // Without DB_CLOSE_DELAY, H2 would close the database with its last connection.
     return DriverManager.getConnection(
         "jdbc:h2:tcp://" + arguments.required("server") + "/./ycsb;DB_CLOSE_DELAY=-1", "sa", "");
   }

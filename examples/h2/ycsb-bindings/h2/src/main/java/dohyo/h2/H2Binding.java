@@ -96,7 +96,7 @@ public final class H2Binding extends Binding {
 
   @Override
   public CompletableFuture<Status> updateRow(Row row) {
-    return insertRow(row); // as in the other systems, a write does not check whether the record exists
+    return insertRow(row); // as in most systems, an update also creates a missing record
   }
 
   @Override
