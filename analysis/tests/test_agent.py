@@ -38,7 +38,7 @@ def converse(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def messages_of(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yields the messages of an agent. The first line is empty because a login may print text before it."""
+    """Yields an agent's messages. The agent first writes a line break, because login may leave an unfinished line."""
     lines = iter(lines)
     assert next(lines) == "\n"
     yield from map(json.loads, lines)
@@ -79,7 +79,7 @@ def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(too
 
 
 def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
-    """Child processes count, because PostgreSQL has one for each connection, which may live as long as the server."""
+    """Children count: PostgreSQL has one for each connection, and a connection may last as long as the server."""
     # Let the child end when its parent does. Otherwise the tool would wait for the child.
     busy = "import os, time\nparent = os.getppid()\nwhile os.getppid() == parent:\n"
     busy += "    end = time.process_time() + 0.05\n    while time.process_time() < end: pass\n"
@@ -141,7 +141,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
 
 
 def client_of(home: Path, command: str, run: int = 1, lane: str = "", properties: str = "") -> dict[str, Any]:
-    """Returns a client. One with a lane alternates its windows with other trials, and continues after its first run."""
+    """Returns a client. With a lane, it takes turns with other trials. From run 2 on, the paused client continues."""
     name, folder = f"client-host1.{lane}" if lane else "client-host1", home / "client" / lane
     return {
         "name": name,

@@ -108,7 +108,7 @@ def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None
 
 
 def bounded(values: dict[str, str]) -> Scenario:
-    """Returns workloadA after `--target 500` has changed it."""
+    """Returns workloadA with these values and `--target 500`."""
     return attachment.loaded(partial(loading.load, loading.find("workloadA")), values, "500")
 
 

@@ -15,9 +15,9 @@ from dohyo.places import ANSIBLE, ROOT
 from support.playbooks import play
 
 ROLE = ANSIBLE / "roles/bootstrap"
-# The content of /etc/os-release of each system, with the packages that a bare host needs, or the problem.
 DEBIAN = ["python3", "python3-apt", "sudo", "xfsprogs", "chrony"]
 REDHAT = ["python3", "sudo", "xfsprogs", "chrony"]
+# The content of /etc/os-release of each system, and the packages that a bare host needs, or the reported problem.
 SYSTEMS = {
     "debian12": ('ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm', [*DEBIAN, "openjdk-17-jre-headless"]),
     "debian13": ('ID=debian\nVERSION_ID="13"\nVERSION_CODENAME=trixie', "has no JDK 17 package"),
@@ -102,7 +102,7 @@ def test_each_system_gets_its_packages_or_a_reason(plans: Plans) -> None:
 
 
 def test_an_archive_replaces_the_package(plans: Plans) -> None:
-    """Debian 13 needs only an archive of the JDK. A control machine of another release cannot download its packages."""
+    """Debian 13 needs only an archive of the JDK. A control machine of another release cannot download packages."""
     assert plans["archive"] == {"missing": DEBIAN, "problems": []}
     [problem] = plans["archive-downloads"]["problems"]
     assert "needs a control machine with the same release" in problem
@@ -140,7 +140,7 @@ def test_the_commands_of_a_page_begin_with_it(page: str) -> None:
 
 
 def test_the_page_names_what_the_role_has() -> None:
-    """The page must name all variables of the role, and the files that a user must remove."""
+    """The page names variables that users may set, and files that they must remove. The role must have all of them."""
     page = (ROOT / "docs/cluster.md").read_text("utf-8")
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text("utf-8"))
     documented = set(re.findall(r"`(bootstrap_[a-z_]+)`", page))

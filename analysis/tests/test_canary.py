@@ -105,7 +105,7 @@ def test_each_way_of_the_network_is_a_figure_of_its_own_and_more_time_is_longer(
     [
         (slices(100, 0.01), slices(104, 0.01), False),  # the medians differ by less than 5 %
         (slices(100, 0.3), slices(108, 0.3), True),  # this would be a drift if the slices scattered less
-        (slices(100, 0.01), [*slices(110, 0.01)[:6], 99.9], True),  # one slice is within the range of the others
+        (slices(100, 0.01), [*slices(110, 0.01)[:6], 99.9], True),  # one later slice is within the earlier range
         (slices(100, 0.01)[:4], slices(150, 0.01)[:4], True),  # four slices may differ by chance
     ],
 )

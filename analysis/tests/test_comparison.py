@@ -332,8 +332,8 @@ def test_what_is_inconclusive_says_how_many_rounds_would_decide_it(tmp_path: Pat
     before = measured(tmp_path / "a", {"cassandra": (1000, 1100, 900)})
     (rate, p99) = compared(before, measured(tmp_path / "b", {"cassandra": (1000, 1100, 900)})).changes
     assert (rate.verdict, p99.verdict, p99.rounds, p99.reason) == ("inconclusive", "within", None, None)
-    # Computed by hand: two deviations of 10 %, nearer bound 1.05: (1.97 + 1.29) √(0.02 / 90) = 0.0486 < ln 1.05 =
-    # 0.0488.
+    # Computed by hand for two deviations of 10 %. The nearer bound is 1.05; the quantiles of t are 1.97 and 1.29:
+    # (1.97 + 1.29) √(0.02 / 90) = 0.0486 < ln 1.05 = 0.0488.
     assert (rate.rounds, rate.reason) == (90, "about 90 rounds of each experiment would be needed")
     near = compared(before, measured(tmp_path / "c", {"cassandra": (950, 1045, 855)}))
     assert (near.changes[0].rounds, near.changes[0].reason) == (
@@ -451,7 +451,7 @@ def test_what_is_within_a_round_decides_nothing(
             folder = trial(tmp_path / name, number, "cassandra", repeats=runs, trial_round=number, trial_rounds=count)
             for run in range(1, runs + 1):
                 reads(folder / f"run-{run}/node1", series(rate, seed=run))
-    # The rate is halved, and the seconds of a run scatter only a little.
+    # The rate is halved, and it varies only a little from second to second.
     changes = compared(tmp_path / "a", tmp_path / "b")
     if repeats[0] != repeats[1]:
         changes = dataclasses.replace(changes, forced=True)
@@ -693,7 +693,7 @@ def test_a_pair_is_shown_as_figure_ratio_and_interval() -> None:
 
 
 def test_neighbours_are_open_while_one_of_them_has_a_single_valid_round(tmp_path: Path) -> None:
-    """Repeats within a start differ less than starts do."""
+    """Repeats of one trial differ less than trials do, so a single valid round leaves the comparison open."""
     of_rounds = itertools.product((1, 2), (("cassandra", 1000), ("hbase", 500)))
     for number, (turn, (system, rate)) in enumerate(of_rounds, start=1):
         folder = trial(tmp_path, number, system, repeats=3, trial_round=turn, trial_rounds=2)

@@ -43,7 +43,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
             "org.apache.hadoop.hbase.regionserver.wal.IndexedWALEditCodec",
             "not set",
         ),
-        # Both systems use the salt published for HBase. We store a number as text, which is longer than eight bytes.
+        # Both systems use the salt published for HBase. We store the number as text, which is longer than a bigint.
         "stored key system=cassandra": ("bigint", "2 bytes of its CRC32, text"),
         "stored key system=hbase": ("2 bytes of its CRC32, bigint", "2 bytes of its CRC32, text"),
         "sessions system=cassandra, variant=4-tables|8-tables": ("one for each thread", "one for each client"),
@@ -106,7 +106,7 @@ def planned(
 
 @cache
 def in_full(name: str) -> list[TrialSetup]:
-    """Returns the trials of `--full` on four hosts, which tests must not change."""
+    """Returns the trials of `--full` on four hosts. Tests must not change these trials."""
     return planned(name)
 
 
@@ -223,7 +223,7 @@ def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> N
         if "matrix." in key
         else change_value(short, value)
     }
-    if changed == {"duration": "1"}:  # so that records need not be read again
+    if changed == {"duration": "1"}:  # a duration and passes cannot both end a run
         changed["read.passes"] = "0"
     assert compared(name, changed) != unchanged(name), changed
 
@@ -298,7 +298,7 @@ def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], TrialSetup
 
 
 def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
-    """The other commands differ from the publication like `--full`, and in the parts that they do not measure."""
+    """The other commands differ from the publication only where `--full` does, in hardware, and in unmeasured parts."""
     publication = published.load(FOLDER / "heavyweights.yml")
     for changes in (MORE_THREADS, YCSB):
         setups = planned("heavyweights", changes=changes)

@@ -33,7 +33,7 @@ def show(measured: list[Alone], targets: list[Wanted]) -> tuple[int, str]:
     [
         (100_000, None, 1, ""),
         (100_001, None, 1, "300,000 operations/s without a database are less than 3 × 100,001"),
-        (200_000, None, 2, ""),  # half of the limit for each client
+        (200_000, None, 2, ""),  # 100,000 for each client, which is the limit
         (100_000, 40e-6, 1, ""),  # 4 of 8 processors
         (100_000, 41e-6, 1, NEEDS_MORE),
         (200_000, 41e-6, 2, NEEDS_MORE),

@@ -69,7 +69,7 @@ def test_a_page_names_files_that_are_there(page: Path) -> None:
 
 # ---- plain English ---------------------------------------------------------------------------------------------------
 
-# Words that are unnecessary in pages, messages and comments.
+# Stilted phrases that pages, messages and comments must not contain.
 STILTED = re.compile(
     r"\b(can(not)? be had|could not be had|to be had|stands? in|(is|are|was|were) told|likewise|what there is|of which"
     r"|further ado|at the most|shall|in mid-run|come home|bears)\b",

@@ -262,7 +262,7 @@ OWN = "phases=max,own\nown.share=50%\nown.duration=6s\n"
 
 @pytest.fixture(scope="module")
 def one_round(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the folder of an experiment with the phase own, which tests must not change."""
+    """Returns the folder of an experiment with the phase own. Tests must not change the folder."""
     rates: Rates = {"cassandra": [1000], "hbase": [800]}
     with pytest.MonkeyPatch.context() as patch:
         return measured(tmp_path_factory.mktemp("own"), patch, OWN, rates)[0].folder

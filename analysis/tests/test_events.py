@@ -15,7 +15,7 @@ from support.evidence import interval
         ([100, 100, 0, 0, 0, 100, 100, 100], [(2, 5)]),
         ([100, 100, 100, 100, 100, 0, 0, 0], [(5, 8)]),
         ([0, 0, 0, 100, 100, 100, 0, 0, 0, 100, 100, 100, 100], [(0, 3), (6, 9)]),
-        ([100, 100, 45, 45, 45, 100, 100], []),  # each is slightly more than half of the mean of these seconds
+        ([100, 100, 45, 45, 45, 100, 100], []),  # 45 is more than half of the mean of all seconds, 76
         ([9, 9, 9, 0, 0, 0, 9, 9], []),  # counts are so low that dips may occur by chance
     ],
 )

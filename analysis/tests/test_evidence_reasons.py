@@ -12,7 +12,7 @@ from dohyo.summary.summary import summarise
 from dohyo.summary.trust import LIKE_MEMORY, doubts, mark_of
 from support.evidence import edit_json, in_rounds, reads, rendered, trial, write_json
 
-# Large enough to avoid the reason "small data".
+# The number of records is large enough to avoid the reason "small data".
 PROPERTIES = {"recordcount": "2000000"}
 ACCOUNT = {"sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True}
 HOSTS = {

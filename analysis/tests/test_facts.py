@@ -277,7 +277,7 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
     (experiment,) = experiments(hosts, tmp_path)
     written(tmp_path, experiment).close()
     with closing(database.connect(tmp_path / "facts.db")) as facts:
-        # The sum of the clients' histograms is the run's histogram; the sum over all runs is that of all rounds.
+        # The clients' histograms add up to the run's histogram, and the runs' histograms to that of all rounds.
         begin = (
             "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99) from operation"
         )
@@ -516,7 +516,7 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
             )
             kinds = facts.execute("select count(*) as n from span where kind = 'GC pause'").fetchone()
             assert kinds == {"n": len(pauses)}
-            # A second with two kinds of work appears as one row.
+            # A second with two kinds of work counts once, in the row that names both kinds.
             facts.execute("insert into span (trial, run, kind, begin, end) select trial, id, 'flush', 0, 9 from run")
             facts.execute("insert into logged_work select id, 'node1', 'flush' from run where name = 'run-1'")
             rows = facts.execute(QUERIES[0]).fetchall()
@@ -634,7 +634,7 @@ def test_tables_of_the_user_are_not_replaced(tmp_path: Path) -> None:
         connection.executescript("drop table sqlitenotes; drop view slow; pragma journal_mode = wal")
     assert dohyo(tmp_path / "x").return_value == 0
     assert sorted(file.name for file in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # A damaged database contains no user data, so it is replaced.
+    # The tables of a damaged database cannot be read, so the database is replaced.
     whole = (tmp_path / "x/facts.db").read_bytes()
     (tmp_path / "x/facts.db").write_bytes(whole[:100] + b"\xff" * 5000)
     assert dohyo(tmp_path / "x").return_value == 0

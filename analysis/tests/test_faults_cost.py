@@ -133,7 +133,7 @@ def test_two_faults_each_have_their_own_seconds() -> None:
     first, second = costs(faults, series, [])
     assert (first.zero_seconds, first.recovery_seconds, first.until, first.restore_seconds) == (3, 3, 12, 1)
     assert (second.zero_seconds, second.recovery_seconds, second.until, second.restore_seconds) == (5, 5, 31, 4)
-    # Two faults in the same second have the same costs, and the costs of both are counted until the end.
+    # Two faults in the same second have the same costs, which are counted until the end of the run.
     together = Faults(events=[event("kill", 10.2), event("kill", 10.7)])
     assert [fault.zero_seconds for fault in costs(together, series, [])] == [8, 8]
 
@@ -201,7 +201,7 @@ def test_faults_that_were_done_and_undone_are_fine() -> None:
 def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
     lost = {**ACCOUNT, "lost": 3, "missing": 2, "stale_reads": 7, "maybe": 11, "corrupt": 1, "unreadable": 4}
     folder = faulted(tmp_path, account=lost)
-    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth of the reads find no record
+    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # 60 reads per second find no record
     edit_json(folder / "run-1/node1/client.json", accounting=lost)
     summary = summarise(tmp_path)
     (result,) = summary.trials

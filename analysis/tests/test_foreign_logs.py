@@ -147,7 +147,7 @@ PRETTY = json.dumps(
 
 
 def turns(prefix: str, text: str, names: tuple[str, str] = ("1", "2")) -> str:
-    """Returns the lines of two clients with the same output in turn. In the prefix, {} is the name of a client."""
+    """Returns the alternating lines of two clients with equal output. In the prefix, {} is the name of a client."""
     return "".join(f"{prefix.replace('{}', name)}{line}\n" for line in text.splitlines() for name in names)
 
 
@@ -157,7 +157,7 @@ def numbered(prefix: str, text: str) -> str:
 
 
 def appended() -> str:
-    """Returns the output of a go-ycsb that writes its results to a file, and the file."""
+    """Returns the output of a go-ycsb that writes its results to a file, with the content of that file appended."""
     output = go({"READ": 9}, 10, **{"measurement.output_file": "x.txt", "operationcount": "10000", "threadcount": "2"})
     head, end, interval = output.partition(f"{'*' * 46}\nRun finished, takes 10s\n")
     return head + interval + end + go({"READ": 5000, "UPDATE": 5000}).partition(end)[2]
@@ -716,7 +716,7 @@ def test_a_label_before_status_lines_is_no_client(label: str, option: str, tmp_p
 
 
 def test_the_heads_of_a_table_of_go_ycsb_move_with_its_longest_name(tmp_path: Path) -> None:
-    # These tables precede the final one, as go-ycsb prints them during a run.
+    # go-ycsb prints such tables during a run, before the final one.
     tables = (go_table({"READ": 5000}), go_table({"READ": 7000, "UPDATE": 9}))
     whole = go_table({"READ": 10_000, "READ_MODIFY_WRITE": 5000, "TOTAL": 20_000, "UPDATE": 5000})
     write(tmp_path / "go.log", "".join(table.partition("\n")[2] for table in tables) + whole)

@@ -79,7 +79,7 @@ def test_a_server_that_was_killed_says_how_it_recovered(
 
 
 def of_cluster(system: str, killed: float) -> dict[str, Healing]:
-    """Returns the healing of a cluster whose second node was killed in second 20 of the window."""
+    """Returns how a cluster healed, by kind of work. Its second node was killed 20 s after the start of the window."""
     logs = HealingLogs(recorded(f"healing-cluster/{system}", system), pytest.fail)
     return {did.what: did for did in logs.after(20, 100, killed - 20, {})}
 
@@ -239,8 +239,8 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
 
 
 def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
-    # The server was killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill. The log says
-    # that this crash was handled "in 40.9650 sec".
+    # The server was killed in seconds 5, 24 and 46. The master began to handle the first crash before the last kill.
+    # The log says that this took 40.9650 s.
     logs = HealingLogs(recorded("healing-again/hbase", "hbase"), pytest.fail)
     zero = 1795649971.693
     by_kind = {did.what: did for did in logs.after(24, 46, zero, {})}
@@ -260,7 +260,7 @@ def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path
     assigned = "Finished pid={}, ppid=9, state=SUCCESS; {} in 1.6360 sec"
     region = "TransitRegionStateProcedure table=t, region={}, ASSIGN"
     begun = [(11, scheduled.format(7, "a")), (12, starting.format(8, region.format("0a")))]
-    # After the kill, the master's store does not contain this task, so the master reuses its numbers.
+    # The kill removed these tasks from the master's store, so the master uses their numbers again.
     again = [(30, scheduled.format(7, "b")), (31, scheduled.format(8, "a")), (35, finished.format(7, "b")),
              (36, starting.format(10, region.format("0a"))), (37, starting.format(12, region.format("0b"))),
              (38, assigned.format(12, region.format("0b"))), (39, assigned.format(10, region.format("0a"))),

@@ -204,7 +204,7 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
 
 
 def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_path: Path) -> None:
-    """Covers the supervisor, which ends with its client. Only init can tell how much processor time it used."""
+    """Covers the supervisor, which ends with its client. Only init knows how much CPU time the supervisor used."""
     tool = install(tmp_path)
 
     def service(*arguments: str | Path) -> None:
@@ -775,7 +775,7 @@ def test_where_hosts_share_a_kernel_nothing_is_made_of_it(
     assert (result.status, result.conditions.other_cpu) == ("ok", None)
     (note,) = [note for note in result.notes if "other processes" in note]
     assert note.startswith(f"the CPU time of other processes is not known on {', '.join(hosts)}: they share a kernel")
-    # The hypervisor's share is known even then, although the hypervisor may not have cost the servers anything.
+    # The hypervisor's share is known even then, although the hypervisor may not have slowed the servers.
     assert result.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
     assert "other_cpu" not in result.hosts[0].figures
     assert {line["other_cpu"] for line in csv.DictReader(io.StringIO("".join(summary.hosts_csv())))} == {""}

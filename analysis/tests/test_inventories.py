@@ -29,7 +29,7 @@ FOLDERS = sorted(
 )
 RECORDS = {path.stem: published.load(path) for path in sorted(published.FOLDER.glob("*.yml"))}
 # Differences in hardware that are known before a run. Dohyo's HBase master shares a host with a region server
-# (docs/hbase.md), and yokozuna-long uses one host of yokozuna's.
+# (docs/hbase.md), and yokozuna-long uses one of yokozuna's hosts.
 DIFFERS = {"hbase-cache": {"master on"}, "yokozuna-long": {"database hosts", "client hosts"}}
 
 
@@ -60,7 +60,7 @@ FOR = [(inventory, name) for inventory in FOLDERS for name in scenarios(inventor
 @pytest.mark.parametrize("inventory", FOLDERS, ids=lambda path: path.name)
 def test_an_inventory_names_its_scenario_and_is_whole_in_a_copy(inventory: Path, tmp_path: Path) -> None:
     assert scenarios(inventory)
-    copy = Path(shutil.copytree(inventory, tmp_path / "mine"))  # as cp -rL
+    copy = Path(shutil.copytree(inventory, tmp_path / "mine"))  # like cp -rL
     assert not [path for path in copy.rglob("*") if path.is_symlink()]
     assert variables(copy) == variables(inventory) != {}
 

@@ -103,7 +103,7 @@ def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:
 
 
 def test_the_limit_is_that_of_the_cgroup_around_all_processes(tmp_path: Path) -> None:
-    """The files follow cgroups(7) and the kernel's cgroup-v2.rst. A limit on a single process does not count."""
+    """The files follow cgroups(7) and the kernel's cgroup-v2.rst. A limit counts only if it covers all processes."""
     limit_of = process_limits.limit_of
     limits_of = {"a.slice": "max", "a.slice/a-1.slice": str(800 * MIB), "a.slice/a-1.slice/one.service": str(5 * MIB)}
     for path, limit in limits_of.items():
@@ -227,7 +227,7 @@ def test_without_systemd_processors_count_all_the_same(bound: str, end: list[str
 
 
 def test_collector_threads_follow_from_the_processors_of_the_servers(tmp_path: Path) -> None:
-    """GC options and system classes see the same number of processors. Without facts of the host, it is eight."""
+    """GC options and system classes see the same number of processors: eight if the host's facts are missing."""
     cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
     for number, (bound, cores) in enumerate(cases):
         (folder := tmp_path / str(number)).mkdir()

@@ -19,10 +19,10 @@ Looked = tuple[list[int], Look, Look]
 
 @pytest.fixture(scope="module")
 def looked() -> Looked:
-    """Looks twice while one process per processor is busy. The second list of processes has no limits.
+    """Looks twice while one process per processor is busy. The second list contains all processes.
 
-    Each process is in its own session, so that Dohyo does not consider it its own. Root gives it a high priority,
-    because only the busiest processes are named. The test's processes may be less busy than others.
+    The first list may lack some of these processes if others are busier, although root gives these a high priority.
+    Each of these processes is in its own session, so that Dohyo does not consider it its own.
 
     :returns: the pids of the busy processes, and the results
     """

@@ -453,7 +453,7 @@ def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
     file = loading.find("insert-race")
     small, full = loading.load(file), loading.load(file, full=True)
     assert {point.number("recordcount") for _, point in small.points} == {90_000, 200_000}
-    # InnoDB fell behind four synchronous clients of Cassandra at about 1.2 million rows, between the first two sizes.
+    # Published: with four clients, InnoDB fell behind Cassandra at about 1.2 million rows, between the first two sizes.
     assert {point.number("recordcount") for _, point in full.points} == {900_000, 2_000_000, 10_000_000}
     for chosen in (small, full):
         trials = [trial for trial in plan.trials(chosen) if not trial.scenario.point["variant"].endswith("-10M")]

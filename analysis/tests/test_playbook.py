@@ -236,7 +236,7 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     configuration.read(ANSIBLE / "ansible.cfg")
     plugins = [key.upper() for key, value in configuration["defaults"].items() if value.startswith("plugins/")]
     assert {"VARS_PLUGINS", "LOOKUP_PLUGINS"} <= {*plugins}
-    # All but the last two settings must be ignored: they would break the playbook or its events.
+    # The user's callback and the last two settings apply. The others would break the playbook, so they are ignored.
     for name, value in {
         "CALLBACKS_ENABLED": "theirs",
         "INVENTORY": str(elsewhere / "hosts.yml"),

@@ -77,7 +77,7 @@ def shown(chart: Chart, column: str, part: str | None = None) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns an experiment of two systems, which tests must not change."""
+    """Returns the folder of an experiment with two systems. Tests must not change the folder."""
     return two_systems(tmp_path_factory.mktemp("two"))
 
 
@@ -120,7 +120,7 @@ def sentence(*trials: Trial) -> str:
 
 
 def test_a_difference_beyond_the_noise_has_a_winner_and_its_interval() -> None:
-    # By hand: the rates deviate by 2 %, so the error of the logarithms' difference is 2 % √(2/3). Times t(4): ± 4.5 %.
+    # By hand: rates deviate by 2 %, so the logarithms' difference has the error 2 % √(2/3). Times t(4), this is 4.5 %.
     assert sentence(measured("slow", [1000, 1020, 980]), measured("fast", [2000, 2040, 1960])) == (
         "fast was 2.00× [1.91, 2.09] as fast as slow (fast 2,000 [1,903, 2,102], slow 1,000 [951, 1,051] records/s;"
         " 95 % intervals over 3 runs)."
@@ -637,7 +637,7 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(folder: Path, m
         ("cassandra · GC pauses", 0, 1, 0.1),
     ]
     panel = next(panel for panel in chart.panels if panel.data == "servers")
-    # Cassandra's log shows no flushes, so they have no row. The other system has no log.
+    # Cassandra's log shows no flushes in the window, so flushes have no row. The other system has no log.
     assert panel.domains == {"measured run": {"y": ["cassandra · GC pauses", "cassandra · compactions"]}}
     assert "no row, and there were no cassandra flushes." in chart.question
     assert "In the rows of the servers, a tick" in chart.question

@@ -45,7 +45,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page_with_loads(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a page whose charts have the loads, too."""
+    """Returns a page whose charts also show the loads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dohyo.report.chart_data.SHORTEST_SECONDS", 1.0)
         (written,) = files.write(two_systems(tmp_path_factory.mktemp("loads")))

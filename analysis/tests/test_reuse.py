@@ -116,7 +116,7 @@ class Host:
         return {key: answer[key] for key in ("found", "trial", "note")}
 
     def files(self, folder: str) -> dict[str, str]:
-        """Returns the contents of all files in the folder `place` on both disks."""
+        """Returns the contents of all files in the folder `dohyo/FOLDER` of both disks, without its mark."""
         return {
             f"{disk.name}/{file.relative_to(disk / 'dohyo' / folder)}": file.read_text()
             for disk in self.data
@@ -173,7 +173,7 @@ def in_page_cache(file: Path) -> bool:
 
 @pytest.mark.parametrize("budget", [0, 800])
 def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host, budget: int) -> None:
-    """The kernel charges a page to the process that first uses it, which here is cp, not a server with a budget."""
+    """The kernel charges a page to the process that uses it first. Here, this is cp and not a server with a budget."""
     table = host.data[0] / "dohyo/mysql/ycsb/table"
     host.wipe()
     assert host.ask("placed", budget_mb=budget)["found"]

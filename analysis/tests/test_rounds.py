@@ -410,7 +410,7 @@ def test_the_benchmark_simulates_the_rule_of_the_product(truth: ModuleType) -> N
 
 @pytest.mark.parametrize("scenario", ["start level 12 %", "unequal 5 to 10 %", "bursts", "one outlying round", "p99"])
 def test_equal_systems_are_seldom_called_different(truth: ModuleType, scenario: str) -> None:
-    """The goal is 5 %, with a standard error of 0.4 points. Separate intervals for each pair gave 8 to 16 %."""
+    """The goal is at most 5 %; the standard error is 0.3 points. Separate intervals for each pair gave 8 to 16 %."""
     deviations = truth.SCENARIOS[scenario](np.random.default_rng(17), (4000, 4, 3))
     rule, before = truth.promises(truth.OURS, deviations), truth.promises(truth.RULES[0], deviations)
     assert rule.false <= 0.054

@@ -111,7 +111,7 @@ def test_a_core_mix_says_what_the_stock_client_needs(name: str) -> None:
 def test_the_stock_client_takes_every_scenario(name: str) -> None:
     result = subprocess.run(
         [
-            JDK / "bin" / "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",  # a short run
+            JDK / "bin" / "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",  # options for a short run
             "-cp", ROOT / "ycsb-bindings/cassandra/target/bundle/*", "site.ycsb.Client",
             "-t", "-db", "site.ycsb.BasicDB", "-p", "basicdb.verbose=false", "-P", WORKLOADS / name,
             "-p", "operationcount=1000",

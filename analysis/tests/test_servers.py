@@ -212,7 +212,7 @@ def region_server(hits: int, misses: int, files: int) -> str:
 
 
 def kept_after(folder: Path, host: str, **counts: tuple[int, int, int]) -> None:
-    """Writes statistics of a region server. Each argument's name says after (or before) which step they were read."""
+    """Writes a region server's statistics. Each keyword names the step after (or before) which they were read."""
     for name, (hits, misses, files) in counts.items():
         keep(folder / host / "stats", name.replace("_", "-"), stats___jmx__txt=region_server(hits, misses, files))
 
@@ -268,7 +268,7 @@ def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Pat
 def test_counters_of_a_server_that_a_fault_has_started_again_are_not_known(tmp_path: Path) -> None:
     restarted = Step("c-1", "c", counts=True, restarted=frozenset({"host1"}))
     steps = [Step("load", "load", counts=True), restarted, Step("f-1", "f", counts=True)]
-    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # higher than before the restart
+    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # more than before the restart
     (server,) = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert [entry.figures["l1_cache_hit_ratio"] for entry in server.phases] == [1, None, pytest.approx(100 / 110)]
     assert [entry.figures["store_files"] for entry in server.phases] == [1, 2, 3]
@@ -398,7 +398,7 @@ def test_numbers_alone_are_figures(tmp_path: Path) -> None:
 
 
 def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -> None:
-    # The window is from 12 s to 22 s. It contains three pauses, but only a part of the first one.
+    # The window is from 12 s to 22 s. It contains three pauses, the first one only in part.
     keep(tmp_path, "host1", gc__log=gc_log([(11, 5), (12.05, 100), (15, 30), (21, 40), (22.5, 6)]))
     # Host2 paused at the same times, but its clock is 3 s ahead.
     keep(tmp_path, "host2", gc__log=gc_log([(14, 5), (15.05, 100), (18, 30), (24, 40), (25.5, 6)]))

@@ -14,7 +14,7 @@ import pytest
 from support.checkout import benchmark
 
 ARGUMENTS = argparse.Namespace(pairs=4, warmup=0.1, window=0.3)
-# Program that, every 30 ms, prints the line that a client running at this rate prints every second.
+# Program that prints, every 30 ms, the line that a client at the rate `argv[2]` prints every second.
 STEADY = """
 import sys, time
 with open("order", "a") as order: order.write(sys.argv[1])

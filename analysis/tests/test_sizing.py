@@ -173,7 +173,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     at_points, text = ask("yokozuna-long", aerospike_feature_key="/etc/features.conf")
     assert "not available" not in text
     at_points[0].check()
-    # One of four points requests the index on flash, and all request strong consistency. Each is mentioned once.
+    # One of four points requests the index on flash, and all request strong consistency. Each setting is named once.
     at_points, text = ask("yokozuna", replication="1", durability="disk")
     for asked_for in ("aerospike_index=flash", "aerospike_strong_consistency", "durability=disk"):
         assert text.count(f"aerospike: {asked_for}{why}") == 1

@@ -21,7 +21,7 @@ def test_quantiles_of_student(freedom: float, expected: float) -> None:
 
 
 def test_quantiles_between_whole_degrees_of_freedom_and_at_their_ends() -> None:
-    # One degree of freedom: the Cauchy distribution; two: a closed form; many: nearly the normal distribution.
+    # The distribution is Cauchy with one degree of freedom, has a closed form with two, and is nearly normal with many.
     assert statistics.student_t(1) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-9)
     assert statistics.student_t(2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-9)
     assert statistics.student_t(1e6) == pytest.approx(1.959966, abs=1e-5)
@@ -354,7 +354,7 @@ def test_a_ratio_is_a_tie_where_its_interval_holds_one() -> None:
 
 
 def test_one_sample_far_from_the_others_widens_the_interval_by_its_whole_distance() -> None:
-    """The delta method limits the deviation s / m to √n. For 10, 10, 30000 against 100, it gave [1.36, 7363]."""
+    """The delta method uses deviation / mean (at most √n), so the first interval would be [1.36, 7363], not a tie."""
     ratio = statistics.ratios([log([10, 10, 30000]), log([100.0] * 3)])[0, 1]
     assert is_tie(ratio)
     assert ratio.value == pytest.approx(1.44, abs=0.01)

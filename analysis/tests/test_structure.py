@@ -24,7 +24,7 @@ ORDER = re.findall(r"^- (\w+):", dohyo.__doc__ or "", re.MULTILINE)
 
 def allowed(package: str) -> set[str]:
     """Returns the packages that a package may import, according to its docstring."""
-    (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text("utf-8")).body  # the only statement
+    (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text("utf-8")).body  # no other statement
     return set(re.findall(r"`dohyo\.(\w+)`", ast.unparse(docstring)))
 
 
@@ -107,7 +107,7 @@ def test_names_of_classes_are_unique() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-# Names whose meaning depends on the module. Fields of records may have them, because evidence and summary.json do.
+# Names whose meaning depends on the module. Record fields may have them, because evidence and summary.json use them.
 VAGUE = {
     *(
         "of", "own", "each", "both", "found", "there", "known", "given", "wanted", "taken", "kept", "asked", "said",
@@ -134,7 +134,7 @@ def test_parameters_and_variables_say_what_they_are() -> None:
     files = [file for folder in folders for file in folder.rglob("*.py")]
     assert len(files) > 300
     vague = {f"{file.name}: {name}" for file in files for name in declared(parsed(file)) if name in VAGUE}
-    # The agent receives arguments by the names of the protocol.
+    # The names of the agent's arguments are part of its protocol.
     assert vague == {"host_settings.py: kept"}
 
 

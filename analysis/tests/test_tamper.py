@@ -1,8 +1,8 @@
 """Changes one thing in the evidence of a small real experiment, and checks how the summary reacts.
 
 `data/small.tar.xz` is workload A on InnoDB and MyISAM, with three clients on three hosts, and two rounds. Each change
-is tested twice. With the original manifest, every change is named. With a new manifest, as if the program that wrote
-the evidence were wrong, the summary names the change, or no number differs. The database must always equal the summary.
+gets a new manifest, as if the program that wrote the evidence were wrong. The summary must then name the change, unless
+it is SAME or MANIFEST. With the original manifest, every tested change is named. The database must equal the summary.
 """
 
 import gzip
@@ -140,7 +140,7 @@ def samples(file: str, edit_lines: Callable[[list[str]], list[str]]) -> Change:
 
 
 def _figures_of(client: str, target: str) -> Change:
-    """Returns a change that replaces a client's client.json by that of another client, but keeps its times."""
+    """Returns a change that copies the client.json of `client` to `target`, but keeps the times of `target`."""
 
     def change(experiment: Path) -> None:
         files = [experiment / folder / "client.json" for folder in (client, target)]

@@ -128,7 +128,7 @@ def at_equal(target: float, rate: int, latency_us: int = 500) -> Change:
         ((700, 700), (700, 300, 900_000), ("regression", "regression"), 3),
         ((700, 700), (700, 300), ("regression", "inconclusive"), 3),
         ((700, 300, 900_000), (700, 700), ("improvement", "improvement"), 0),
-        # The targets differ: each is a share of its experiment's maximum. Rates above the lower target are ignored.
+        # The targets differ: each is a share of its experiment's maximum. Rates are capped at the lower target.
         ((700, 700), (714, 714), ("within", "within"), 0),
         ((700, 700), (1400, 1300), ("within", "within"), 0),
         ((700, 700), (1400, 500), ("regression", "inconclusive"), 3),

@@ -153,7 +153,7 @@ def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: b
     assert [str(event) for event in result.events] == [
         "load, seconds 72–93: throughput below half of the mean (down to 0 of 219 op/s)"
     ]
-    # The reasons below the verdict include a collapse only if the figure is compared.
+    # The reasons below the verdict include the collapse of a load only if the load is measured.
     assert result.collapses == (["load, seconds 72–93 (down to 0 of 219 op/s)"] if measured else [])
     reasons = [reason.short for reason in doubts(summarise(tmp_path))]
     assert ("collapsed" in reasons) == measured

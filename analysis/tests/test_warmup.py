@@ -147,7 +147,7 @@ def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
     [
         ({"warmup": 20}, [100, 900] * 12, 20, False),
         *(({"warmup": short}, [500] * 8, short, None) for short in (0, 3, LEAST)),  # too short for the rule
-        ({"warmup": LEAST + 2}, [500] * 9, LEAST + 2, True),  # it cannot end earlier
+        ({"warmup": LEAST + 2}, [500] * 9, LEAST + 2, True),  # the warm-up cannot end earlier
         ({"steady": False}, [500] * 20, 30, None),
     ],
 )
