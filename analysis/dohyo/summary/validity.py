@@ -58,10 +58,11 @@ def problems(trial: TrialFolder) -> list[str]:
 
 def late(run: Phase, client: ClientFolder) -> str | None:
     """Finds a client that began too long before or after the agreed instant."""
-    skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
-    if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
+    skew_ms = client.report.skew_ms or 0.0
+    limit, side = (run.apart_ms, "before") if skew_ms < 0 else (run.apart_ms + run.spare_ms, "after")
+    if abs(skew_ms) <= limit:
         return None
-    return f"the client began {skew_ms:,.0f} ms after the agreed instant; at most {limit:,.0f} ms is allowed"
+    return f"the client began {abs(skew_ms):,.0f} ms {side} the agreed instant; at most {limit:,.0f} ms is allowed"
 
 
 def other_start(run: Phase, client: ClientFolder) -> str | None:

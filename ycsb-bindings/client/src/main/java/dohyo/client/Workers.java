@@ -255,7 +255,7 @@ final class Workers {
       return workers().anyMatch(Worker::reachedEnd);
     }
 
-    /** Returns the delay of the operation that was sent first, in nanoseconds: the minimum over all clients. */
+    /** Returns the smallest delay of a client's first operation after its due time, in nanoseconds. */
     long skew() {
       return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
     }
