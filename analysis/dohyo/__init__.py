@@ -1,6 +1,6 @@
 """Dohyo compares NoSQL databases under equal conditions.
 
-Its packages are as follows. Each imports only packages above it, and its docstring lists these:
+Its packages are as follows. A package imports only packages above it; its docstring lists them:
 
 - systems: the classes of the systems under test, and the options that users set
 - scenario: the checked request, with the scenario's file, properties, phases and hosts

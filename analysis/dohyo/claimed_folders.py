@@ -1,4 +1,4 @@
-"""Deletes files on the control machine, but only those on the list in their folder. No other module deletes files."""
+"""Marks folders on the control machine as Dohyo's, lists the files that Dohyo wrote there, and deletes only these."""
 
 from __future__ import annotations
 

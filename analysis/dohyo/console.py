@@ -12,7 +12,7 @@ _LEAST_COLUMNS = 40
 
 
 class Console(rich_console.Console):
-    """A rich console that has a minimum width and removes escape sequences from texts."""
+    """A rich console that has a minimum width and replaces control characters in texts."""
 
     def __init__(self) -> None:
         super().__init__()

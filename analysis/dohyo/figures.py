@@ -48,12 +48,12 @@ def rate(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-# Largest half-width of an interval that is shown, as a percentage of the mean. A wider interval of a rate includes 0.
+# Largest half-width of an interval to show, as a percentage of the mean: ± more than 100 % would include 0.
 _WIDEST_HALF = 100
 
 
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
-    """Formats the half-width of a mean's interval as a percentage of the mean, or "cannot tell" if it includes 0.
+    """Formats the half-width of a mean's interval as a percentage of the mean, or "cannot tell" above 100 %.
 
     :param least: smallest percentage that is rounded to a whole number
     """
@@ -118,7 +118,7 @@ def instant(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """Formats a duration of at least 1 min in at most two units: "40 min", "3 h 5 min", "2 d 4 h"."""
+    """Formats a duration in at most two units: "40 min", "3 h 5 min", "2 d 4 h". The shortest is "1 min"."""
     minutes = max(1, round(seconds / 60))
     if minutes < 60:
         return f"{minutes} min"

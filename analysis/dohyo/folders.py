@@ -20,7 +20,7 @@ def check(top: Path, *, hidden: bool = True) -> None:
 
     :param top: the folder, or a regular file
     :param hidden: whether to check files whose names begin with a dot as well
-    :raises BadInputError: for the first path that is a link or a special file, or that cannot be printed
+    :raises BadInputError: for the first path that is a link or a special file, or whose name is not printable
     """
     if not top.is_dir():
         if top.exists() and not top.is_file():
@@ -77,9 +77,9 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields the path of a new file. It replaces the file at `path` in the end, unless something fails.
+    """Yields the path of a new file, which replaces the file at `path` when the context ends without an error.
 
-    :raises OSError: with `path`
+    :raises OSError: names `path` instead of the new file
     """
     # The name is random, so that an attacker cannot have put a link there.
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")

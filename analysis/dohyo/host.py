@@ -1,4 +1,4 @@
-"""Describes the control machine and Dohyo's software, for experiment.json."""
+"""Collects facts about the control machine and about Dohyo's software, mainly for experiment.json."""
 
 import os
 import platform

@@ -55,12 +55,12 @@ class Metric:
 
 
 def _of(about: str, unit: str = "", **more: Any) -> Any:
-    """Declares a field of a row that is null if it is not known."""
+    """Declares a field of a row. An unknown value is null."""
     return field(default=None, metadata={"metric": Metric(about, unit, **more)})
 
 
 def _as(about: str, unit: str = "", **default: Any) -> Any:
-    """Declares a field of a row that is never null."""
+    """Declares a field of a row. Its value is never null."""
     return field(metadata={"metric": Metric(about, unit)}, **default)
 
 

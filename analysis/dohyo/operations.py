@@ -1,4 +1,4 @@
-"""Interprets YCSB's names of operation types and outcomes: which names count operations of the workload."""
+"""Interprets YCSB's names of operation types and outcomes, and tells which of them count operations of the workload."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_OPERATION = re.compile(
 def operation(metric: str) -> str | None:
     """Returns the operation type of a metric in YCSB's logs, or None if the metric must not be counted.
 
-    With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice. Only HdrREAD is counted.
+    With `measurementtype=hdrhistogram+histogram` or `+raw`, YCSB prints each type twice. Only HdrREAD is counted.
     """
     if re.match(r"(Bucket|Raw)[A-Z]", metric) or _NO_OPERATION.fullmatch(metric.removeprefix("Hdr")):
         return None
@@ -59,7 +59,7 @@ def is_not_found(name: str) -> bool:
 
 
 def is_success(name: str) -> bool:
-    """Returns whether the name stands for successful calls, which neither failed nor found nothing."""
+    """Returns whether the name stands for successful calls, which ended neither with an error nor with NOT_FOUND."""
     return is_call(name) and not is_failure(name) and not is_not_found(name)
 
 

@@ -34,7 +34,7 @@ def command(program: Path, *arguments: str) -> str:
     """Returns a command that can be pasted in the current directory.
 
     :param program: `RUN`, `DOHYO` or `SETUP`, which are not on the PATH
-    :param arguments: arguments
+    :param arguments: arguments of the program, without quotes
     """
     name = shown(program)
     return shlex.join([name if "/" in name else f"./{name}", *arguments])

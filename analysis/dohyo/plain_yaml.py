@@ -21,7 +21,7 @@ class _Plain(yaml.SafeLoader):
 def load(path: Path) -> Any:
     """Returns the content of a file. The caller must not change it: files with the same text share one object.
 
-    :raises BadInputError: if the file is unreadable, not YAML, or contains aliases; the message does not name it
+    :raises BadInputError: if the file is unreadable, not YAML, or contains aliases; the message does not name the file
     """
     try:
         return _parsed(path.read_text(encoding="utf-8"))

@@ -44,7 +44,7 @@ class Signals:
 
     @contextmanager
     def held_back(self, answer: str) -> Iterator[None]:
-        """Sets the message for signals that arrive in this context, during which the program does not end."""
+        """Sets the message for signals that arrive in this context, and restores the earlier message at its end."""
         before, self._answer = self._answer, answer
         try:
             yield

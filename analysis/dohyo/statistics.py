@@ -72,7 +72,7 @@ class Estimate:
 class Together:
     """Means of several systems at a point of the matrix.
 
-    :ivar errors: standard error of the difference of two means, by positions; None if measured separately
+    :ivar errors: standard error of the difference of two means, by their positions; None if measured separately
     """
 
     means: list[Estimate]
@@ -119,8 +119,8 @@ def geometric(samples: Sequence[float]) -> float:
 def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
     """Returns the mean of the logarithms of independent samples, such as rounds.
 
-    Returns None for fewer than two samples, or if one is not above 0. The deviation of the logarithms shows an outlier
-    at its full size. The delta method would approximate it by s / m, which never exceeds √n.
+    Returns None for fewer than two samples, or if one is not above 0. An outlier has its full weight in the logarithms.
+    The delta method would limit it: the standard deviation of n samples divided by their mean never exceeds √n.
     """
     if len(samples) < 2 or min(samples) <= 0:
         return None
@@ -129,14 +129,14 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
 
 
 def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Together | None:
-    """Returns the means of the logarithms of several systems whose samples were taken together, start by start.
+    """Returns the means of the logarithms of several systems that were measured at the same starts of their servers.
 
     A start affects all systems alike, for example through the state of the hosts. This effect cancels out in their
     ratios. A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance
     with two factors (Box, Hunter, Hunter 2005: Statistics for Experimenters, chapter 4). The errors of k systems in n
     starts have (k - 1) (n - 1) degrees of freedom, 1/k of them for each mean. With two systems it is a paired t-test.
 
-    :param groups: samples of each system, in the order of the starts
+    :param groups: samples of each system, one for each start, in the order of the starts
     :returns: None for fewer than two systems or `TOGETHER_LEAST` starts, or if a sample is not above 0
     """
     counts = {len(samples) for samples in groups}
@@ -228,7 +228,7 @@ def _with(mean: Estimate, n: int, confidence: float) -> Estimate:
 
 
 def trend(series: Sequence[Sequence[float]]) -> float | None:
-    """Returns the sum over the last third of each series, divided by the sum over the first third of each.
+    """Returns the sum over the last thirds of all series, divided by the sum over their first thirds.
 
     Series with fewer than `TREND_LEAST` samples are left out. Returns None if both sums are 0.
     """
@@ -238,7 +238,7 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
             third = len(samples) // 3
             first += sum(samples[:third])
             last += sum(samples[-third:])
-    # A third without operations counts as one operation, because 0 has no ratio.
+    # A sum of 0 operations counts as 1, because a ratio with 0 is meaningless.
     return max(last, 1.0) / max(first, 1.0) if first or last else None
 
 
@@ -463,7 +463,7 @@ def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
     :param freedom: degrees of freedom, not necessarily whole; at least 1
     """
     # Newton's method. The probability is concave in t, so each step from below stays below.
-    density = 1 / (math.sqrt(freedom) * _whole(freedom))  # of |T|, at 0
+    density = 1 / (math.sqrt(freedom) * _whole(freedom))  # density of |T| at 0
     t, step = 0.0, 1.0
     while step > 1e-14 * t:
         step = (confidence - _within(t, freedom)) / density * (1 + t**2 / freedom) ** ((freedom + 1) / 2)

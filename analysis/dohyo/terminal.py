@@ -34,7 +34,7 @@ def warn(text: str) -> None:
 
 
 def set_up() -> None:
-    """Opens standard streams that are closed, and makes all of them replace characters that they cannot encode."""
+    """Opens standard streams that are closed. Makes the output streams replace characters that they cannot encode."""
     for number in range(3):
         try:
             os.fstat(number)

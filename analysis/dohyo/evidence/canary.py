@@ -11,7 +11,7 @@ from dohyo.figures import listed, milliseconds, rate, size
 
 # Maximum relative difference between a trial's median and that of all trials. A larger difference is a drift.
 DRIFT = 0.05
-# Minimum number of time slices on each side. With fewer, the sides differ by chance in more than 1 % of all cases.
+# Minimum number of time slices for `Drift.certain`. With fewer, ranges are disjoint by chance in over 1 % of cases.
 LEAST_SLICES = 5
 # Largest plausible value, in any unit; its inverse is the smallest one. Values outside are damaged and left out.
 _MOST = 1e15
@@ -77,7 +77,7 @@ class Drift:
     value: float  # median before the trial
     usual: float  # median over the trials
     change: float  # relative change, `value / usual - 1`
-    certain: bool  # whether the ranges of the time slices are disjoint; if not, the figure varies too much to be sure
+    certain: bool  # whether both values have at least `LEAST_SLICES` time slices, and the slices' ranges are disjoint
     what: str  # a sentence that describes the drift
 
 

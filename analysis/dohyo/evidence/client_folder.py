@@ -24,7 +24,7 @@ _TELLING = 100  # with this number of operations, two logs never agree by chance
 
 @dataclass
 class HistogramLogs:
-    """Facts from one client's histogram logs, to check its other results. Times are in seconds of the window."""
+    """Facts from a client's histogram logs, to check its other results. Times are in seconds since the window began."""
 
     counted: dict[str, int] = field(default_factory=dict)  # number of operations of each type
     highest: dict[str, float] = field(default_factory=dict)  # longest latency of each type, in µs
@@ -110,7 +110,7 @@ def read(
     """Reads the folder of a client. If the client or its host failed, histogram logs may be incomplete.
 
     :param latencies: for each operation type, the sum to which the client's histograms are added
-    :param seen: called with the operation type and each interval
+    :param seen: called for each interval, with the operation type and the interval
     """
     broken: list[str] = []
 

@@ -19,11 +19,11 @@ class Client(Struct, frozen=True):
     host: str = ""
     state: str | None = None  # ended, failed, vanished or stopped; in a summary, the first state that is not "ended"
     reason: str | None = None
-    start_ms: Number | None = None  # from the agreed instant to the client's start
-    end_ms: Number | None = None  # from the earliest end of any client to this client's end
+    start_ms: Number | None = None  # time from the agreed instant to the client's start
+    end_ms: Number | None = None  # time from the earliest end of any client to this client's end
     offset_ms: Number | None = None  # clock of the client's host minus the controller's clock
     offset_error_ms: Number | None = None
-    rows: list[Row] = []  # from the client's own logs
+    rows: list[Row] = []  # results from the client's own logs
 
 
 class Node(Struct, frozen=True):

@@ -24,7 +24,7 @@ from dohyo.operations import calls, is_call, is_failure, is_not_found, is_succes
 DIP_SECONDS = 3
 DIP_SHARE = 0.5
 COLLAPSE_SECONDS = 10  # minimum length of a dip that is called a collapse
-# Minimum mean, in operations per second. If it is lower, some seconds have less than half of it by chance.
+# Minimum mean for dips, in operations per second. If it is lower, some seconds have less than half of it by chance.
 _DIP_LEAST_MEAN = 10
 # Errors less than _ERRORS_APART seconds apart are one event. More than _MOST_ERROR_EVENTS events become one.
 _ERRORS_APART = 3
@@ -92,10 +92,10 @@ class Seconds:
             self.by_operation[operation].update(seconds)
 
     def throughput(self, measured: float | None = None) -> list[int]:
-        """Returns all clients' number of operations without error, for each full second in which every client measured.
+        """Counts the operations without error of all clients, for each full second in which every client measured.
 
-        :param measured: length of the shortest measured window of a client. If None, the time that all logs cover is
-            used. A log ends with the last operation, which may be long before the end of the window
+        :param measured: length of the shortest measured window of any client. If it is None, the time that all logs
+            cover is used. A log ends with the last operation, which may be long before the end of the window
         """
         return self._by_second([name for name in self.by_operation if not is_failure(name)], measured)
 
@@ -153,7 +153,7 @@ class Timeline:
         self.operations: set[str] = set()  # operation types that have a log
         self.seconds = Seconds()  # numbers of operations, of errors and of operations that found nothing
         self.latencies = OverTime(most_slots)
-        self.waited = OverTime(most_slots, intended=True)  # from the intended start; empty for a run without faults
+        self.waited = OverTime(most_slots, intended=True)  # latencies from the intended start; empty without faults
         self.inserted = Inserted()  # inserts of a load over time; empty for a run
 
     def add(self, client: str, operation: str, interval: Interval) -> None:

@@ -34,7 +34,7 @@ class FaultCost:
     kind: str
     target: str
     hosts: list[str]  # hosts on which the fault was carried out
-    at: float  # start in seconds of the measured window, on the controller's clock
+    at: float  # start, in seconds since the measured window began, on the controller's clock
     # Start of the event that ends the fault on the last of its hosts; None if the fault was not ended.
     until: float | None
     seconds: float  # length of the period that is evaluated
@@ -48,7 +48,7 @@ class FaultCost:
     restored: bool | None
     restore_seconds: float | None  # time from the end of the fault until the rate was full
     worst_p99_ms: float | None  # p99 of the worst second, measured from the intended start; None without a target rate
-    worst_p99_at: float | None  # worst second of the window
+    worst_p99_at: float | None  # start of that second, in seconds since the measured window began
     # Work that the servers did to heal, for each kind that the system's logs report.
     healing: list[Healing] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class FaultedRun:
     faults: list[FaultCost]
     errors: dict[str, int]  # number of records for each status that is not a success, in the whole window
     accounting: Accounting | None  # the account of the acknowledged writes in this run
-    ready_seconds: float | None  # time at which all servers were ready again after the run, in seconds of the window
+    ready_seconds: float | None  # time at which all servers were ready after the run, in seconds since the window began
 
 
 def hurts(event: FaultEvent) -> bool:
@@ -76,16 +76,16 @@ def hurts(event: FaultEvent) -> bool:
 
 
 def rate_before(faults: Faults, successes: Sequence[int]) -> float | None:
-    """Returns the rate of successful operations before the first fault, or None if there were none."""
+    """Returns the rate of successful operations before the first fault, or None if no operation succeeded."""
     first = min((began for began, _ in _within(faults, len(successes))), default=0.0)
     before = successes[: int(first)]
     return sum(before) / len(before) if any(before) else None
 
 
 def in_window(faults: Faults, measured: float | None) -> float | None:
-    """Returns the number of seconds in which operations were sent. The window may end later, with the last answers.
+    """Returns for how many seconds clients sent operations: the planned window, or `measured` if that is shorter.
 
-    :param measured: length of the shortest client's window; None if not known
+    :param measured: length of the shortest measured window of any client, in seconds; None if not known
     """
     planned: float | None = None
     if faults.window_began is not None and faults.window_ended is not None:
@@ -149,7 +149,7 @@ def healed(
 
     :param began: start of the window, in seconds since 1970 on the controller's clock
     :param offsets_ms: offset of each host's clock from the controller's
-    :param end: time at which all records had been read back, in seconds of the window
+    :param end: time at which all records had been read back, in seconds since the window began
     """
     healed_faults = []
     for fault in faults:
@@ -208,12 +208,12 @@ def _next(begins: Sequence[float], after: float, end: int) -> int:
 def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[bool | None, float | None]:
     """Returns whether the rate becomes full in these seconds, relative to `before`, and how long that takes.
 
-    :param since: instant within the first second at which the time begins to count
+    :param since: time at which the duration begins, in seconds after the start of the first second
     """
     if before is None:
         return None, None
     least = FULL_SHARE * before * (1 - _EXACT)
-    # Operations that clients send later, to catch up, must not compensate for seconds without answers.
+    # Operations that clients send later, to catch up, must not compensate for seconds without responses.
     capped = [min(count, before) for count in seconds]
     starts = range(len(seconds) - STEADY_SECONDS + 1)
     steady = [sum(capped[second : second + STEADY_SECONDS]) >= least * STEADY_SECONDS for second in starts]

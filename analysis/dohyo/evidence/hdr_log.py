@@ -74,7 +74,7 @@ class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
 
     def __init__(self, lowest: int, digits: int, per_ms: int) -> None:
         super().__init__(lowest, MAX_LATENCY_US * per_ms // MICROSECONDS, digits)
-        self.per_ms = per_ms  # number of the values' units in a millisecond
+        self.per_ms = per_ms  # units of the values per millisecond, such as 1000 for µs
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Unpickle to the interned layout, so that equal layouts are identical objects in each process.
@@ -135,7 +135,7 @@ class Counters:
     total: int = 0  # number of operations
 
     def add(self, indexes: Integers, counts: Integers, total: int) -> None:
-        """Adds each count to the counter at its index. The indexes are ascending and may repeat; `total` is the sum."""
+        """Adds each count to the counter at its index. Indexes ascend and may repeat; `total` is the sum of counts."""
         if total:
             self._widen(indexes.item(0), indexes.item(-1) + 1)
             np.add.at(self.counts, indexes - self.first, counts)
@@ -214,7 +214,7 @@ class Latencies:
         self._counters.add(converted.indexes, converted.counts, converted.total)
 
     def add_all(self, other: Latencies) -> None:
-        """Adds all histograms of other latencies."""
+        """Adds all histograms that were added to `other`."""
         if other._layout is None:
             return
         if self._layout is None:
@@ -333,7 +333,7 @@ _scratch = _Scratch()
 def decode(text: str, per_ms: int = MICROSECONDS) -> Histogram:
     """Decodes a base64 histogram in V1 or V2 encoding.
 
-    :param per_ms: number of the values' units in a millisecond
+    :param per_ms: units of the values per millisecond, such as 1000 for µs
     :raises ValueError: if it is damaged or incomplete, or contains a value that is not between 0 and `MAX_LATENCY_US`
     """
     return _sound(lambda: _decode(a2b_base64(text, strict_mode=True), per_ms))
@@ -418,7 +418,7 @@ class LogParser:
     """Parses the lines of one interval log into intervals, and remembers what its comments state."""
 
     def __init__(self, name: str) -> None:
-        """:param name: file name of the log; READ.hdr gives the operation type if no comment names it"""
+        """:param name: file name of the log, such as READ.hdr; it gives the operation type if no comment does"""
         self.operation = name.removesuffix(".gz").removesuffix(".hdr")
         self.start_time: float | None = None  # seconds since the epoch
         self._base_time: float | None = None
@@ -447,7 +447,7 @@ class LogParser:
         return Interval(start, float(match[3]), decode(match[4], _UNITS[self._unit]), start - (self.start_time or 0.0))
 
     def jump(self, interval: Interval) -> float:
-        """Returns the seconds by which the clock jumped before this interval, or 0 if the client may have paused."""
+        """Returns the seconds by which the clock jumped before this interval, or 0 if a pause explains the gap."""
         end = self._ends.get(self.operation)
         self._ends[self.operation] = interval.start + interval.seconds
         return interval.start - end if end is not None and not -1 <= interval.start - end <= _LONGEST_PAUSE else 0.0
@@ -489,7 +489,7 @@ def merge_log(
     Leaves out logs that are not about operations (CLEANUP). Lines that cannot be read cause a warning.
 
     :param merged: latencies by operation type
-    :param seen: called with the operation type and each interval
+    :param seen: called for each interval, with the operation type and the interval
     """
     warn = limited(path, warn)
     parser = LogParser(path.name)

@@ -39,7 +39,7 @@ class Healing:
     unfinished: int | None  # number of times that the work began without an end in the logs
     amount: float | None  # total amount, in `unit`; None if the logs do not state it
     unit: str | None
-    begin: float | None  # first start, in seconds of the measured window; None if no work began
+    begin: float | None  # first start, in seconds since the measured window began; None if no work began
     end: float | None  # last end, in the same unit
     seconds: float | None  # time in which work was in progress on any host; None if only ends are known
 

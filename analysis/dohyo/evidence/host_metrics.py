@@ -1,4 +1,4 @@
-"""Computes from the agent's samples how much of its processors, memory, disks and networks each host of a trial used.
+"""Computes each host's use of processors, memory, disks and networks during a trial, from the agent's samples.
 
 The trial's `hosts/HOST/metrics.jsonl.gz` contains the kernel's counters, sampled every second from before the load to
 the end of the trial. The agent's sampler.py describes a line; docs/method.md describes the figures.
@@ -44,7 +44,7 @@ FIGURES = tuple(name for names in _PARTS.values() for name in names)
 _UNKNOWN = {part: [math.nan] * len(names) for part, names in _PARTS.items()}
 _LOOPBACK = "lo"  # the loopback interface; it is sampled, but left out of the host's network use
 SATURATED = 0.9  # busy share above which the processors may be the bottleneck
-# If other processes or the hypervisor used at least this share of the processors' time, that is named as a reason.
+# Other processes or the hypervisor are reported if they used at least this share of the processors' time.
 NOTED = 0.05
 
 SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)  # columns of `HostMetrics.series`
@@ -103,7 +103,7 @@ class Samples:
     cpus: int | None  # number of processors; None if unknown
     # The kernel's boot ID; None in old samples, which do not distinguish Dohyo's processes from others.
     boot: str | None
-    # True if the agent saw all processes of the kernel, no cgroup limited it, and no server was attached.
+    # True if the agent saw all processes of the kernel, no CPU quota applied, and the host had no attached server.
     sees_all: bool
     device: NDArray[np.object_]  # disk or network of each row; None for the whole host
     time: NDArray[np.float64]  # end of the row's second, in seconds since 1970 on the host's clock
@@ -176,7 +176,7 @@ def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
 
 
 def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
-    """Computes the rows of the host, each disk and each network from two samples. Empty if the host booted in between.
+    """Computes the rows of the host, each disk and each network from two samples; none if the host booted in between.
 
     :returns: for each row, the device and the values: time, seconds and figures
     """
@@ -269,7 +269,7 @@ class HostMetrics:
         self._windows = windows
         self._files: dict[str, Path] = {}
         self._uses: list[HostUse] = []
-        self.shares: list[Taken] = []  # for each window and each host whose samples distinguish other processes
+        self.shares: list[Taken] = []  # one for each window and each host whose samples distinguish other processes
         # Hosts on which the processor time of other processes is unknown.
         self.untold: list[str] = []
         phases = list(dict.fromkeys(window.phase for window in windows))
@@ -299,7 +299,7 @@ class HostMetrics:
                 use.figures.pop(*_OTHERS, None)
 
     def all(self) -> list[HostUse]:
-        """Returns what the hosts used in each phase, as far as they have samples."""
+        """Returns what each host used in each phase. Leaves out hosts without samples in the phase."""
         return [use for use in self._uses if use.covered_seconds]
 
     def notes(self) -> list[str]:
@@ -396,7 +396,7 @@ def _figures(
 ) -> NDArray[np.float64]:
     """Returns the figures of the lines that :func:`_inside` found.
 
-    The share of other processes is unknown in a second that ends after the window: clients and Ansible work then.
+    The share of other processes is unknown in seconds that end after the window, because clients and Ansible work then.
     """
     figures = samples.figures[lines]
     figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan

@@ -22,7 +22,7 @@ from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 # Maximum number of slots: about the width of a screen in pixels, or half an hour at one slot per second. A slot takes 4
 # to 20 kB of memory.
 MOST_SLOTS = 1800
-# Rows of a heat map. A row's upper end is 19 % above its lower end, but a row spans at least one counter of a slot.
+# Rows of a heat map per doubling of the latency. A row ends 19 % above its start, but spans at least one counter.
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
 _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times faster than it divides

@@ -5,7 +5,7 @@ and optimal changepoint detection", Biometrika 110, 2023). The package changefor
 
 The method needs the scatter within a level. A database's throughput is not independent from second to second, and a
 compaction every few minutes is not a change of level. The scatter is therefore estimated from the median difference of
-neighbouring means over about `LEVEL_SECONDS`, which changes hardly affect. `benchmarks/levels.py` checks the constants.
+neighbouring means over about `LEVEL_SECONDS`; changes hardly affect it. `benchmarks/levels.py` checks the constants.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
 
 
 def _scatter(blocks: NDArray[np.float64]) -> float:
-    """Returns the standard deviation of independent blocks whose means over a level would scatter as much.
+    """Returns the standard deviation of independent blocks whose means over a level scatter like those of `blocks`.
 
-    Three lengths are used, and the largest result counts: no result shows cycles of exactly its own length.
+    Three lengths are used, and the largest result counts: means over a length hide cycles of exactly that length.
     """
     level = LEVEL_SECONDS // _BLOCK_SECONDS
     scatters = [0.0]

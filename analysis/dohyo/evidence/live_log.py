@@ -20,7 +20,7 @@ class Second:
     failed: int
     records: int  # estimate: operations times batchsize; the summary has the exact count
     records_per_second: float
-    p99_ms: float | None  # over all successful operations; None if there are none
+    p99_ms: float | None  # p99 of all successful operations; None if there are none
 
 
 class IntervalTail:

@@ -15,7 +15,7 @@ from dohyo import folders
 
 FILE = "manifest"
 _NOT_LISTED = (FILE, "state.json")
-_MOST_NAMED = 20  # maximum number of files that are named; any others are only counted
+_MOST_NAMED = 20  # maximum number of files to list; any others are only counted
 
 
 def write(trial: Path) -> str:

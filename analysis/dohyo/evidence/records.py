@@ -266,7 +266,7 @@ class TrialState(Struct, frozen=True):
 class FaultOnHost(Struct, frozen=True):
     """A fault on one host."""
 
-    at: Number | None = None  # start in seconds of the window, on the controller's clock
+    at: Number | None = None  # start, in seconds since the window began, on the controller's clock
     error: str | None = None
 
 
@@ -275,9 +275,9 @@ class FaultEvent(Struct, frozen=True):
 
     kind: str = ""
     target: str = ""  # requested target; for an event that undid a fault at the end of the run, the host
-    # Requested start in seconds of the window; None if the event undid a fault at the end of the run.
+    # Requested start, in seconds since the window began; None if the event undid a fault at the end of the run.
     planned: Number | None = None
-    # Start in seconds of the window, on the controller's clock; None if the event was not carried out.
+    # Start of the event, in seconds since the window began, on the controller's clock; None if it was not carried out.
     began: Number | None = None
     hosts: dict[str, FaultOnHost] = {}
 
@@ -286,12 +286,12 @@ class Faults(Struct, frozen=True):
     """faults.json, which the conductor writes: the faults of a run."""
 
     asked: str = faults.NONE
-    # Start of the window in seconds since 1970, on the controller's clock; `window_ended` is its end.
+    # Start of the window, in seconds since 1970 on the controller's clock; `window_ended` is its planned end.
     window_began: Number | None = None
     window_ended: Number | None = None
     events: list[FaultEvent] = []
     undone: list[FaultEvent] = []
-    # Time at which all servers were ready again, in seconds of the window; None if not known.
+    # Time at which all servers were ready again, in seconds since the window began; None if not known.
     whole: Number | None = None
 
 

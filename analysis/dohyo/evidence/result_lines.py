@@ -1,6 +1,6 @@
 """Reads the result lines that YCSB's `TextMeasurementsExporter` writes, including the lines that Dohyo's client adds.
 
-A log may be cut off anywhere. Other lines are skipped. Result lines that cannot be read are reported, not guessed.
+A log may be cut off anywhere. Other lines are skipped. Result lines that cannot be read cause a warning.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STATUSES = frozenset({
     "FAILED", "ERROR", "NOT_FOUND", "NOT_IMPLEMENTED",
     "UNEXPECTED_STATE", "BAD_REQUEST", "FORBIDDEN", "SERVICE_UNAVAILABLE",
 })  # fmt: skip
-_NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
+_NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # values that Java prints for 0/0 and n/0
 
 # Reason for a wrong count: stock YCSB counts a client's operations in 32 bits.
 OVERFLOW = "a 32-bit counter has overflowed"
@@ -72,8 +72,8 @@ class ResultLog:
     runtime_ms: float | None = None
     throughput: float | None = None  # operations/s, as printed
     throughput_error: float = 0.0  # largest rounding error: Java prints all digits, other clients round
-    stated_operations: int | None = None  # [OVERALL], Operations, which only Dohyo's client prints
-    overall_records: int | None = None  # [OVERALL], Records, which only Dohyo's client prints
+    stated_operations: int | None = None  # value of `[OVERALL], Operations`, a line that only Dohyo's client prints
+    overall_records: int | None = None  # value of `[OVERALL], Records`, a line that only Dohyo's client prints
     operations: dict[str, Operation] = field(default_factory=dict)  # by operation type
     cut: str | None = None  # why results are missing; None if the log is complete
     doubts: list[str] = field(default_factory=list)  # impossible numbers, with the line and the reason
@@ -253,7 +253,7 @@ class ResultReader(Generic[Log]):
         _fill(self._log.operations.setdefault(name, Operation()), measurement, value)
 
     def _check(self, log: Log) -> None:
-        """Checks that the numbers add up. Otherwise, a log that is cut off between two lines would seem complete."""
+        """Checks that the numbers add up: a log that is cut off between two lines would otherwise seem complete."""
         if not log.has_results:
             return
         _leave_out_views(log.operations)

@@ -23,7 +23,7 @@ class Run:
     """Totals of one client, or of all clients together, in one run."""
 
     seconds: float | None = None  # measured window of the slowest client
-    operations: int | None = None  # of all types, without failed operations
+    operations: int | None = None  # number of operations of all types, without failed ones
     records: int | None = None
     server_cpu_seconds: float | None = None  # user and system time in the measured window
     client_cpu_seconds: float | None = None
@@ -243,7 +243,7 @@ def records_of(name: str, operation: Operation) -> int | None:
 
 
 def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
-    """Returns the number of records with errors, and that of records not found; None for both if no status is known."""
+    """Returns the numbers of records with errors and of records not found; None for both if no status is known."""
     return (failures(returns), returns.get(NOT_FOUND, 0)) if returns else (None, None)
 
 

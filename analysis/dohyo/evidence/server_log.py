@@ -83,10 +83,10 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
     files: str | list[str]
     end: str
     begin: str | None = None
-    # Start that counts if several match before an end; "first" for work that continues after a restart.
+    # Start that counts if several lines match `begin` before an end; "first" for work that continues after a restart.
     begins: Literal["first", "last", "each"] = "last"
     unit: str | None = None  # unit of the group `amount`
-    # Pattern of a line without which the logs do not report this work; None if they always report it.
+    # Pattern of a line that shows that the logs report this work; None if they always report it.
     where: str | None = None
 
     @property

@@ -44,7 +44,7 @@ class Window:
     agreed: float  # agreed instant at which the clients begin, before the warm-up
     begin: float
     end: float
-    # Offset of each host's clock from the controller's clock; hosts that are missing have 0.
+    # Offset of each host's clock from the controller's clock; 0 for hosts that are missing.
     offsets_ms: Mapping[str, float]
     # Hosts with a fault in the run; gaps in their logs are expected and cause no warning.
     ill: frozenset[str] = frozenset()
@@ -216,7 +216,7 @@ class Servers:
         """Returns events for those pauses of a run that must have delayed operations.
 
         :param p99_ms: p99 of the clients' slowest operation type; a single event reports all longer pauses
-        :param timeout_ms: time after which an operation counts as failed; each longer pause becomes a separate event
+        :param timeout_ms: time after which an operation fails; at most `_MOST_PAUSES_TOLD` longer pauses become events
         """
         paused: list[tuple[Pause, str, str | None]] = [
             (pause, host, process)
@@ -243,7 +243,7 @@ class Servers:
         return events
 
     def _read(self, host: Path, warn: Warn) -> tuple[dict[str, Values], dict[str, dict[str, Values]]]:
-        """Reads the last values of each figure on a host, and its values after each step."""
+        """Reads the last values of each figure on a host, and its values for each step (see `ServerFigure.of_run`)."""
         last = self._kept(host, warn)
         before = dict.fromkeys(self._figures, Values())  # before the load, servers are fresh
         of_steps = {}

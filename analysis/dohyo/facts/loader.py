@@ -1,4 +1,4 @@
-"""Fills a database of facts with the evidence of experiments while the summary reads it, trial by trial."""
+"""Fills a database of facts with the evidence of experiments, trial by trial, while the summary reads this evidence."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class Loader:
         return int(number)
 
     def _many(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Adds rows, whose values are in the order of the table's columns without `id`.
+        """Adds rows. Their values are in the order of the table's columns, except `id`.
 
         Values from the evidence are SQL parameters; the SQL text contains only names from this package.
         """
@@ -233,7 +233,7 @@ class Loader:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
-    """Returns the columns of a table without `id`."""
+    """Returns the columns of a table, except `id`."""
     return [name for _, name, *_ in connection.execute(f"pragma table_info({table})") if name != "id"]
 
 

@@ -2,7 +2,7 @@
 
 Rules for grouping the logs:
 
-- Each folder and each subfolder becomes a line of the comparison, with the folder's name. Other files are skipped.
+- Each folder and subfolder becomes a line of the comparison, with its name. Files without logs of YCSB are skipped.
 - Several client logs in one folder come from clients of one run: counts are summed, rates use the longest run time.
 - Logs that contain only INSERT, or whose client was started with `-load`, are the load; the others are the run. Runs
   that were appended to one file become separate lines: `name #2`.
@@ -55,7 +55,7 @@ _LONGEST_SECONDS = 2_000_000
 _WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Tolerance for the times of clients: status lines contain whole seconds, and the clocks of hosts differ.
 _APART_SECONDS = 2.0
-_GO_THREADS = 200  # the largest default of any version of go-ycsb
+_GO_THREADS = 200  # the largest default number of threads in any version of go-ycsb
 _MOST_LONGER = 2.0  # maximum ratio between the run times of two clients in one run
 # Maximum difference, beyond what chance explains, between an operation type's shares in the logs of two clients.
 _SAME_SHARE = 0.02
@@ -149,7 +149,7 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
 
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns a note on systems whose mix of operations, or a property that both logs state, differs from the first."""
+    """Returns a note on systems that differ from the first in the mix of operations or in a property of both logs."""
     differences = []
     valid = [run for run in runs if run.logs and run.trial.status == "ok"]
     for phase in (RUN, LOAD):
@@ -354,7 +354,7 @@ class _Folder:
             if not any(doubt in log.doubts for log in self.logs):  # doubts about a log were reported while it was read
                 self.warn(f"{self.path}: {doubt}")
         failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
-        # Drop the results if one of several clients did nothing: the sum of the others describes a different scenario.
+        # Drop the results if one client had no successful operation: the sum of the others is a different scenario.
         if failed:
             result, measured = [], []
         trial = replace(

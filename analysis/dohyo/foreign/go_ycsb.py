@@ -18,7 +18,7 @@ from dohyo.operations import FAILED, READ_MODIFY_WRITE
 
 _RESULT = re.compile(r"(?:^|[\s|])([A-Za-z]\w*) +- (Takes\(s\): [^\n]*?)\s*$")
 _FINISHED = re.compile(r"(?:^|[\s|])Run finished, takes (\S+)\s*$")
-# Lines with the start of a run, with a property of it, and with the name of the signal that ended it.
+# Lines that begin a run, state one of its properties, and name the signal that ended it.
 HEADER = re.compile(r"\*+ properties \*+\s*$")
 PROPERTY = re.compile(r'"([\w.-]{1,100})"="([^"]*)"\s*$')
 SIGNAL = re.compile(r"Got signal \[(.+)\] to exit\.")

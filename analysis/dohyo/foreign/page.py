@@ -41,7 +41,7 @@ def gather(folder: Path) -> Report:
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns notes on charts without histogram logs. Each names the client's option that provides the data."""
+    """Returns a note for each run on its missing charts. The note names the client's options that provide the data."""
     notes = []
     for run in runs:
         which = "load: " if run.phase == LOAD else ""

@@ -1,4 +1,4 @@
-"""Finds out which client wrote each line of a log into which Ansible, containers or log collectors merged output.
+"""Finds the client that wrote each line of a log. Ansible, containers or log collectors may merge clients' output.
 
 A client's lines may have a prefix (`client-1 | `, `[host1] out: `, a log's time and name), follow a heading of Ansible
 (`ok: [host1] => {`), pssh or dshbak, or be strings in JSON.
@@ -21,7 +21,7 @@ _BEGIN = re.compile(
     re.MULTILINE,
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-# Words that do not name a client, such as numbers and times. IP addresses and `0:` from srun --label name a client.
+# Words that do not name a client, such as numbers and times. IP addresses, and `0:` (from srun --label), do name one.
 _UNNAMED = re.compile(
     r"(?!\W*(?:\d{1,3}\.){3}\d{1,3}(?![\w.])|\d{1,5}:$)(?:[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"
     r"|UTC|GMT|AM|PM|\S*\d{4}-\d\d-\d\d)"
@@ -50,7 +50,7 @@ class Sources:
         self._shown: set[str] = set()  # lines of multi-line texts, which Ansible may repeat below the heading
 
     def lines(self, line: str) -> Iterator[tuple[str | None, str]]:
-        """Yields the client output in a line of the file, line by line with its source (None if not recognised)."""
+        """Yields the lines of client output in a line of the file, each with its source (None if not recognised)."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
         if (heading := self._heading_of(line)) is not None:

@@ -57,7 +57,7 @@ _OF_CPP = re.compile(r"(?:Load|Run) throughput\(ops/sec\): |# Transaction throug
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
 _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
-# If the time of day deviates by more than this, the clock was set. Smaller deviations are rounding or delays.
+# If the time of day and the client's count differ by more than this, the clock was set. Less is rounding or delay.
 _JUMP_SECONDS = 60.0
 _MOST_POINTS = 3600  # one per second in an hour
 
@@ -90,14 +90,14 @@ class ClientLog(ResultLog):
 
     source: str = ""  # text that identifies the client in the file
     last_status: str | None = None  # the last status line, without the counts of each operation type
-    elapsed_seconds: int | None = None  # from the last status line
-    status_operations: int | None = None  # from the last status line
-    status_records: int | None = None  # from the last status line
+    elapsed_seconds: int | None = None  # value in the last status line
+    status_operations: int | None = None  # value in the last status line
+    status_records: int | None = None  # value in the last status line
     intervals: dict[str, Operation] = field(default_factory=dict)  # sums over all status lines, by operation type
     progress: StatusLines = field(default_factory=StatusLines)
     command: str | None = None
     exception: str | None = None  # the first exception, or why YCSB gave up
-    is_go: bool = False  # whether go-ycsb wrote the log: properties instead of a command line, no return codes
+    is_go: bool = False  # whether go-ycsb wrote the log; it then has properties, but no command line or return codes
     batches: set[str] = field(default_factory=set)  # go-ycsb's operation types that are batches, such as BATCH_INSERT
     properties: dict[str, str] = field(default_factory=dict)  # properties that go-ycsb printed
     # Start and end in seconds of the host's local time, according to the first and the last status line.
@@ -256,7 +256,7 @@ class _Reader(ResultReader[ClientLog]):
         self._object: dict[str, str] = {}
         self._go_finished = False
         self._go_columns: list[str] = []
-        self._jumped = 0.0  # jumps of the host's clock since the run began, in seconds
+        self._jumped = 0.0  # sum of the jumps of the host's clock since the run began, in seconds
 
     def status_lines(self, block: bytes) -> int:
         """Sums the status lines of a block if it contains nothing else, and if all of them are from the current run.
@@ -406,7 +406,7 @@ class _Reader(ResultReader[ClientLog]):
         self._status_operations(line)
 
     def _tell(self, status: re.Match[str]) -> None:
-        """Stores the counts of a status line, and the client's start and end according to its time of day."""
+        """Stores the counts of a status line, and the client's start and end according to the line's time of day."""
         log = self._log
         log.last_status = status[0]
         log.elapsed_seconds, log.status_operations = int(status[1]), int(status[2])
