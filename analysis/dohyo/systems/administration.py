@@ -1,4 +1,4 @@
-"""Arguments of a system's administration, properties of its clients, and what the conditions say about it."""
+"""Arguments of a system's administration commands, properties of its clients, and its notes in the conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.systems.records import Attach, Attached
 
 @dataclass(frozen=True, kw_only=True)
 class Administered(Installed):
-    """How administration and clients reach the servers of a system, also servers that are attached."""
+    """How administration commands and clients reach the servers of a system, including attached servers."""
 
     @property
     def effective_compression(self) -> str:

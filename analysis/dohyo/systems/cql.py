@@ -13,7 +13,7 @@ from dohyo.systems.system import System
 
 
 def is_public(address: str) -> bool:
-    """Returns whether an address may be reachable from the internet; true for names: only the host can resolve them."""
+    """Returns whether an address may be reachable from the internet; true for names, which only hosts can resolve."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
