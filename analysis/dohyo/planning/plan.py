@@ -258,7 +258,7 @@ def variables(
         # Only the summary reads the share and the scale.
         **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
-        # Only the user's option can attach a system; an inventory cannot.
+        # These override an inventory's variables: only the scenario, to which the user agreed, attaches systems.
         **catalogue.not_attached(),
         **scenario.role_variables,
     }

@@ -250,7 +250,7 @@ def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) 
     shared = {
         "groups": {"database": database, "client": database},
         "dohyo_home": str(LOCAL_HOME),
-        # Inventories of hosts set a memory budget, but a share of an unknown memory size would not be a limit.
+        # With systemd, hosts have a memory budget, but a share of an unknown memory size would not be a limit.
         "dohyo_systemd": hosts.count > 1 and hosts.memory is not None,
         "environment": os.environ,
         **variables,

@@ -43,7 +43,7 @@ Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
 # Size of a file that reserves space. On a full disk, it is deleted to make room for state, tables and the last logs.
 RESERVE_BYTES = 16 * 10**6
-# Seconds that a playbook has to end after the run that started it was killed.
+# Seconds within which a playbook must end after the run that started it was killed.
 ENDING_SECONDS = 10.0
 
 
