@@ -179,7 +179,7 @@ def _is_single(value: Any) -> bool:
 
 
 def of(scenario: Scenario) -> dict[str, str]:
-    """Returns those attached systems that are to be measured, with their hosts.
+    """Returns the attached systems that will be measured, with their hosts.
 
     :raises BadInputError: if the hosts, which may come from a scenario's file, are not valid
     """
@@ -191,7 +191,7 @@ def of(scenario: Scenario) -> dict[str, str]:
 
 
 def check_measured(assignments: Sequence[str], scenario: Scenario) -> None:
-    """Rejects an attached system that is not measured.
+    """Rejects the option --attach for a system that will not be measured.
 
     :param assignments: arguments of --attach, NAME=HOSTS
     :raises BadInputError: with the option

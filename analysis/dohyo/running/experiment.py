@@ -230,7 +230,7 @@ def create(scenario: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts
         precision=scenario.precision,
         until_decided=scenario.adds_rounds and scenario.precision is None,
         alike=scenario.alike,
-        # Number of records at the first point; each trial.json contains that of its trial.
+        # Number of records at the first point; each trial.json contains the number for its trial.
         records=first.records,
         data_bytes=first.data_bytes,
         datasize=first.datasize or None,

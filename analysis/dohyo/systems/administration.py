@@ -116,7 +116,7 @@ class Administered(Installed):
 
     @property
     def disks_in_words(self) -> str:
-        """Description of the disks for the table; it is the same for systems on the same disks."""
+        """Description of the disks for the conditions; it is the same for systems on the same disks."""
         context = self.context
         if self.raw_devices:
             stored = f"raw devices, {len(self.raw_devices)}"
