@@ -47,7 +47,7 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
 
 
 def _here(system: System, variables: Mapping[str, Any]) -> str:
-    """Returns why a system is unavailable on this machine, or "". Does the same as dohyo.trial.hosts.look_for."""
+    """Returns why a system is unavailable on this machine, or "". Works like dohyo.trial.hosts.find_availability."""
     if system.name in variables.get("attached", {}):
         return ""
     values = {

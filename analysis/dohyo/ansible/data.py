@@ -28,7 +28,7 @@ _Dumper.add_representer(list, lambda dumper, value: dumper.represent_sequence("!
 def as_data(variables: Mapping[str, Any]) -> str:
     """Returns YAML text that ``ansible-playbook -e @FILE`` reads as plain values, never as templates.
 
-    :param variables: variables of JSON's types; as in JSON, keys become strings
+    :param variables: variables whose values have JSON types; keys become strings, as in JSON
     """
     return yaml.dump(json.loads(json.dumps(variables)), Dumper=_Dumper, sort_keys=False)
 

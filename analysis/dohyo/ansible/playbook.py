@@ -1,4 +1,4 @@
-"""Runs long programs, mainly Ansible playbooks, in such a way that Ctrl-C is handled at once and in an orderly way.
+"""Runs long programs, mainly Ansible playbooks, and handles Ctrl-C at once and in an orderly way.
 
 Every program runs in its own session. A Ctrl-C in the terminal reaches only this process, which then ends the program
 and stops the servers. If this process dies or is killed, the program is terminated too. The program's output and the
@@ -36,7 +36,7 @@ VERDICT = "Trial failed"
 POLL_SECONDS = 0.25
 # Timeout in seconds for an Ansible program that reads an inventory or a file.
 ANSWER_SECONDS = 300
-# Seconds that a program has to exit after SIGTERM, before it is killed.
+# Seconds after SIGTERM within which a program must exit, before it is killed.
 GRACE_SECONDS = 5
 # Environment variables that Ansible does not receive. They would change how our playbooks run: they override paths or
 # precedence in ansible.cfg, skip tasks, or move the log. Users may set all others: connections to hosts

@@ -112,7 +112,7 @@ def shell_safe(text: str) -> str:
 
 
 def phases_in(scenario: Scenario, number: int) -> list[str]:
-    """Returns the runs of a trial in a round. The first round lacks `equal` if it has to measure the rate for it."""
+    """Returns the runs of a trial in a round. The first round omits `equal` if the rate of `equal` is not known yet."""
     too_early = number == 1 and scenario.equal_target is None
     return [name for name in scenario.phases if not (name == phases.EQUAL and too_early)]
 
@@ -186,7 +186,7 @@ def inventory_state(inventory: Path | None) -> str:
 
 
 def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") -> dict[str, str]:
-    """Returns, for the name of each trial that shares its load, the identifier of the load.
+    """Returns the identifiers of shared loads, by the names of the trials that share them.
 
     :param folder: folder of the experiment; two experiments never share a load
     :param hosts: result of :func:`inventory_state`; servers with another configuration may store another load
@@ -258,7 +258,7 @@ def variables(
         # Only the summary reads the share and the scale.
         **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
-        # Only the user's option can attach a system; an inventory cannot.
+        # These override an inventory's variables: only the scenario, to which the user agreed, attaches systems.
         **catalogue.not_attached(),
         **scenario.role_variables,
     }

@@ -198,7 +198,7 @@ class Sizes:
         return seconds * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
 
     def run_seconds(self, number: int = 1) -> float:
-        """Returns the sum of the seconds of one run of each phase. Estimates windows that end with an operation count.
+        """Returns the total seconds of one run of each phase. A window that ends after an operation count is estimated.
 
         :param number: number of the round
         """
@@ -250,7 +250,7 @@ def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) 
     shared = {
         "groups": {"database": database, "client": database},
         "dohyo_home": str(LOCAL_HOME),
-        # Inventories of hosts set a memory budget, but a share of an unknown memory size would not be a limit.
+        # With systemd, hosts have a memory budget, but a share of an unknown memory size would not be a limit.
         "dohyo_systemd": hosts.count > 1 and hosts.memory is not None,
         "environment": os.environ,
         **variables,
@@ -300,7 +300,7 @@ def _of_inventory(
 
 
 def caches(inventory: Path | None) -> Caches:
-    """Returns the function that computes datasize=N*cache. The function caches its results.
+    """Returns a function that computes the cache sizes for datasize=N*cache. The function keeps its results.
 
     :param inventory: as in :func:`ask`
     """
@@ -360,7 +360,7 @@ def _what_matters(scenario: Scenario) -> list[Any]:
 
 
 def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
-    # The host that needs the most memory decides, such as the one that also runs HBase's master.
+    # Use the host that needs the most memory, such as the one that also runs HBase's master.
     most = max(of_hosts, key=lambda needs: int(needs["memory_mb"]))
     return Needs(
         system,

@@ -97,8 +97,8 @@ def overrides(
 def _of_inventory(inventory: Path | None) -> dict[str, Any]:
     """Returns the variables of an inventory that attach systems.
 
-    :raises BadInputError: if a type is wrong, or if hosts differ: Ansible would attach systems without the user's
-        consent
+    :raises BadInputError: if a type is wrong, or if hosts differ, because Ansible would then attach systems without
+        the user's consent
     """
     types = {"attached": dict, "attached_secrets": str, "attached_may": list}
     settings = []
@@ -179,7 +179,7 @@ def _is_single(value: Any) -> bool:
 
 
 def of(scenario: Scenario) -> dict[str, str]:
-    """Returns those attached systems that are to be measured, with their hosts.
+    """Returns the attached systems that will be measured, with their hosts.
 
     :raises BadInputError: if the hosts, which may come from a scenario's file, are not valid
     """
@@ -191,7 +191,7 @@ def of(scenario: Scenario) -> dict[str, str]:
 
 
 def check_measured(assignments: Sequence[str], scenario: Scenario) -> None:
-    """Rejects an attached system that is not measured.
+    """Rejects the option --attach for a system that will not be measured.
 
     :param assignments: arguments of --attach, NAME=HOSTS
     :raises BadInputError: with the option
@@ -240,9 +240,9 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
 
 
 def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Mapping[str, str]) -> None:
-    """Rejects settings that have no effect on attached servers. Only warns if the scenario's file sets them.
+    """Rejects settings that have no effect on attached servers. Only warns if the file sets them outside a matrix.
 
-    :raises BadInputError: with the setting from the command line
+    :raises BadInputError: with the setting from the command line or the matrix
     """
     started_roles = {catalogue.all_systems()[name].role for name in scenario.systems if name not in attached}
     idle: dict[str, str] = {}
@@ -265,7 +265,7 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
 
 
 def _check_rates(point: Scenario, target: str) -> None:
-    """Rejects phases that exceed the target. It limits operations or, in the load, which sends batches, records.
+    """Rejects phases that exceed the target, which limits operations or, in the load, records.
 
     :raises BadInputError: with the phase
     """

@@ -43,7 +43,7 @@ Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
 # Size of a file that reserves space. On a full disk, it is deleted to make room for state, tables and the last logs.
 RESERVE_BYTES = 16 * 10**6
-# Seconds that a playbook has to end after the run that started it was killed.
+# Seconds within which a playbook must end after the run that started it was killed.
 ENDING_SECONDS = 10.0
 
 
@@ -230,7 +230,7 @@ def create(scenario: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts
         precision=scenario.precision,
         until_decided=scenario.adds_rounds and scenario.precision is None,
         alike=scenario.alike,
-        # Number of records at the first point; each trial.json contains that of its trial.
+        # Number of records at the first point; each trial.json contains the number for its trial.
         records=first.records,
         data_bytes=first.data_bytes,
         datasize=first.datasize or None,

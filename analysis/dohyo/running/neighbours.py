@@ -27,7 +27,7 @@ SAMPLER = ANSIBLE / "agent/sampler.py"
 # Seconds for three samples, which span two seconds. On a busy machine, the sampler may start late; if samples are
 # missing, it runs once more for longer.
 LOOK_SECONDS = (2.2, 8)
-# Minimum share of all processors at which a process is named, and maximum number of processes that are named.
+# A warning lists only processes that used at least this share of all processors, and at most this many of them.
 _NAMED, _MOST_NAMED = 0.05, 3
 
 

@@ -18,8 +18,8 @@ from dohyo.summary.summary import summarise
 
 
 def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> list[PlannedTrial]:
-    """Returns the trials of the next round. If there is no next round, records the reason in experiment.json, so that
-    --resume does not decide again.
+    """Returns the trials of the next round. If the goal or a limit ends the rounds, records which one in
+    experiment.json, so that --resume does not decide again.
 
     A system at a point takes part if it has a valid round and no failed round: failing again would cost time.
 

@@ -22,8 +22,8 @@ def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool 
 
     :param before: ID below results/, or the experiment's folder
     :param after: ID or folder of the other experiment
-    :param margin: changes up to this share of a value are ignored
-    :param force: whether to compare even if conditions differ that must be equal
+    :param margin: share of a value up to which a change does not count
+    :param force: whether to compare despite differences in conditions that must be equal
     :returns: the exit code, as in docs/method.md#two-experiments
     :raises BadInputError: if a folder is not an experiment, or if the experiments have nothing in common
     """

@@ -140,7 +140,7 @@ def _all(groups: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _check_ends(faults: Sequence[Fault]) -> None:
-    """Checks that every fault that ends another fault comes after that fault.
+    """Checks that each fault that ends another one, such as `start`, comes after a fault that it can end.
 
     :raises BadInputError: naming the fault
     """

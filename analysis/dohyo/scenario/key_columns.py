@@ -10,7 +10,7 @@ MOST_COLUMNS = 16
 MOST_BYTES = 255
 
 _BYTES = {"int": 4, "bigint": 8, "timestamp": 8}
-# Number of values that a column can have; they are whole numbers from 0. A record's number is below 2^63.
+# Number of values of a column by type. Values are whole numbers from 0; like record numbers, they are below 2^63.
 _ROOM = {"int": 2**31, "bigint": 2**63 - 1, "timestamp": 2**63 - 1}
 _COLUMN = re.compile(
     r"([a-z][a-z0-9_]{0,39}) +(int|bigint|timestamp|text\(([1-9][0-9]{0,2})\))(?: +([1-9][0-9]{0,17}))?"

@@ -42,7 +42,7 @@ def description(path: Path) -> str:
 
 
 def _title(path: Path, changes: Mapping[str, str]) -> str:
-    """Returns a file's description without parts in brackets, plus operations and faults that the user changed."""
+    """Returns a file's description without text in parentheses, plus operations and faults that the user changed."""
     title = re.sub(r" *\([^)]*\)", "", description(path))
     changed = [f"{key}={value}" for key, value in changes.items() if key.endswith(_IN_TITLE)]
     return f"{title}, with {', '.join(changed)}" if title and changed else title
@@ -159,7 +159,7 @@ def load(
 
 
 _COMMAND_LINE = "command line"
-# Properties that exclude each other, mapped to one of them.
+# Properties that cannot be set together with another one, mapped to that other property.
 _SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount", "partitions": "keycolumns"}
 _DECIDES = {
     "duration": "how long a run takes (two names for one property)",
@@ -240,7 +240,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
                 one, two = (f"{name}={assignments[name]}" for name in sorted((key, earlier), key=about.__ne__))
                 subject = _DECIDES.get(about, about)
                 raise BadInputError(f"{source}: {one} and {two} both determine {subject}; leave one out")
-        # A file may set both: stock YCSB ignores duration and uses operationcount, and duration takes precedence here.
+        # Files may set duration and operationcount: duration takes precedence; stock YCSB reads only operationcount.
         ends = ("maxexecutiontime",) if assignments is not changes else ("maxexecutiontime", "duration")
         for key in assignments:
             prefix, dot, name = key.rpartition(".")
@@ -331,7 +331,7 @@ def _of_variant(key: str, subkey: str, value: str, phase_names: Sequence[str]) -
 
 
 def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[str, tuple[str, ...]]) -> None:
-    """Checks that variants in the matrix are defined, that all are used, and that the matrix sets none of their keys.
+    """Checks that the matrix uses variants if there are any, names only defined ones, and sets none of their keys.
 
     :raises BadInputError: naming the variant or the key
     """
@@ -485,7 +485,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
 
 
 def _scaled(scenario: Scenario) -> Scenario:
-    """Returns the scenario with ``scale`` applied to its counts; the minimum is 1."""
+    """Returns the scenario with ``scale`` applied to its counts; the minimum is 1, except for insertstart."""
     scale = scenario["scale"]
     full = {key: scenario.values[key] for key in SCALED if scenario.number(key) > 0} if Fraction(scale) != 1 else {}
     if not full:

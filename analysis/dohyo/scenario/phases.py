@@ -49,7 +49,7 @@ ONLY_UPDATES = {**IMPLIED["update"], "readbeforewrite": "false", "duration": "0"
 # (RegionTooBusyException). The number is the default of HBase's client (hbase.client.retries.number).
 RETRIES_OF_A_LOAD = "15"
 
-# Names of a trial's steps in events and folders. A phase cannot have such a name.
+# Names of a trial's steps in events and folders, and prefixes of keys. A phase cannot have such a name.
 _STEPS = (
     "deploy", "canary", "start", "schema", "load", "settle", PRECONDITION, "probe", "stats", "count", "stop", "matrix",
     "variant", "full",

@@ -124,7 +124,7 @@ def files(scenario: str, names: str = "") -> list[Path]:
     """Returns the files for a scenario.
 
     :param scenario: name of the scenario; its own file, if it exists, has the same name
-    :param names: value of the property `published`: names of other files, separated by commas
+    :param names: value of the property `published`: names of the files to use instead, separated by commas
     :raises BadInputError: if a named file does not exist
     """
     by_name = {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}

@@ -1,4 +1,4 @@
-"""Arguments of a system's administration, properties of its clients, and what the conditions say about it."""
+"""Arguments of a system's administration commands, properties of its clients, and its notes in the conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.systems.records import Attach, Attached
 
 @dataclass(frozen=True, kw_only=True)
 class Administered(Installed):
-    """How administration and clients reach the servers of a system, also servers that are attached."""
+    """How administration commands and clients reach the servers of a system, including attached servers."""
 
     @property
     def effective_compression(self) -> str:
@@ -116,7 +116,7 @@ class Administered(Installed):
 
     @property
     def disks_in_words(self) -> str:
-        """Description of the disks for the table; it is the same for systems on the same disks."""
+        """Description of the disks for the conditions; it is the same for systems on the same disks."""
         context = self.context
         if self.raw_devices:
             stored = f"raw devices, {len(self.raw_devices)}"

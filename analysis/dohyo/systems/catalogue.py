@@ -113,7 +113,7 @@ def of_role(role: str) -> System:
 
 @cache
 def defaults(role: str) -> Mapping[str, object]:
-    """Returns the default of each variable of a role; None if it depends on other variables or on the host."""
+    """Returns each variable's default for a role; None if it depends on the variant, other variables or the host."""
     system = of_role(role)
     return {
         option.name: None if name in system.variant else option.default for name, option in system.all_options().items()

@@ -250,7 +250,7 @@ class Context:
         return int(self.properties.get("insertcount", default))
 
     def not_4_bytes(self, setting: str, number: str) -> list[str]:
-        """Returns a sentence if not every value is four bytes long, so that a column of numbers cannot store it.
+        """Returns a sentence if some values may not be four bytes long, so that a column of numbers cannot store them.
 
         :param setting: variable and its value
         :param number: type of the column
@@ -289,9 +289,9 @@ class Context:
     def sstable_bytes(self) -> int:
         """Disk space for one copy of a record in SSTables, in bytes; Cassandra and ScyllaDB have the same format.
 
-        A row takes 23 bytes, a field 15 plus its name, and the index 32 plus the key (DataStax, "Calculating user data
-        size"; the format since 3.0 takes less). The result is doubled, because a compaction of all data needs the same
-        space again ("Calculating usable disk capacity": 50 % with the size-tiered strategy).
+        A row takes 23 bytes plus its key; a field 15 plus its name and value; the index 32 plus the key (DataStax,
+        "Calculating user data size"; the format since 3.0 takes less). The result is doubled, because a compaction of
+        all data needs the same space again ("Calculating usable disk capacity": 50 % with the size-tiered strategy).
         """
         fields = self.fieldcount * (self.fieldlength + self.fieldname_bytes + 15)
         return 2 * (fields + 23 + 2 * self.key_bytes + 32)

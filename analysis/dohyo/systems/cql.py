@@ -13,7 +13,7 @@ from dohyo.systems.system import System
 
 
 def is_public(address: str) -> bool:
-    """Returns whether an address may be reachable from the internet; true for names: only the host can resolve them."""
+    """Returns whether an address may be reachable from the internet; true for names, which only hosts can resolve."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -36,7 +36,7 @@ class Cql(System):
     )
     column_type: str
     compaction: str
-    # Cassandra's default limits, 5 and 50 KiB, reject a batch of 100 records of 500 B. ScyllaDB's are 128 and 1024 KiB.
+    # Cassandra's defaults, 5 and 50 KiB, are too small for 100 records of 500 B. ScyllaDB's are 128 and 1024 KiB.
     batch_warn_kib: int = option(1024, "Size in KiB above which the server logs a warning about a CQL batch.")
     batch_fail_kib: int = option(10240, "Size in KiB above which the server refuses a CQL batch.")
     # Longer than the client's timeout for an operation, so that the client gives up first and counts the timeout.

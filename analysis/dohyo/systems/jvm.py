@@ -79,7 +79,7 @@ class OnJvm(System):
 
     @property
     def installed_version(self) -> str:
-        """The version, followed by the first 12 digits of the checksum if it is an archive."""
+        """The version, followed by the first 12 digits of the checksum if the server comes from an archive."""
         return self.version + (f"-{self.archive_checksum.lower()[:12]}" if self.archive else "")
 
     @property
@@ -125,7 +125,7 @@ class OnJvm(System):
 
     @property
     def temporary(self) -> str:
-        """Folder for temporary files of the JVM, which a killed server leaves behind; it is removed with the data."""
+        """Folder for the JVM's temporary files. A killed server leaves them behind; they are removed with the data."""
         return f"{self.data[0]}/tmp"  # noqa: S108 - a folder that only Dohyo uses
 
     @property

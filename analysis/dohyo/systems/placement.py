@@ -131,7 +131,7 @@ class Placed(Declared):
 
     @property
     def searched_ports(self) -> dict[str, int]:
-        """Preferred ports. On the local machine, a free port replaces one in use, with a note; other hosts fail."""
+        """Preferred ports. Locally, a free port replaces one in use, with a note; on other hosts, the trial fails."""
         return self.ports
 
     @property

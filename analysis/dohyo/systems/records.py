@@ -30,7 +30,7 @@ class DataNeeds:
         return records * replication / hosts if self.spread else float(records)
 
     def disk(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
-        """Returns the disk space in bytes for a host's copies and its log, which cannot exceed the data written."""
+        """Returns the disk space in bytes for a host's copies and its log; the log cannot exceed the data written."""
         copies = self.copies(records, replication, hosts)
         return copies * self.record_disk + min(copies * record_bytes, self.log_mb * MIB)
 
@@ -67,7 +67,7 @@ class Tuned:
     :ivar value: None if the profile does not set it
     :ivar source: source of the value, in Markdown
     :ivar shown: text for a value that depends on the host or the version
-    :ivar vanilla: text for the package's default; by default, the default of the option
+    :ivar vanilla: text for the package's default; if empty, the default of the option is shown
     """
 
     name: str
@@ -86,7 +86,7 @@ class Archive:
     :ivar checksum: variable that contains the SHA-256
     :ivar sha256: value of this variable; empty if it is not set
     :ivar jars: folders in the archive that contain the server's jars
-    :ivar required_jar: regular expression of a jar that must be among them
+    :ivar required_jar: regular expression for the name of a jar that must be among them
     :ivar unchecked: whether a file on the control machine is accepted without a checksum
     :ivar url: URL of the vendor's archive; empty if it is not to be downloaded
     :ivar sums: URL of the vendor's file of checksums

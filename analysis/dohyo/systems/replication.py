@@ -24,7 +24,7 @@ class Replicated(System):
     attaches = True
     keeps_versions = True
     attached_options: ClassVar[Sequence[str]] = ("settle_timeout", "count_limit")
-    # As in the record Binaries; the first program is the server.
+    # Values for the record Binaries; the first program is the server.
     artifact: ClassVar[str]
     includes: ClassVar[str]
     unpack: ClassVar[str]
@@ -90,7 +90,7 @@ class Replicated(System):
     @property
     @abstractmethod
     def sizes(self) -> tuple[str, str]:
-        """Options with the sizes of the server's own cache and of its log."""
+        """Sizes of the server's own cache and of its log, as the options give them."""
 
     @property
     def buffers_mb(self) -> int:

@@ -84,7 +84,7 @@ class System(Administered):
             **needs,
             "values": {**self.values, **needs["instead"]},
             "budget_mb": self.context.budget_mb,
-            # The budget is a share of an unknown amount of memory. The sizes are then those for a small machine.
+            # True if the budget is a share of unknown memory; the sizes are then those for a small machine.
             "unknown": bool(self.context.budget) and self.context.budget_mb == 0,
             "data_mb": self.data_mb,
             "disks": self.disks,

@@ -44,7 +44,7 @@ def detach_earlier(world: World, role: str) -> None:
 
 
 def detach_all(world: World, roles: Sequence[str], reachable: Sequence[str]) -> None:
-    """Removes Dohyo's tables and connection files on attached systems. Notes name what stop.yml must still remove.
+    """Removes Dohyo's tables and connection files on attached systems. Notes list what stop.yml must still remove.
 
     :param reachable: names of the hosts that respond
     """

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 DAYS = 365
 RENEWED_DAYS_BEFORE = 30
-# A host's clock may be behind the controller's.
+# Certificates become valid this long before now, because a host's clock may be behind the controller's.
 CLOCK = timedelta(hours=1)
 
 Names = list[x509.GeneralName]
@@ -71,7 +71,7 @@ def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def certify(
     subject: str, key: ec.EllipticCurvePrivateKey, issuer: x509.Name | None, signer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """Returns a builder with the fields that all certificates need. Without an issuer, it builds the authority's."""
+    """Returns a builder with the fields of all certificates. Without an issuer, the certificate is self-signed."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject[:64])])
     now = datetime.now(UTC)
     return (

@@ -70,7 +70,7 @@ class ClientPhase:
     :ivar threads: threads of each client, or of all clients together if the property threadcount.of is ``all``
     :ivar warmup: maximum warm-up, in seconds
     :ivar duration: seconds of the measured window; 0 if a number of operations ends the run
-    :ivar measured: whether the run does not count if the clients began too far apart
+    :ivar measured: whether the run counts only if all clients began at nearly the same time
     :ivar tolerant: whether the trial continues without the results of this run if only clients fail
     :ivar of_trial: number of this run, from 1, among the trial's runs with verify=acknowledged
     :ivar faults_asked: text of the faults in the scenario
@@ -137,7 +137,7 @@ class ClientPhase:
         """Returns the number of seconds after the start within which every client must have ended."""
         if self.is_load or self.duration == 0:
             return options.count_timeout
-        # Such a client reads the records back after the run (ReadBack.java).
+        # With verify=acknowledged, a client reads the records back after the run (ReadBack.java).
         verifies = self.properties.get("verify", "none") == "acknowledged"
         read_back = int(self.properties.get("verify.timeout", 600)) if verifies else 0
         return math.ceil(self.warmup_seconds + self.duration + options.grace + read_back + self.undo_seconds(options))
@@ -147,7 +147,7 @@ class ClientPhase:
         return float(self.properties.get("target", 0)) / clients
 
     def silence(self, clients: int) -> float:
-        """Returns after how many seconds without new lines in its logs a client counts as hung."""
+        """Returns the number of seconds without new lines in its logs after which a client counts as hung."""
         target = self.target(clients)
         between = (30 if self.properties.get("arrival") == "poisson" else 10) / target if target > 0 else 0.0
         return max(float(self.properties.get("stalltime", 60)), between) + STALL_GRACE_SECONDS

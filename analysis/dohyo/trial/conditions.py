@@ -62,7 +62,7 @@ def judged(state: dict[str, Any], requested: dict[str, Any]) -> dict[str, Any]:
     required, because a reader's and a writer's sets of copies must overlap. A system that works differently states its
     consistency itself.
 
-    ``exceeded`` contains requested values that the server cannot help exceeding; ``fixed`` in ``state`` names these.
+    ``exceeded`` contains requested values that the server always exceeds; ``fixed`` in ``state`` names them.
     """
     result = {"consistency": consistency(state["write_copies"], state["read_copies"], state["replication"]), **state}
     expected = dict(requested)

@@ -80,7 +80,7 @@ def take(world: World) -> None:
 
 
 def read_resources(world: World) -> None:
-    """Reads the memory and processors of hosts that systems share, and remembers them as ``host_has``.
+    """Reads the memory and processors of hosts with a limit on either, and remembers them as ``host_has``.
 
     A later check rejects hosts that do not respond.
     """
@@ -262,9 +262,9 @@ def look_for(servers: ServerSteps) -> None:
 
 
 def find_availability(servers: ServerSteps) -> None:
-    """Finds out on every database host why the servers are not available there, and how to get them.
+    """Finds out on every database host whether the servers are available there.
 
-    The fact ``unavailable`` of the system is empty if they are available.
+    The system's fact ``unavailable`` says why they are not, and how to get them; it is empty if they are available.
     """
     if not servers.is_attached:
         look_for(servers)

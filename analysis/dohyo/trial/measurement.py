@@ -51,10 +51,10 @@ Conduct = Callable[[Mapping[str, Any], ClientPhase, Path], Outcome]
 class Measuring:
     """The part of a trial that measures, and its state.
 
-    :ivar turns: turns of the trial, one for each run, if it takes turns with others
+    :ivar turns: turns of the trial for the load, each run and the end, if it takes turns with other trials
     :ivar inserted: number of keys for new records that the client of each host has used
     :ivar counted: number of runs so far with verify=acknowledged
-    :ivar preconditionings: number of times that the scenario's updates were written
+    :ivar preconditionings: number of times that the updates of the preconditioning were written
     :ivar vanished: hosts that were lost while clients ran
     """
 
@@ -246,7 +246,7 @@ class Measuring:
         )
 
     def prepare(self, phase: ClientPhase) -> None:
-        """Starts a program on every database host that waits for the window and then executes that host's faults."""
+        """Starts, on every database host, a program that waits for the window and then executes that host's faults."""
         addresses = {name: self.world.hosts[name].values["dohyo_address"] for name in self.world.databases}
 
         def serve(host: Host) -> None:

@@ -148,7 +148,7 @@ def why_it_stays_on(world: World, name: str) -> str:
 
 
 def of_this_machine(addresses: Iterable[str]) -> list[str]:
-    """Returns the addresses that belong to this machine, which are those on which a program can listen."""
+    """Returns the addresses that belong to this machine: a program can listen only on these."""
     local = []
     for address in addresses:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as sock, contextlib.suppress(OSError):

@@ -24,7 +24,7 @@ ADMIN_SECONDS = 900
 
 
 class ServerSteps(Steps):
-    """The steps of a trial that concern servers. Systems use only the methods of Steps, which describes these."""
+    """The steps of a trial that concern servers. Systems use only the methods that Steps declares and documents."""
 
     def __init__(self, world: World) -> None:
         self.world = world

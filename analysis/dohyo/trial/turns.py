@@ -66,7 +66,7 @@ class OwnTurns:
         if self._turns is None:
             return None
         number = next(self._numbers)
-        # Check a turn only until it is over, because other trials are measuring.
+        # Do not check a turn again once it is over, because checks disturb the trials that are measuring.
         for earlier in range(number):
             while not self._turns.is_over(earlier):
                 time.sleep(LOOK_SECONDS)

@@ -45,7 +45,7 @@ class Host(Protocol):
         """
 
     def pull(self, source: str, folder: Path) -> None:
-        """Fetches a file, or all files below a folder, to a folder of this machine; files that exist there are kept.
+        """Fetches a file, or all files below a folder, to a folder of this machine. Other files there are kept.
 
         A source that does not exist is not an error.
 

@@ -372,8 +372,8 @@ class Aerospike(System):
     def other_mb(self) -> int:
         """Memory in addition to the caches, in MiB.
 
-        A server with one file and no data used 264 MB. The server is given 400 with its cache of 256, so 144 without it. 100 are
-        added for connections, and 64 for the write queue of each file after the first. Data in memory and its 256 replace the 100.
+        A server with one file and no data used 264 MB, so it gets 400: 256 for its cache, and 144 for the rest. 100 are added for
+        connections, and 64 for the write queue of each file after the first. With data in memory, space_mb + 256 replace the 100.
         """
         data = self.space_mb + 256 if self.storage == "memory" else 100
         return 144 + data + 64 * (self.stores - 1) + (0 if self.is_on_flash else self.index_mb)
@@ -498,7 +498,7 @@ class Aerospike(System):
 
     @property
     def index_folders(self) -> list[str]:
-        """Folders for the index that Dohyo creates. Folders that the user created keep their mode and owner."""
+        """Index folders that Dohyo creates. Folders that the user created keep their mode and owner."""
         defaults = self.default_index_mounts()
         return [mount for mount in self.index_mounts if mount in defaults] if self.index == "flash" else []
 

@@ -132,7 +132,7 @@ class Cassandra(OnJvm, Cql):
         """Returns a share of the memory budget, or 1 GiB without a budget.
 
         The formula is DataStax's, "Changing heap size parameters": max(min(1/2 ram, 1024 MB), min(1/4 ram, 32765 MB)). The limit
-        here is 31 GiB, so that the JVM uses compressed pointers. The rest is for off-heap memory and the page cache.
+        here is 31 GiB, so that the JVM uses compressed pointers. The rest of the budget is for off-heap memory and the page cache.
         """
         budget = self.context.budget_mb
         return f"{max(min(budget // 2, 1024), min(budget // 4, 31744))}m" if budget else "1g"
@@ -244,7 +244,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def seeds(self) -> str:
-        """Seeds: the first node and this one. A seed starts even if the first node does not answer its first message."""
+        """Seeds: the first node and this one. A seed starts even if its first message to the first node is not answered."""
         first, current = self.nodes[0], self.node
         nodes = [first] if first == current else [first, current]
         return ",".join(node.address if self.series == "3.11" else f"{node.address}:{node['storage']}" for node in nodes)

@@ -11,7 +11,7 @@ from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostN
 from .options import BEYOND_HEAP_MB, BEYOND_HEAP_OF_OTHERS_MB
 from .processes import HBaseProcesses
 
-# Version of the zstd codec, for series whose own versions of it are not on Maven Central.
+# Version of the zstd codec for series without a codec of their own version on Maven Central.
 ZSTD = {"2.5": "2.6.4-hadoop3"}
 # Sources of the profile `tuned`.
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"

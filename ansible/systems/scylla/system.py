@@ -161,7 +161,7 @@ class Scylla(Cql):
         """Returns the budget minus the memory that Seastar leaves to the operating system; 1536 MiB without a budget.
 
         By default, Seastar leaves 1.5 GiB or 7 %, whichever is more, to the operating system, plus the memory that the kernel keeps
-        free (vm.min_free_kbytes; Seastar calls 200 MB or more high). It treats the limit of its cgroup as the host's memory,
+        free (vm.min_free_kbytes; Seastar regards 200 MB or more as high). It treats the limit of its cgroup as the host's memory,
         and refuses to start with more (Seastar, resource.cc, calculate_memory; since 2023 this includes the memory that the kernel
         keeps free). ScyllaDB does not use the page cache.
         """
