@@ -163,7 +163,7 @@ EOF
     chmod 755 -- "$1/bin/dohyo"
 }
 
-# Creates the page's script from vl-convert. That is 90 times as large, so if it is not installed, it is fetched only temporarily.
+# Creates the page's script from vl-convert. If vl-convert is not installed, it is fetched only temporarily: it is 90 times as large.
 setup_page() {
     setup_python requirements.txt
     if [[ -s "$state/vega.js" ]]; then

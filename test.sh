@@ -36,7 +36,7 @@ pytest() {
     begin "$root/.venv/bin/python" -m pytest "${@:2}" "${options[@]}" -rfEs --durations=10 --junitxml="$reports/$1.xml"
 }
 
-# ended NAME PID: waits for pytest. The exit code 4 means a wrong argument, such as the name of a system.
+# ended NAME PID: waits for pytest. The exit code 4 means an invalid argument, such as an unknown system.
 ended() {
     local code=0
     wait "$2" || code=$?

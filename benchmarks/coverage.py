@@ -80,7 +80,7 @@ def autoregressive(correlation: float) -> Draw:
 
 
 def bursts(generator: np.random.Generator, seconds: int) -> Floats:
-    """Returns values with bursts. Every second is equally likely to begin a burst or to end one (a Markov chain)."""
+    """Returns values with bursts. The chances that a burst begins or ends are constant (a Markov chain)."""
     begins, length, rate = BURST
     low = generator.random() < begins * length / (1 + begins * length)
     series = independent(generator, seconds)
@@ -136,7 +136,7 @@ def batch_means(series: Floats) -> Estimate | None:
         r = sum((a - mean) * (b - mean) for a, b in pairwise(means)) / ((BATCHES - 1) * deviation**2)
         r = min(max(0.0, r + (1 + 4 * r) / BATCHES), MOST_CORRELATED)
     worth = max(2.0, BATCHES * (1 - r) / (1 + r))
-    # By the delta method, the third argument is the deviation of the logarithm of the mean, to first order.
+    # The third argument is the standard error of the logarithm of the mean, to first order (delta method).
     return Estimate(BATCHES, math.log(mean), deviation / math.sqrt(worth) / mean, worth - 1)
 
 
@@ -146,7 +146,7 @@ def of_one(draw: Draw, generator: np.random.Generator, seconds: int, rate: float
 
 
 def of_itself(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
-    """Returns the estimate from a single run in the case that its interval assumes: rounds do not differ."""
+    """Returns the estimate from a single run if rounds do not differ, which is what its interval assumes."""
     return batch_means(rate * np.maximum(0, draw(generator, seconds)))
 
 

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/decisions.py FOLDER [--turns 3] [--systems A,B] [--only quiet] [--seed 1]
     .venv/bin/python benchmarks/decisions.py FOLDER --read
 
-A turn runs workload A once in each of four ways, in random order:
+A turn runs workload A once with each combination of windows and hosts, in random order:
 
 one window   the default: one system is up at a time, and a round has one window of 20 s of each system
 in turns     interleave=on: all systems are up, and a round has four windows of 5 s of each system

@@ -6,10 +6,10 @@ The per-second rates of a run scatter around 1000 in ways that occur in real run
 
 white      independent seconds with a standard deviation of 30 %
 AR(1) …    deviation 15 %; each second keeps this share of the previous second's (first-order autoregression)
-dips white with 10 %, and dips to a share of the rate. `9/60 at 40 %`: a dip to 40 % for 9 s, about every 60 s
+dips …     white, deviation 10 %, with dips. `9/60 at 40 %`: a dip to 40 % of the rate for 9 s, about every 60 s
 
-The table shows the number of changes found in a run without a change (aim: at most 0.05). For rates that fall by 20 %
-or 40 % in the middle, it shows how often exactly one change is found, within two minutes.
+The table shows the number of changes found in a run without a change (aim: at most 0.05). For a fall by 20 % or 40 %,
+it shows how often exactly one change is found, within two minutes of the fall.
 """
 
 import argparse

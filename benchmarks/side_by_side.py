@@ -410,7 +410,7 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
 
 
 def settle(patience: float = 60) -> None:
-    """Waits until the servers have finished their compactions and the last client's work, and are idle."""
+    """Waits up to `patience` seconds until the servers are idle, after compactions and the last client's work."""
     pids = [int(file.read_text().split()[0]) for file in (ROOT / ".dohyo" / "run").glob("*/pid")]
     until = time.monotonic() + patience
     while (running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < until:

@@ -20,8 +20,8 @@ A rule for intervals combines a variance and a correction for multiple compariso
 own        variance of each system (Welch 1947)
 moderated  empirical Bayes: own variances are shrunk towards a prior, which is fitted to them by moments (Smyth 2004)
 pooled     one variance for all systems
-B = 2, 8   mean of the own variance with its degrees of freedom and the pooled variance with B; degrees of freedom of
-           the error as in `statistics.ratios`
+B = 2, 8   mean of the own variance, weighted with its degrees of freedom, and the pooled variance, weighted with B;
+           degrees of freedom of the error as in `statistics.ratios`
 apart      like B = …, but the pooled variance omits those that `statistics.alike_in_scatter` excludes
 
 Corrections: none; Tukey (studentised range of all; Kramer 1956, Games and Howell 1976); Bonferroni (the first step of
@@ -360,7 +360,7 @@ def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, flo
 
 
 def exactness(deviations: Floats, later: float, precision: float = 0.05) -> tuple[float, float]:
-    """Returns the lowest coverage of a system's rate, and the mean number of rounds, if `precision` ends the rounds."""
+    """Returns the lowest coverage of any system's rate, and the mean number of rounds, if they end at `precision`."""
     count, systems, _ = deviations.shape
     held, ended, open_ = np.zeros((count, systems), bool), np.full(count, MOST), np.ones(count, bool)
     for rounds in range(LEAST, MOST + 1):

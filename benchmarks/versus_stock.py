@@ -62,7 +62,7 @@ OUR_CLASSES = {
     "aerospike": "dohyo.aerospike.AerospikeBinding",
     "mysql-innodb": "dohyo.mysql.MysqlBinding",
 }
-# Makes the columns text, because the stock binding writes strings, which Cassandra rejects for blobs.
+# Setting for text columns, because the stock binding writes strings, which Cassandra rejects for blobs.
 AS_TEXT = {"cassandra_column_type": "text"}
 # For each measurement without a database: Dohyo's binding, the stock client's binding, and the aims.
 ALONE = {
@@ -156,7 +156,7 @@ def load_stock(system: str, table: Properties, folder: Path) -> None:
 
 
 def run_alone(name: str, arguments: argparse.Namespace, folder: Path) -> bool:
-    """Compares the clients without a database. Both generate values. Returns whether all runs were measured."""
+    """Compares the clients without a database. Both clients generate values. Returns whether all runs were measured."""
     jars, sources = (
         f"{BINDINGS}/client/target/bundle/*",
         sorted((ROOT / "benchmarks" / "alone").glob("*.java")),

@@ -7,7 +7,7 @@
   agent stop NAME SECONDS                  send TERM, wait, send KILL; 0 seconds: send KILL at once
   agent stop-all SECONDS [NAME [LANE...]]  stop all processes that the agent started, except those of each LANE; kill NAME and
                                            all NAME-PART immediately
-  agent log NAME                           print its output
+  agent log NAME                           print the output of NAME
   agent start-unit NAME ERR UNIT [SLICE PROPERTY...]  set the properties of SLICE, read the file of the systemd unit UNIT
                                            from standard input, and start NAME as that unit; needs root
   agent units                              print the paths of the unit files that the agent wrote

@@ -61,7 +61,7 @@ class Client:
             self._report_end(None, f"ERROR: {failure}")
 
     def _go_on(self):
-        """Makes a client that paused after its previous window begin the next window."""
+        """Tells a client, which paused after its previous window, to begin the next window."""
         self._process = Process(*(proc.read_pid(self._processes.path(self._name, "pid")) or (0, 0)))
         self._processes.link_log(self._name, str(self._folder / "status.txt"))
         proc.write(self._paused / "next", f"{self._folder}\n")

@@ -99,7 +99,7 @@ class Servers:
 
 
 def freeze(pids):
-    """Sends SIGSTOP to processes and then to their children, because a stopped process cannot start more. Returns all pids."""
+    """Stops processes with SIGSTOP, so that they start no more children, and then their children. Returns all pids."""
     proc.send(signal.SIGSTOP, pids)
     children = proc.descendants(pids)
     proc.send(signal.SIGSTOP, children)
@@ -107,7 +107,7 @@ def freeze(pids):
 
 
 class Changed:
-    """Records in a file the changes that must be undone, before each change is made."""
+    """Records the changes that must be undone in a file. Each change is recorded before it is made."""
 
     def __init__(self, folder):
         self._file = folder / "changed"
@@ -285,7 +285,7 @@ NO_RULES = f"table {TABLE} {{}}\ndelete table {TABLE}\n"  # without the first li
 
 
 def rules(addresses, seconds):
-    """Returns nftables rules that silently drop incoming packets from these addresses. The hosts at these addresses do so, too."""
+    """Returns nftables rules that silently drop packets from these addresses. The hosts there drop packets from this host."""
     text = ""
     for version, kind in (("ip", "ipv4_addr"), ("ip6", "ipv6_addr")):
         if members := [address for address in addresses if (":" in address) == (version == "ip6")]:
@@ -391,7 +391,7 @@ def remove_unit(unit):
 
 
 def wrong(kinds, plan):
-    """Yields the reasons why these kinds of fault are impossible on this host. Every kind needs root."""
+    """Yields the reasons why these kinds of fault, which all need root, are impossible on this host."""
     if os.geteuid():
         yield f"{', '.join(sorted(kinds))}: needs root; set dohyo_systemd: true in the inventory, so that Ansible becomes root"
         return

@@ -49,7 +49,7 @@ def process_ids():
 
 
 def descendants(pids, sessions=()):
-    """Returns the pids of all descendants of these processes and of all other processes in these sessions."""
+    """Returns the pids of these processes' descendants, and of the other processes in these sessions with their descendants."""
     parents, family = {}, list(pids)
     for pid in process_ids():
         try:

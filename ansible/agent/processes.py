@@ -195,7 +195,7 @@ class Processes:
             raise AgentError(f"{name} was not started: {self.last_words(name)}")
 
     def begin(self, name, folder, out, err, *command):
-        """Begins to start NAME. Returns a function that returns whether NAME has started, and raises AgentError if this fails."""
+        """Begins to start NAME. Returns a function that returns whether NAME has started. Both raise AgentError on failure."""
         import fcntl
         import subprocess
 

@@ -93,8 +93,8 @@ def networks():
 
 
 def sees_all():
-    """Returns whether the processor time of other processes can be computed. It cannot in a container, where /proc/stat covers
-    the whole machine. Nor can it if /proc hides processes or a cgroup's quota hides the time that other processes leave."""
+    """Returns whether the processor time of other processes can be computed. It cannot in a container or with a
+    cgroup's processor quota, where /proc/stat covers the whole machine. Nor can it if /proc hides processes."""
     try:
         return read("/proc/2/comm").strip() == "kthreadd" and not has_quota()
     except OSError:
@@ -129,7 +129,7 @@ def has_servers(places):
 
 
 def clocks(root="/sys"):
-    """Returns the frequency and temperature of the processors. Must be rare: on some machines, reading interrupts a processor."""
+    """Returns the frequency and temperature of the processors. Called rarely, because it can interrupt a processor."""
     readings = {}
     # A reported maximum frequency of 0 must not end the sampler.
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):

@@ -147,7 +147,7 @@ class Servers:
         processes = self._of_host
         if processes.pid(name) or processes.is_over(name) or time.time() > moment + LONGEST_EXIT:
             self._reported.add(name)
-            # A server process has ended. `at` is on this host's clock, and at most LOOK seconds late.
+            # A server process has ended. `at` is on this host's clock, and at most LOOK seconds (conversation.py) late.
             self._send("server", name=name, at=moment, words=processes.status(name, 0)[0])
 
     def _all_are_reported(self):
@@ -162,7 +162,7 @@ class Servers:
         if len(self._cpu) == 2:
             cpu = self._cpu[1] - self._cpu[0]
             memory = sum(process.with_children()[1] for process in self._processes.values())
-        # Processor seconds in the measured window, and MiB. Both are null without servers or if the window was not reached.
+        # `cpu`: processor seconds in the measured window; `memory`: MiB. Both are null without servers or without a window.
         self._send("finished", cpu=cpu, memory=memory)
 
     def _sample(self):

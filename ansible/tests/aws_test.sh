@@ -86,7 +86,7 @@ localhost:
     c: {says: 'lacks the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
     d: {says: has no image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}
     e: {says: 'aws_hours=-1: a number', case: {hours: '-1'}}
-    # A parser that reads only the number at the beginning of a value would accept each of these.
+    # Ansible's filters int and float would convert each of the next four values to a number.
     f: {says: 'aws_hours=12h: a number', case: {hours: 12h}}
     g: {says: 'aws_hours=inf: a number', case: {hours: inf}}
     h: {says: 'aws_clients=two: 0 or more', case: {clients: two}}

@@ -30,7 +30,7 @@ from failure import AgentError
 from folder_marks import existing, expanded
 from listeners import in_background
 
-# Slices per figure. With seven, chance hardly ever puts all slices of one canary above all those of another (docs/method.md).
+# Slices per figure. With seven, all values of one canary hardly ever exceed all values of another by chance (docs/method.md).
 SLICES = 7
 # Seconds for the measurement of each figure of a host, including a first slice that does not count.
 FIGURE_SECONDS = 0.3
@@ -48,8 +48,8 @@ MEMORY_SHARE = 32
 FILE_NAME = ".dohyo-canary"
 FILE_BYTES, PIECE_BYTES, SMALL_BYTES = 64 * 2**20, 8 * 2**20, 4096
 
-# Network: seconds in which a client measures all its servers; maximum seconds per server; minimum number of servers, if that many
-# exist. A quarter of each turn is reserved for connecting and for small differences between clocks.
+# Network: seconds in which a client measures all its servers; maximum seconds per server, a turn; minimum number of servers per
+# client, if that many exist. A quarter of each turn is reserved for connecting and for small differences between clocks.
 NETWORK_SECONDS = 3.0
 TURN_SECONDS = 0.75
 LEAST_SERVERS = 4
@@ -352,10 +352,10 @@ def rotation(client: int, clients: int, servers: int) -> list[int]:
 
 
 def network(servers: dict[str, dict[str, Any]], client: int, clients: int, seconds: float = NETWORK_SECONDS) -> dict[str, Any]:
-    """Returns the figures of the paths from this client to its share of the listeners.
+    """Returns the round-trip time and throughput to each listener that `rotation` assigns to this client.
 
-    The wall clock determines the turns, so all clients take the same turn at the same time without exchanging messages. If clocks
-    differ, the values of the slices vary more.
+    The wall clock determines when a turn begins, so all clients change listeners at the same time without exchanging messages. If
+    clocks differ, turns overlap, and the values vary more.
 
     :param seconds: time for all turns; it may double if servers cannot be reached
     """

@@ -1,11 +1,11 @@
 """Marks and recognises Dohyo's folders on a host. All Python code that removes files on a host uses this module.
 
-A folder's name is not enough, because a site's own database may use the same name. Therefore, each folder that deploy.yml or a
-trial creates or takes over empty receives a mark: the file ``.dohyo``, which names its deployment. A folder that is not empty and
-has no mark, or the mark of another deployment, is never written to and never removed. Symbolic links below the user's folder are
-never followed, and mount points are never crossed.
+A folder's name is not enough, because a site's own database may use the same name. Therefore, deploy.yml and trials mark each
+folder that they create or take over empty. The mark is the file ``.dohyo``, which names the deployment. A folder that is not empty
+and has no mark, or the mark of another deployment, is never written to and never removed. Symbolic links below the user's folder
+are never followed, and mount points are never crossed.
 
-A marked folder may also contain other files. MADE lists the files that Dohyo creates. Folders with others, at any depth, stay.
+MADE lists the files that Dohyo creates in marked folders. A folder that contains other files, at any depth, is kept.
 """
 
 from __future__ import annotations
@@ -442,7 +442,7 @@ class Contents:
         if not reason and path != self._owner and (original := _original(path, mark)):
             reason = _copy_of(path, original)
         if not reason and (reason := unexpected(path)):
-            # Dohyo created this folder, but it stays. Keep the mark of the enclosing folder, whose id is needed to remove it later.
+            # Dohyo created this folder, but it stays. Keep the enclosing folder's mark: its id is needed for a later removal.
             self.keeps_mark = True
         if reason:
             self.foreign.append(reason)

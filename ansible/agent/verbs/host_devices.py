@@ -227,7 +227,7 @@ class Host:
         return volume
 
     def new(self, devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the volumes to create on empty devices. There are none without a layout, or if a device of an array is in use."""
+        """Returns the volumes to create on empty devices. There are none without a layout. An array needs only empty devices."""
         empty = [entry for entry in devices if entry["state"] == "empty"]
         if self._layout == "jbod" or (self._layout and len(devices) == 1):
             return [self.volume(entry["path"], [entry], {}) for entry in empty]
@@ -363,7 +363,7 @@ def answer(devices: Sequence[str], label: str, root: str, deployment: str, layou
     :param layout: requested layout; "" accepts every layout, so that it can be removed
     :returns: ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``, ``state``,
         ``discards`` (whether it supports discards) and ``problem`` (why it was refused); and ``volumes``, which have a file system or
-        will get one. Each has ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array),
+        will get one. Each has ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also ``array``),
         ``size_mb``, ``free_mb`` (of the mounted file system), ``discards``, ``state`` (``empty``, ``ours``; for an array also ``absent``
         or ``stopped``), ``uuid`` (of the file system), ``source`` (its name in /etc/fstab), ``mount_point`` (present or future),
         ``mounted``, ``options`` (of the mount) and ``foreign`` (files that Dohyo did not make). Refused devices have no volume

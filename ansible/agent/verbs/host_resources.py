@@ -375,8 +375,8 @@ def answer(
     :param checks: arguments of :func:`problems_of`; if None, it is not called
     :param carries: further arguments of :func:`shortages`; if None, it is not called
     :returns: ``java_home`` (empty without a JDK of that version), ``java_build`` (its build, like "17.0.15+6-Debian-1deb12u1"),
-        ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (missing paths of `needs`); ``disk_free_mb``,
-        ``rooms_mb`` (free for each folder of `data`), ``disk_kind`` (of `path`: nvme, ssd, rotational), ``memory_mb`` (total),
+        ``java_seen`` (searched folders, each as "folder (version)"), ``missing`` (missing paths of `needs`); ``disk_free_mb``,
+        ``rooms_mb`` (free MiB by folder of `data`), ``disk_kind`` (of `path`: nvme, ssd, rotational), ``memory_mb`` (total),
         ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (numbers), ``huge_pages`` (whether a process can get transparent
         ones) and ``public`` (sentences about `open`); with `checks`, ``firewalld`` (whether it runs); with `checks` or `carries`,
         ``problems``, one sentence each, including those of ``public``

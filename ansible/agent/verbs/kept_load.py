@@ -107,7 +107,7 @@ class Disk:
         remove_inside(self.loads, pattern, self.arguments["deployment"])
 
     def has_room(self) -> bool:
-        """Returns whether a second copy fits on the disk and leaves as much space again for data that servers add."""
+        """Returns whether a second copy fits, and `need_mb` and as much space again, for data that servers add, stay free."""
         return free_mb(self.folder) >= 2 * amount(self.folder)["bytes"] // 2**20 + self.arguments["need_mb"]
 
     def keep(self) -> None:
@@ -205,7 +205,7 @@ def answer(
     :param need_mb: MiB that must be free on each disk
     :param budget_mb: for ``placed``: memory limit of the servers in MiB, or 0 without a limit; with a limit, the copy is removed
         from the page cache
-    :returns: ``found``, whether the load exists; ``trial``, the trial that made it; and ``note``, why the load does not exist
+    :returns: ``found``, whether the load exists; ``trial``, which made it; and ``note``, why it does not exist or was not kept
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")

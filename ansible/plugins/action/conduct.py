@@ -4,7 +4,7 @@
       do: trial               a trial, from the checks of its hosts to its end
           clients             clients that need no servers, for clients.yml and doctor.yml
           stop                the steps of stop.yml
-          halt                the first step of stop.yml, with which destroy.yml begins
+          halt                stops processes and removes objects on attached systems, for destroy.yml
           doctor              checks of attached systems, for attached.yml
           check               checks of the clients' hosts, for clients.yml and doctor.yml
           available           finds out why a system's servers are not available, and how to get them

@@ -44,7 +44,7 @@ class Plan:
     """Plan of one load or run. Times are in seconds.
 
     :ivar agents: first message to each agent, by host: ``tool``, ``client`` (None without one), ``servers``
-    :ivar start_delay: time from "all are ready" to the common start of several clients, so that all know it in time
+    :ivar start_delay: time from the readiness of the last of several clients to their common start, which all must know
     :ivar launch_interval: time between the launches of two clients
     :ivar warmup: time from the common start to the measured window
     :ivar steady: whether the window may begin before `warmup` is over, once rate and JIT compilers are steady

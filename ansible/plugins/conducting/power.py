@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-# Maximum seconds for a command, and seconds between attempts to switch a host on, whose controller (BMC) may be busy.
+# Maximum seconds for a command, and seconds between attempts to switch on a host. Its controller (BMC) may be busy.
 COMMAND_SECONDS = 120.0
 AGAIN_SECONDS = 5.0
 # Maximum number of characters of a command's output in a message.
@@ -66,7 +66,7 @@ class Switch:
         if self._process is None or self._process.stdin is None:
             return None
         self._process.stdin.close()
-        # Long enough for the rest of the first command, the time limit of the second, and its last attempt after that.
+        # Wait for the rest of the first command, the time limit of the second, and its last attempt after that.
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(3 * COMMAND_SECONDS)
         with suppress(BlockingIOError):

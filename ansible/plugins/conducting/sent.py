@@ -11,7 +11,7 @@ from typing import Any
 AGENT = Path(__file__).resolve().parents[2] / "agent"
 # Program that executes the next line of its input. Its errors never quote any other line, which may be a password.
 RECEIVE = "l = open(0, 'rb', 0, closefd=False).readline(); exec(l if l[:5] == b'exec(' else 'raise SystemExit(9)')"
-# Program, sent as that line, that reads and executes the agent. It reads nothing after it: the agent itself does.
+# Program, sent as that line, that reads and executes the agent. It leaves the rest of the input for the agent.
 READ = """
 source = open(0, "rb", 0, closefd=False)
 program = b""

@@ -1,4 +1,4 @@
-"""Ansible lookup: describes the control machine, for Dohyo's marks in folders and its records of hosts in use."""
+"""Ansible lookup: returns the identity of the control machine, for folder marks and records of hosts in use."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Cluster:
         return sorted(instances, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
-        """Returns, in order of removal, the call that lists each other kind, the keys of its result, and its filter."""
+        """Returns the other kinds, in order of removal: the call that lists each, its result's keys, and its filter."""
         ec2 = self.ec2
         return {
             "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),

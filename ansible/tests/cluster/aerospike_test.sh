@@ -41,7 +41,7 @@ grep -q 'Enterprise' "$work/log" || fail "the message does not say why authentic
 wiped aerospike
 ok 'impossible requests are refused; nothing is left'
 
-# A disk without a file system needs a testbed with a third disk.
+# Raw devices need a testbed with a third disk, because the first two have file systems.
 if ! testbed ssh 1 'test -b /dev/disk3'; then
     echo 'skipped: raw devices; testbed down, then testbed up 4 3'
     exit 0
@@ -55,7 +55,7 @@ refused() {
 }
 refused 'may not read and write /dev/disk3'
 for n in 1 2 3 4; do
-    # Set the group that udev sets on real hosts. The disk is small because the loop device needs space for its zeroes.
+    # Set the group that udev sets on real hosts. The disk is small, because zeroing it fills the file of the loop device.
     testbed ssh "$n" 'sudo chgrp disk /dev/disk3 && sudo chmod 660 /dev/disk3'
     truncate -s 600M "$root/.testbed/host$n/disk3"
     losetup -c "$(losetup -n -O NAME -j "$root/.testbed/host$n/disk3")"

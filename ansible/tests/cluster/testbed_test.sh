@@ -27,7 +27,7 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
 testbed() { "$ansible/testbed/testbed" "$@"; }
 ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
-# Succeeds if host $1 receives a packet from host $2. The kernel retries a host that did not answer only after about a second.
+# Succeeds if host $1 can ping host $2. Waits up to 3 s, because the kernel retries only after about 1 s.
 reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
 
 # Prints everything that a testbed could leave behind on this machine, except images, which are kept on purpose.
