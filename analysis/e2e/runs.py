@@ -47,7 +47,7 @@ LONG = ["--records=2000", *options(duration=60)]
 
 
 def listen() -> None:
-    """Restores signals that are ignored when the tests run under nohup or in the background of a script."""
+    """Restores the default action of signals that are ignored under nohup or in the background of a script."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
@@ -71,7 +71,7 @@ running: list["Run"] = []
 
 
 class Run:
-    """A run.sh process in the background that receives signals as if it ran in the foreground of a terminal."""
+    """A background process of run.sh, which receives signals as if it ran in the foreground of a terminal."""
 
     def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
         """Starts the run. If `within` is a command, that command starts it."""

@@ -54,7 +54,7 @@ WRITES = re.compile(
 
 @dataclass
 class ForeignServer:
-    """A server that belongs to another user."""
+    """A server that Dohyo did not start."""
 
     folder: Path
     port: int
@@ -282,7 +282,7 @@ def test_ctrl_c_at_the_question_starts_nothing(foreign: ForeignServer, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
-# The statement, and its occurrence, at which Ctrl-C is sent: before tables are created, and before they are removed.
+# Ctrl-C is sent at the nth occurrence of a statement: before tables are created, and before they are removed.
 STATEMENTS = {"making": ("CREATE DATABASE", 1), "removing": ("SHOW GLOBAL STATUS", 2)}
 
 

@@ -1,4 +1,4 @@
-"""Measures a trial by hand: deploy.yml, trial.yml with defaults except for its length, and the table."""
+"""Measures a trial by hand: deploy.yml, trial.yml with few variables, and `dohyo tabulate`."""
 
 import json
 import os

@@ -77,7 +77,7 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     assert "SIGTERM" in interrupted["reason"]
     assert interrupted["reason"] in " ".join(first.text.split())
 
-    # Another user may change the trial's variables.
+    # Change the trial's variables, as another user could. The resumed run must not use them.
     (trial / "trial.json").write_text(
         json.dumps({"trial_system": LOOKUP, "trial_python": "touch MARKER", "trial_dir": LOOKUP})
     )

@@ -78,7 +78,7 @@ def end(run: Run, number: signal.Signals) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
-    """Yields a prefix that lets commands see a small disk, the disk's path for commands, and its path for tests."""
+    """Yields a prefix with which commands see a small disk, the path of the disk for them, and its path for tests."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount a file system")
     disk = tmp_path / "disk"

@@ -23,7 +23,7 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     assert 2 <= kill["at"] < 3
     assert 4 <= kill["until"] < 5
     assert kill["zero_seconds"] >= 1
-    # The end of the dip is known only to the second, and the server may respond in the same second in which it starts.
+    # The end of the loss in throughput is known only to the second. The server may respond in the second of its start.
     least = int(kill["until"]) - kill["at"]
     assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= least - 0.001
     assert 9 <= stop["at"] < 10

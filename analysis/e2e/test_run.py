@@ -1,6 +1,6 @@
 """Runs ./run.sh as users do, with very small servers: the table, failures, Ctrl-C, --resume.
 
-At least one test runs each core mix. test_scenarios.py runs the other scenarios.
+Each core mix has at least one test in this folder. test_scenarios.py runs the other scenarios.
 """
 
 import contextlib

@@ -140,7 +140,7 @@ def test_gc_matrix(tmp_path: Path) -> None:
     ]
     for trial in trials:
         assert {"run INSERT", "run SCAN"} <= operations(trial)
-        # Keys that are read are not written.
+        # A key is either read or written, so scans find no records.
         assert {row["records"] for row in trial["rows"] if row["operation"] == "SCAN"} == {0}
         folder = tmp_path / "gc-matrix/raw" / trial["name"]
         (client,) = (json.loads(file.read_text()) for file in folder.glob("run-1/*/client.json"))

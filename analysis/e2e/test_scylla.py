@@ -39,7 +39,7 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
     conditions = json.loads((raw / "conditions.json").read_text())
     assert conditions["durability"] == "disk"
     assert {"users have passwords", "TLS to clients", "TLS among nodes", "commit log: batch"} <= {*conditions["notes"]}
-    # The log would mention unknown settings. No file may contain the password or its hash.
+    # The server's log names unknown settings, but no file may contain the hash of a password.
     assert not [file for file in raw.rglob("*") if file.is_file() and b"$6$" in file.read_bytes()]
 
 

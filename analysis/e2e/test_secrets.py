@@ -180,7 +180,7 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
         ("hbase.client.netty.tls.enabled=false", "ConnectionClosedException"),
         ("hbase.rpc.tls.keystore.location=", "Received fatal alert: bad_certificate"),  # no client certificate
         ("hbase.rpc.tls.truststore.location=", "PKIX path building failed"),  # trusts only the JVM's authorities
-        # Without a ticket, the server closes the connection and sends no message.
+        # If a client has no ticket, the server closes the connection without a message.
         ("hbase.security.authentication=simple", "Exception making rpc to masters"),
         ("principal=somebody", "failure to login: for principal: somebody"),  # the client has no key for this principal
     ):

@@ -1,4 +1,4 @@
-"""Tests real servers with profile=tuned, which must start with the values of the profile."""
+"""Tests that real servers with profile=tuned start with the values of the profile."""
 
 import json
 import os

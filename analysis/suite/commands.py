@@ -60,7 +60,7 @@ class Commands:
 
 @contextlib.contextmanager
 def signals_wait() -> Iterator[None]:
-    """Delays signals until the context ends. A signal during Popen would lose the process that Popen started."""
+    """Delays signals until the context ends. Otherwise, a signal during Popen could lose the started process."""
     received: list[int] = []
 
     def receive(number: int, _frame: FrameType | None) -> None:

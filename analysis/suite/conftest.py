@@ -10,5 +10,5 @@ LOGS = ROOT / ".setup/reports"
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest) -> Commands:
-    """Returns a function that runs commands, and writes their output to .setup/reports/TEST.log, too."""
+    """Returns a function that runs commands and writes their output to .setup/reports/TEST.log."""
     return Commands(LOGS / f"{request.node.name}.log")

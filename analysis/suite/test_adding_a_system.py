@@ -1,4 +1,4 @@
-"""Follows docs/adding-a-system.md to the letter, in a copy of the checkout."""
+"""Runs all commands of docs/adding-a-system.md in a copy of the checkout."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
     yield folder
-    if (agent := folder / ".dohyo/bin/agent").exists():  # an interrupted test may have left this folder
+    if (agent := folder / ".dohyo/bin/agent").exists():  # a failed test may have left processes running
         subprocess.run([agent, "stop-all", "30"], check=True)
 
 

@@ -20,7 +20,7 @@ SLOW = (*OTHER_DRIVERS, "postgresql")
 
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
-    """Returns the system and binding of each case: those that --system names, or the first of each binding."""
+    """Returns the system and binding of each case that --system names; by default OTHER_DRIVERS and one per binding."""
     systems = catalogue.all_systems().values()
     # The binding of ScyllaDB is tested with Cassandra, too, because many machines have no ScyllaDB.
     drivers = {system.name: (system.name, system.binding) for system in systems} | OTHER_DRIVERS

@@ -58,7 +58,7 @@ PLACES = {
     "ansible/testbed/testbed": ["-exec rmdir {}", 'find "$state"', 'rmdir --ignore-fail-on-non-empty -- "$state"'],
     # An environment with Dohyo's mark, Maven's output (which can be built again), and a folder of mktemp in .setup.
     "setup.sh": ['rm -rf -- "$venv"', 'rm -rf -- "$root"/ycsb-bindings/*/target', 'rm -rf -- "$folder"'],
-    # Accounts on servers that were just created.
+    # Default accounts of servers that Dohyo has just created.
     "ansible/systems/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CqlAdmin.java": ["DROP ROLE IF EXISTS"],
     # A hostile name in the contract tests, which no server may execute.

@@ -260,7 +260,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def written() -> dict[str, str]:
-    """Returns all configuration files by name. Each folder and setting in them has a hostile name."""
+    """Returns all configuration files by name. The folders, settings and passwords in them are hostile texts."""
     contents: dict[str, str] = {}
     everywhere: dict[str, Any] = {
         "dohyo_home": FOLDER,

@@ -95,7 +95,7 @@ def test_a_second_removal_knows_the_files_of_others_as_the_first_did(home: Path)
 
 
 def dying(last: int) -> Callable[..., None]:
-    """Returns a replacement for os.unlink that interrupts the program on its nth call."""
+    """Returns a replacement for os.unlink that interrupts the program on call number `last`."""
     calls, unlink = count(1), os.unlink
 
     def replacement(*args: Any, **more: Any) -> None:

@@ -1,4 +1,4 @@
-"""Checks that output cannot control the terminal, and fails neither with unusual settings nor without one."""
+"""Checks that output cannot control the terminal, and works with unusual terminals and closed streams."""
 
 import json
 import os
@@ -96,7 +96,7 @@ def test_an_empty_value_is_refused(command: list[str], original: Path, monkeypat
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_failure(closed: str, original: Path, tmp_path: Path) -> None:
-    """A file that the command opens may receive the number of the closed stream. Output must not go to that file."""
+    """A file that the command opens may get the descriptor of the closed stream. Output must not go to that file."""
     folder = shutil.copytree(original, tmp_path / "it")
     (folder / "raw/01-cassandra/conditions.json").unlink()
     command = (

@@ -1,4 +1,4 @@
-"""Checks that reports and sites describe an experiment as running only while it is."""
+"""Checks that reports and sites describe an experiment as running only while it runs."""
 
 import json
 import os

@@ -415,7 +415,7 @@ def test_the_hint_to_resume_can_be_pasted(
 ) -> None:
     monkeypatch.setattr(experiment, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(places, "RESULTS", tmp_path / "results")
-    monkeypatch.chdir(tmp_path)  # with a relative path, the command would name only the file
+    monkeypatch.chdir(tmp_path)  # outside the checkout, the command contains the absolute path of run.sh
     folder = experiment.new_folder(chosen, None if below else tmp_path / f"-out {NAME}")
     the_experiment = experiment.create(chosen, folder, {"inventory": None})
     with (tmp_path / "said").open("w+") as log:

@@ -10,7 +10,7 @@ AHEAD = {"host1": 0.0, "host2": 5.0, "host3": -3.0}
 
 
 class Stage:
-    """Simulates the agents, and their clock. Each reply takes one millisecond."""
+    """Simulates the agents, and the controller's clock. A reply to a ping takes one millisecond."""
 
     def __init__(self, clients: str = "host1 host2", servers: str = "host1 host3", **plan: Any) -> None:
         self.now = 1000.0
@@ -64,7 +64,7 @@ class Stage:
         self.conductor.heard(host, {"is": kind, **fields}, self.now)
 
     def ready(self) -> Self:
-        """Makes all clients ready, so that the conductor agrees on an instant."""
+        """Makes all clients ready, so that the conductor sets the time of their start."""
         for _ in range(READINGS + 2):
             self.step()
         for host in ("host1", "host2"):

@@ -1,4 +1,4 @@
-"""Names files of the checkout, and loads its benchmarks as modules."""
+"""Lists files of the checkout, and loads its benchmarks as modules."""
 
 import importlib.util
 import subprocess

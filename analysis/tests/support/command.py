@@ -1,4 +1,4 @@
-"""Creates a finished experiment, as users may pass it to others, and runs the command that reads it."""
+"""Creates finished experiments, such as users may get from others, and runs the command `dohyo`."""
 
 import ctypes
 import io

@@ -70,7 +70,7 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
-# Delays in µs. Each run adds its own to the times in its logs, because no two runs may have equal histogram logs.
+# Delays in µs. One is added to all times in the logs of a run, because no two runs may have equal histogram logs.
 _RUNS = itertools.count(1)
 _STAMPS = re.compile(r"^(\d[\d.]*),(\d[\d.]*),(?=.*,HIST)", re.MULTILINE)
 
@@ -172,7 +172,7 @@ def write_log(client: Path, name: str, intervals: Iterable[tuple[float, float, M
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:
-    """Returns an interval of a histogram log that begins at 1,000 s."""
+    """Returns an interval of a histogram log. The log begins at 1,000 s."""
     return Interval(1000 + since_start, seconds, decode(encoded({500: count})), since_start)
 
 
@@ -275,7 +275,7 @@ def changes_shown(changes: regression.Changes, width: int = 200, color: Color = 
 
 SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
 # Operations of the client in tests/data. The p99 from the intended start is 0.327 ms (READ) and 0.388 ms (UPDATE).
-# Without a target rate, the client would have reached 2,000 operations per second.
+# By default, `trial` removes the target rate, so that 2,000 operations per second count as the maximum.
 OPERATIONS = 6000
 
 

@@ -58,7 +58,7 @@ def hosts(experiment: Path) -> None:
 
 
 def loads(experiment: Path) -> None:
-    """Creates loads of two systems at two points of a matrix. One load becomes slower, another stalls."""
+    """Creates loads of two systems at two points of a matrix. One system's loads become slower, the other's stall."""
     _facts(experiment, title="Insert race")
     counts = {"cassandra": [500] * 5 + [200] * 10 + [50] * 10, "hbase": [400] * 10 + [0] * 5 + [200] * 5}
     for number, (system, batch) in enumerate(((system, batch) for system in counts for batch in (1, 100)), start=1):
@@ -115,7 +115,7 @@ def attached(experiment: Path) -> None:
 
 
 def rounds(experiment: Path) -> None:
-    """Creates four rounds that share one load per system. Two neighbours in the ranking are undecided."""
+    """Creates four rounds that share one load per system. The order of two neighbours in the ranking is undecided."""
     _facts(experiment, title="Rounds", precision=0.05, rounds_ended="max", alike=0.05)
     systems = ("cassandra", "hbase", "scylla")
     rates = {"cassandra": (1000, 1060, 960, 1010), "hbase": (980, 900, 1010, 940), "scylla": (500, 501, 502, 500)}

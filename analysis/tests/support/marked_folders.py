@@ -55,7 +55,7 @@ def make(owner: Path, kind: str) -> None:
 
 
 def run_with_own_mounts(script: str) -> None:
-    """Runs a Python program that has private mounts and can import `folder_marks`. Skips the test if it is not root."""
+    """Runs a Python program with private mounts. It can import `folder_marks`. Skips the test unless root runs it."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount")
     command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]

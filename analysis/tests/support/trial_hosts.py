@@ -86,7 +86,7 @@ class Call:
         argv = list(self.arguments.get("argv", []))
         if self.administration:
             shown = [self.verb, *filter(SAID.match, self.administration[1:])]
-            # Every call contains recordcount, but only calls that count records may have different values.
+            # Every call contains recordcount. It is shown only for calls that count records, whose values may differ.
             shown = [word for word in shown if "count" in self.verb or not word.startswith("recordcount=")]
             bound = f" within {self.arguments['timeout']} s" if "timeout" in self.arguments else ""
             text = f"{' '.join(shown)}{bound}".replace("/opt/dohyo/run/", "")

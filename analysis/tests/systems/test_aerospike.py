@@ -85,7 +85,7 @@ def test_the_enterprise_edition_gets_what_was_asked_for(version: str, storage: s
 
 @pytest.mark.parametrize("version", ["6.4.0.10", "8.1.0.0"])
 def test_authentication_and_tls(version: str) -> None:
-    """With TLS, only the older info port accepts plain text. Authentication and TLS require the Enterprise edition."""
+    """With TLS, only the info port of old versions accepts plain text. Both options require the Enterprise edition."""
     written = keys(aerospike(version, "file", "Enterprise", **CLOSED))
     assert "security" in written
     assert written["tls"] == ["dohyo"]

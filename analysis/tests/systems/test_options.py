@@ -37,7 +37,7 @@ def test_every_option_is_whole(option: Option) -> None:
     if option.default is None:
         system = of_role(role)
         name = option.name.removeprefix(f"{role}_")
-        # If the default of an option depends on the variant, it differs from system to system.
+        # An option without a fixed default gets it from the variant of the system or from default_NAME.
         assert name in system.variant or callable(getattr(system, f"default_{name}"))
     else:
         assert option.check(option.default) == option.default

@@ -146,7 +146,7 @@ BOTH_HOSTS = ["here", "far"]
 
 
 def play_that_asks(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns a play that makes many calls to hosts and writes down the answers; also returns the hosts' variables."""
+    """Returns a play that makes many calls to hosts and records the answers; also returns the hosts' variables."""
     (meeting := tmp_path / "meeting").mkdir()
     home = tmp_path / "home"
     # This file is larger than one part of a transfer.
@@ -258,7 +258,7 @@ def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
     assert of_connection == ["stop"]
 
 
-# Action that reports hosts whose agents find a disk, and returns the result with the requests that the agents received.
+# Action that calls `report` for hosts whose agents find a disk, and returns the facts and the requests to the agents.
 REPORT = """
 from conduct import ActionModule as Conduct
 from dohyo.trial.hosts import report
@@ -284,7 +284,7 @@ class ActionModule(Conduct):
 
 
 def play_that_reports(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns a play that reports two hosts and tries a trial with trial.yml's variables; also the hosts' variables."""
+    """Returns a play that calls `report` and begins a trial with trial.yml's roles; also the hosts' variables."""
     (trial,) = yaml.safe_load((ANSIBLE / "trial.yml").read_text("utf-8"))
     common = {
         "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path),
@@ -327,7 +327,7 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
     assert (settings["limits"]["processes"], settings["kept"]) == (180000, "/var/lib/dohyo/settings.json")
 
 
-# Program that prints its arguments and exits as ssh does if the host is unreachable.
+# Program that records its arguments and exits as ssh does if the host is unreachable.
 UNREACHABLE = '#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/words\nexit 255\n'
 
 

@@ -94,7 +94,7 @@ def test_an_unreachable_host_is_an_error(script: str, message: str, monkeypatch:
 
 
 def test_a_password_is_in_no_message() -> None:
-    """The greeting looks like a prompt, so the password is sent, and Python reads it. No message may show it."""
+    """The greeting looks like a prompt, so the password is sent to Python. No message may show the password."""
     rise = Rise(AGENT, "s3cret", lambda data: b"root now" in data, lambda data: b"assword" in data, lambda _: False)
     with (
         pytest.raises(HostError) as error,

@@ -13,7 +13,7 @@ POWER = {"dohyo_power_off": ["true"], "dohyo_power_on": ["true"]}
 
 
 def refused(folder: Path, *, clients: int = 2, **variables: Any) -> dict[str, str]:
-    """Returns why each of three hosts rejects a trial of Cassandra. The result is empty if no host does."""
+    """Returns why a trial of Cassandra is rejected, by host. The result is empty if it is accepted."""
     settings = {
         "systems": {"cassandra": {"role": "cassandra"}}, "dohyo_playbook": "ansible-playbook", "trial_properties": {},
         "dohyo_address": {f"node{number}": f"198.51.100.{number}" for number in range(1, 4)}, **POWER, **variables,

@@ -32,7 +32,7 @@ class AccessTest {
     return new Settings(properties);
   }
 
-  /** Returns a PEM file with a real authority, the first one that this JDK trusts. */
+  /** Returns a PEM file with the first certificate authority that this JDK trusts. */
   private Path authority() throws Exception {
     KeyStore known = KeyStore.getInstance(
         Path.of(System.getProperty("java.home"), "lib", "security", "cacerts").toFile(), (char[]) null);
@@ -77,7 +77,7 @@ class AccessTest {
     assertTrue(error.getMessage().contains("aerospike.password"), error.getMessage());
   }
 
-  /** Checks that all classes of Netty's event loops are present. */
+  /** Checks that all classes that Netty's event loops need are present. */
   @Test
   void aTlsClientComesAsFarAsTheConnection() throws Exception {
     Settings settings = settings("aerospike.hosts", "127.0.0.1:1", "aerospike.tlsname", "ring", "aerospike.tlsca",

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import site.ycsb.Status;
 
-/** Runs the contract with ten records in each record of Aerospike, and through the event loops. */
+/** Runs the contract with ten records of YCSB in each record of Aerospike, and with event loops. */
 class AerospikePackedContractIT extends AerospikeContractIT {
   private static final Map<String, String> ORDERED = Map.of("insertorder", "ordered");
   private static final Columns COLUMNS = Columns.of(List.of("field0", "field1"));
@@ -103,13 +103,13 @@ class AerospikePackedContractIT extends AerospikeContractIT {
   /** Does nothing, because the tests of the other layout still need the server. */
   @Override
   protected void killedServerGivesErrorsInTime() {
-    // Without the annotation of the overridden method this is not a test.
+    // JUnit does not run this method, because it lacks the annotation of the overridden method.
   }
 
-  /** Does not apply: a write changes a block in memory, with all fields of its records. */
+  /** Does not apply: in this layout, each write reads a block, changes it in the client and writes the whole block. */
   @Override
   protected void aWriteOfAllFieldsReplacesTheRecordAndAnyOtherKeepsTheRest() {
-    // Without the annotation of the overridden method this is not a test.
+    // JUnit does not run this method, because it lacks the annotation of the overridden method.
   }
 
   private static List<Row> rows(String table, String prefix, int first, int count) {

@@ -81,8 +81,8 @@ public class CassandraContractIT extends BindingContract {
   }
 
   /**
-   * Returns a record with an empty key, which is an invalid request. With a key that is too large, ScyllaDB reports an
-   * error on which the driver closes the connection, with all requests in flight.
+   * Returns a record with an empty key for ScyllaDB. If a key is too large, ScyllaDB reports an error on which the
+   * driver closes the connection, and all requests in flight fail.
    */
   @Override
   protected dohyo.binding.Row refused() {
@@ -118,7 +118,7 @@ public class CassandraContractIT extends BindingContract {
     return modes().stream().filter(mode -> mode.properties().get("cassandra.batchread").equals("async")).toList();
   }
 
-  /** Returns the number of connections that the driver makes to a node for a requested number. */
+  /** Returns the number of connections that the driver makes to a node if {@code wanted} are requested. */
   protected int connections(int wanted) {
     return wanted;
   }
@@ -140,7 +140,7 @@ public class CassandraContractIT extends BindingContract {
     assertTrue(refused.getMessage().startsWith("cassandra.batchread=in: "), refused.getMessage());
   }
 
-  /** Tests Cassandra and ScyllaDB. */
+  /** Tests {@link CqlAdmin}, which serves Cassandra and ScyllaDB. */
   @Test
   void aForeignTableIsNotTakenForATrialsOwn() throws Exception {
     String own = "\"contract_Schema\"";

@@ -19,7 +19,7 @@ class AttachedTest {
   /** Cluster in memory: marks of the tables, by place. */
   private final Map<String, String> cluster = new HashMap<>();
 
-  /** Message of the servers' exceptions; null if they answer. */
+  /** Message of the exception that the cluster throws; null if it throws none. */
   private String refusal;
 
   @TempDir
@@ -132,7 +132,7 @@ class AttachedTest {
   @Test
   void theRunOfAnotherMachineIsLeftAloneThoughItsTrialHasTheSameName() throws Exception {
     run("schema", folder.resolve("made"));
-    // Another run, which was killed just before it created the place.
+    // This file is from another run, which was killed just before it created the place.
     Path killed = Files.writeString(folder.resolve("killed"), "another\nthe place dohyo_1\n");
     IOException error = assertThrows(IOException.class, () -> run("remove", killed));
     assertTrue(error.getMessage().endsWith("nothing was removed"), error.getMessage());

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Checks that {@code verify=acknowledged} finds every fault of an unfaithful store, and reports no others. */
+/** Checks that {@code verify=acknowledged} finds every fault of an unfaithful store, and reports no other faults. */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class AccountingTest extends OnMemory {
   private static final List<String> BAD = List.of("stale_reads", "unwritten_reads", "corrupt_reads", "lost", "missing",
@@ -163,7 +163,7 @@ class AccountingTest extends OnMemory {
     assertNothingBad(run("-threads", "4"));
   }
 
-  /** Tests a server that is down when the run ends, and comes back. The first two times, no thread can connect. */
+  /** Tests a server that is down when the run ends, and comes back. It refuses the first two connections. */
   @Test
   void connectsAgainWhereNoThreadCould() throws IOException {
     kept.refusedConnections = 2;

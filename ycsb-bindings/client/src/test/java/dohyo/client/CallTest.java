@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import site.ycsb.Status;
 
-/** Checks that an operation on one record needs no future if the driver has listeners. */
+/** Checks that an operation on one record needs no future if the driver accepts listeners. */
 class CallTest {
   @ParameterizedTest
   @ValueSource(strings = {"read", "update", "insert"})
@@ -78,7 +78,7 @@ class CallTest {
     void send(BiConsumer<Status, Throwable> answered);
   }
 
-  /** A binding whose driver has listeners. */
+  /** A binding whose driver accepts listeners. */
   private static final class Listening extends Binding {
     private final Driver driver;
     private List<String> verbs = new ArrayList<>();

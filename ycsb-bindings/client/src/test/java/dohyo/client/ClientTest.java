@@ -256,7 +256,7 @@ class ClientTest extends OnMemory {
   @Test
   void intendedLatencyCountsTheWait() {
     assertEquals(0, client("-load"), err);
-    // One thread needs 20 ms per answer, and 100 operations are due per second, so each waits longer than the last.
+    // One thread needs 20 ms per answer, and 100 operations are due per second, so each waits longer than the previous.
     assertEquals(0, client("-p", "operationcount=50", "-p", "readproportion=1", "-p", "updateproportion=0",
         "-target", "100", "-p", "memory.delay=20"), err);
     assertTrue(line("READ", "95thPercentileLatency(us)") < 200_000, out);
@@ -303,7 +303,7 @@ class ClientTest extends OnMemory {
   @CsvSource({"1, 40, 5", "1, 60, 0", "5, 40, 5", "5, 60, 0"})
   void aReadModifyWriteIsOneRecordOfTheErrorRate(int batch, int good, int exit) throws IOException {
     assertEquals(0, client("-load"), err);
-    // The updates of the first {@code good} records succeed, the others fail.
+    // The updates of the first `good` records succeed, the others fail.
     assertEquals(exit, client("-p", "operationcount=" + 100 / batch, "-p", "readproportion=0", "-p",
         "updateproportion=0", "-p", "readmodifywriteproportion=1", "-p", "batchsize=" + batch, "-p",
         "memory.fail=error", "-p", "memory.failafter=" + (1000 + good), "-p", "maxerrorrate=0.5"), err);
@@ -644,7 +644,7 @@ class ClientTest extends OnMemory {
   @Test
   void whatWasDueInTheWarmUpIsNotMeasured() throws IOException {
     assertEquals(0, client("-load"), err);
-    // The first read blocks the client for 1.5 s, of them 0.5 s in the window, in which 50 operations are due.
+    // The first read blocks the client for 1.5 s. The window begins after 1 s, so 50 of its operations are delayed.
     assertEquals(0, client("-p", "readproportion=1", "-p", "updateproportion=0", "-p", "memory.cold=1500", "-p",
         "warmuptime=1", "-p", "maxexecutiontime=2", "-target", "100"), err);
     assertEquals(200, line("READ", "Operations") + summary().get("missed_operations").asLong());

@@ -22,9 +22,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Compares the client's results with the store's own times of requests and answers, in nanoseconds. The client cannot
- * see an answer before the store sends it. So lower bounds are exact: each of the sorted latencies is at least that of
- * the store. Upper bounds allow for threads that wake late on a busy machine. The store's times already include its own
- * delays.
+ * see an answer before the store sends it. So lower bounds are exact: the nth smallest latency of the client is at
+ * least that of the store. Upper bounds allow for threads that wake late on a busy machine. The store's times already
+ * include its own delays.
  */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class KnownTruthTest extends OnMemory {
@@ -46,7 +46,7 @@ class KnownTruthTest extends OnMemory {
     return new String[] {"-p", "startgate=" + folder};
   }
 
-  /** Returns when the first operation was due, or a little later, in {@link System#nanoTime}. */
+  /** Returns the time at which the first operation was due, or slightly later, in {@link System#nanoTime}. */
   private long firstDue() throws IOException {
     return answers().get(0).asked() - (long) (summary().get("skew_ms").asDouble() * 1e6);
   }
@@ -136,7 +136,7 @@ class KnownTruthTest extends OnMemory {
     assertEquals(answers.size() / 4, line("OVERALL", "Throughput(ops/sec)"));
     assertTrue(answers.size() >= 2 * rate, "most of what the stall held up is sent after it: " + answers.size());
     assertLatencies("READ", sortedMicros(answers, answer -> answer.answered() - answer.asked()), LATE_MICROS);
-    // The other operations follow the first at equal distances.
+    // The other operations follow the first at equal intervals.
     long begin = firstDue();
     long[] intended = sortedMicros(answers,
         answer -> answer.answered() - begin - TimeUnit.SECONDS.toNanos(answer.number()) / rate);
@@ -148,7 +148,7 @@ class KnownTruthTest extends OnMemory {
     assertLogged("Intended-READ");
   }
 
-  /** Checks that the log states its unit, nanoseconds, and that the result lines are its values, rounded down. */
+  /** Checks that the log states its unit, nanoseconds, and that the result lines show its values, rounded down. */
   private void assertLogged(String series) throws IOException {
     Path log = folder.resolve(series + ".hdr");
     assertEquals("#[Logging for: " + series + ", nanoseconds]", Files.readAllLines(log).get(0));

@@ -30,24 +30,23 @@ import site.ycsb.Status;
  * A small store in the test's process, which fails, hangs and delays on demand:
  * <ul>
  *   <li>{@code memory.fail} (none, connect, nomemory, throw, outofmemory, error, hang): kind of failure of
- *     connections or of writes, from the one after number {@code memory.failafter} up to number {@code
- *     memory.failuntil}</li>
+ *     connections, or of the writes after number {@code memory.failafter} up to number {@code memory.failuntil}</li>
  *   <li>{@code memory.failread} (none, status, error, throw, hang): kind of failure of reads</li>
  *   <li>{@code memory.delay}, {@code memory.writedelay}: delay of reads and of writes, in milliseconds</li>
  *   <li>{@code memory.cold}: milliseconds for which the first read of each instance blocks</li>
  *   <li>{@code memory.scanned}: number of rows that a scan pretends to find</li>
  *   <li>{@code memory.loop}: a single thread does all reads, and spends this many microseconds on each</li>
- *   <li>{@code memory.answers}: list of answers to reads, used in turns: milliseconds, {@code error}, or {@code hang}
- *     for no answer; the store records the times</li>
- *   <li>{@code memory.stall}: from-until in milliseconds since the first read, without any answer from the list</li>
+ *   <li>{@code memory.answers}: answers to successive reads, repeated: a delay in milliseconds, {@code error}, or
+ *     {@code hang} for no answer; the store records the times of these reads</li>
+ *   <li>{@code memory.stall}: time without answers from the list: from-until in milliseconds since the first read</li>
  *   <li>{@code memory.store}: name of the store; each test has its own</li>
  * </ul>
  */
 public final class MemoryBinding extends Binding {
   private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
   private static final Shared<Loop> LOOP = new Shared<>(Loop::new);
-  // With two processors, the JDK's own pool starts a thread for each answer. With thousands of late answers per second,
-  // it would never catch up.
+  // With two processors, the JDK's default executor starts a thread for each answer. It cannot keep up with thousands
+  // of delayed answers per second.
   private static final Executor ANSWERS = Executors.newFixedThreadPool(2, MemoryBinding::answering);
 
   private Store store;
@@ -63,7 +62,7 @@ public final class MemoryBinding extends Binding {
   private long[] stallMillis;
   private Loop loop;
 
-  /** A single thread that does all reads, like the event loop of a driver. It pretends one retry per read. */
+  /** A single thread that does all reads, like the event loop of a driver. It reports one retry for each read. */
   private static final class Loop implements Shared.Connection, Transport {
     private final ExecutorService thread = Executors.newSingleThreadExecutor(work -> new Thread(work, "memory-loop"));
     private final AtomicLong reads = new AtomicLong();
@@ -114,7 +113,7 @@ public final class MemoryBinding extends Binding {
     final AtomicLong firstRead = new AtomicLong();
   }
 
-  /** A read that was answered from the list. Times are in {@link System#nanoTime}. */
+  /** An answer to a read, from {@code memory.answers}. Times are in {@link System#nanoTime}. */
   record Answer(long number, String kind, long asked, long answered) {
   }
 
@@ -181,7 +180,7 @@ public final class MemoryBinding extends Binding {
       return loop.work();
     }
     if (coldMillis > 0) {
-      // Park until the time is over: neither an earlier permit nor an interrupt wakes a blocking driver.
+      // Park until the time is over, like a blocking driver: neither an earlier permit nor an interrupt ends the wait.
       long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(coldMillis);
       for (long left; (left = until - System.nanoTime()) > 0; Thread.interrupted()) {
         LockSupport.parkNanos(left);

@@ -77,7 +77,7 @@ class PacerTest {
     double[] even = ofAll("uniform").stream().mapToDouble(time -> time).toArray();
     double[] same = IntStream.range(1, even.length).mapToDouble(i -> even[i] - even[i - 1]).sorted().toArray();
     assertTrue(distance(same, gap -> -Math.expm1(-gap * 3000.9 / SECOND)) > 10, "the check finds other gaps");
-    // The counts of 10 ms are Poisson distributed: their variance equals their mean, 30.
+    // The counts per 10 ms are Poisson distributed: their variance equals their mean, 30.
     double[] counts = new double[2000];
     due.forEach(time -> counts[(int) (time / (SECOND / 100))]++);
     double mean = (double) due.size() / counts.length;

@@ -23,8 +23,8 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * A store that acknowledges updates which it does not apply as requested. It compares bytes to know what a client must
- * find. {@code unfaithful.act} says what it does with every {@code unfaithful.every}-th update:
+ * A store that acknowledges updates which it does not apply as requested. It compares bytes to know which faults a
+ * client must find. {@code unfaithful.act} says what it does with every {@code unfaithful.every}-th update:
  * <ul>
  *   <li>none: apply it</li>
  *   <li>lose: do not apply it</li>

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Tests the contract for administering attached servers, on the real server that {@link Server#running} returns.
- * The tests create, fill and remove their own place, and change nothing else.
+ * The tests create, change and remove their own place, and change nothing else.
  */
 @Timeout(180)
 public abstract class AttachedContract {
@@ -37,16 +37,16 @@ public abstract class AttachedContract {
   /** Returns the administration that Ansible calls. */
   protected abstract Attached.Opening opening();
 
-  /** Returns the arguments for servers and tables: those of {@code attach()} in the system's class. */
+  /** Returns the arguments for servers and tables, as {@code attach()} in the system's class gives them. */
   protected abstract Map<String, String> words();
 
-  /** Creates a foreign object in the place, or removes the run's mark. */
+  /** Creates a foreign object in the place, or replaces the run's mark. */
   protected abstract void intrude() throws Exception;
 
   /** Undoes {@link #intrude}. */
   protected abstract void withdraw() throws Exception;
 
-  /** Returns the names of everything outside the place. */
+  /** Returns a description of each object outside the place. */
   protected abstract List<String> others() throws Exception;
 
   @BeforeEach
@@ -70,7 +70,7 @@ public abstract class AttachedContract {
   }
 
   /**
-   * Runs a verb.
+   * Runs a verb, such as {@code schema}.
    *
    * @param verb name of the verb
    * @param more names and values of further arguments

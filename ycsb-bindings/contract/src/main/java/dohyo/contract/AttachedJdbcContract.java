@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Tests {@link AttachedContract} on servers with JDBC, where the place is a database. */
+/** Tests {@link AttachedContract} on servers with JDBC. The place is the database that a run creates. */
 public abstract class AttachedJdbcContract extends AttachedContract {
   /** URL of the server without {@code jdbc:}. */
   protected final URI url;

@@ -97,7 +97,7 @@ public abstract class BindingContract {
   private static final Map<String, String> KEY_COLUMNS = Map.of("insertorder", "ordered", "recordcount", "1000",
       "keycolumns", "host int 2, user bigint 3, object text(32) 1, when timestamp");
   private static final Columns FIELDS = Columns.of(List.of("field0", "field1", "field2"));
-  /** Prefix of field names that would end a quoted name in every query language, if quoting were wrong. */
+  /** Prefix of field names. If quoting is wrong, this prefix ends a quoted name in any query language. */
   private static final String NASTY_PREFIX = "`\"'\\;-- {%s$?";
   /**
    * Names that a database or its driver may misread. Each has at most 15 bytes, which is Aerospike's limit for bins.
@@ -140,7 +140,7 @@ public abstract class BindingContract {
     createTable(name, true, fields);
   }
 
-  /** Returns whether a scan follows the order of keys that have the same first columns. */
+  /** Returns whether a scan returns records in key order, at least if their first key columns are equal. */
   protected boolean ordersKeys() {
     return true;
   }
@@ -485,13 +485,13 @@ public abstract class BindingContract {
   @Test
   void manyOperationsInFlightAllComplete() throws Exception {
     // Allow retries, because a server may reject some of the requests: HBase queues at most ten for each handler. Each
-    // attempt gets a sixteenth of the time, which is enough even on a busy machine.
+    // attempt gets a sixteenth of the timeout, which is enough even on a busy machine.
     Binding db = open(Map.of("retries", "15", "operationtimeout", "30000"));
     int count = 2000;
     AtomicInteger called = new AtomicInteger();
     List<byte[]> keys = keys("flight", count);
     await(keys.stream().map(key -> db.insertRow(row(key, FIELDS, text(key), "b", "c"))), called);
-    // Each operation writes on the driver's thread that received the answer to its read.
+    // Each operation writes on the driver's thread that received the result of its read.
     await(keys.stream().map(key -> db.readRow(TABLE, key, null, RowSink.DISCARD)
         .thenCompose(read -> db.updateRow(row(key, ONE, "B")))), called);
     Fields read = new Fields();

@@ -45,7 +45,7 @@ public abstract class JdbcContract extends BindingContract {
 
   protected abstract String quoted(String name);
 
-  /** Returns the type of a column of the key. */
+  /** Returns the SQL type of a key column. */
   protected abstract String type(KeyColumns.Column column);
 
   /** Returns the SQL type of a field, for values of any length. */
@@ -61,7 +61,7 @@ public abstract class JdbcContract extends BindingContract {
     return true;
   }
 
-  /** Returns properties that let a write wait one second for a lock, and the server's code for the timeout. */
+  /** Returns properties that let a write wait one second for a lock, and the server's error code for the timeout. */
   protected abstract Map.Entry<Map<String, String>, String> lockTimeout();
 
   @Override

@@ -68,7 +68,7 @@ public record Server(Properties properties) {
     throw new IllegalStateException("still running 20 s after SIGSTOP: " + running);
   }
 
-  /** Returns the stat line (proc(5)) of the first thread of the server that has not stopped; empty if all have. */
+  /** Returns the stat line (proc(5)) of the first server thread that has not stopped; empty if all have stopped. */
   private String firstRunning() {
     for (String process : processes()) {
       try (Stream<Path> threads = Files.list(Path.of("/proc", process, "task"))) {

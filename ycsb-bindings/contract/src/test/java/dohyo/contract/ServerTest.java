@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 class ServerTest {
-  /** Tests zombies: no process reaps a process of PostgreSQL that ends after the server was stopped. */
+  /** Tests a zombie, such as a process of PostgreSQL that ends while its parent is stopped and cannot reap it. */
   @Test
   @Timeout(10)
   void stopsAServerWithAProcessThatHasEnded() throws Exception {
@@ -38,7 +38,7 @@ class ServerTest {
     }
   }
 
-  /** Returns the sorted letters of proc(5) for the states of a process and its children. */
+  /** Returns the states (letters of proc(5)) of a process and its descendants, sorted. */
   private static String states(Process process) {
     return Stream.concat(Stream.of(process.toHandle()), process.descendants()).map(ServerTest::state).sorted()
         .collect(Collectors.joining());

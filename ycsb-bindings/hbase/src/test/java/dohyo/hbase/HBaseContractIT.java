@@ -88,7 +88,7 @@ class HBaseContractIT extends BindingContract {
         admin.assign(region.getRegionName());
       }
     }
-    // The driver may still have the region's location from before the first of these inserts.
+    // The first insert may fail, because the driver may still use the region's old location.
     Status first = db.insert(table.getNameAsString(), "k", values);
     assertEquals(Status.OK, db.insert(table.getNameAsString(), "k", values), "after " + first);
     assertEquals(0, db.transport().orElseThrow().retries());

@@ -19,7 +19,7 @@ import java.sql.Statement;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Runs the contract on a real MariaDB or MySQL, with the engine {@code server.engine}. */
+/** Runs the contract on a real MariaDB or MySQL, with the engine that {@code server.engine} names. */
 class MysqlContractIT extends JdbcContract {
   private long counted;
 
@@ -103,8 +103,8 @@ class MysqlContractIT extends JdbcContract {
   }
 
   /**
-   * Returns the rows that were sent to all clients, without those of this query. Reads find every record in these
-   * tests.
+   * Returns the number of rows that the server has sent to clients, without those of this query. In these tests, each
+   * read returns one row.
    */
   @Override
   protected long readsServed(String table) throws SQLException {

@@ -76,7 +76,7 @@ class PostgresqlContractIT extends JdbcContract {
 
   /**
    * Creates a table with a trigger. A server process reports its counters once per second; with the trigger, it reports
-   * them after each write. Every test ends with a write.
+   * them after each write. Each test writes after the reads that it counts.
    */
   @Override
   protected void createTable(String table, KeyColumns key, List<String> fields) throws SQLException {
@@ -84,7 +84,7 @@ class PostgresqlContractIT extends JdbcContract {
     execute("CREATE TRIGGER report AFTER INSERT OR UPDATE ON " + quoted(table) + " EXECUTE FUNCTION report()");
   }
 
-  /** Returns the rows that were found through the index, without those that a write has replaced. */
+  /** Returns the number of rows that were fetched through the index, without those that updates fetched. */
   @Override
   protected long readsServed(String table) throws SQLException {
     try (PreparedStatement query = connection.prepareStatement(

@@ -22,14 +22,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Runs the contract with ScyllaDB's driver on a real ScyllaDB, or on a real Cassandra, which it also supports. */
+/** Runs the contract with ScyllaDB's driver on a real ScyllaDB, or on a real Cassandra: the driver supports both. */
 class ScyllaContractIT extends CassandraContractIT {
   @Override
   protected Binding newBinding() {
     return new ScyllaBinding();
   }
 
-  /** Returns the number, rounded up to a multiple of the shards. */
+  /** Returns the requested number, rounded up to a multiple of the number of shards. */
   @Override
   protected int connections(int wanted) {
     ShardingInfo shards = admin.getCluster().getMetadata().getAllHosts().iterator().next().getShardingInfo();
@@ -52,7 +52,7 @@ class ScyllaContractIT extends CassandraContractIT {
       Map<String, Object> conditions = cql.conditions();
       assertEquals(1, conditions.get("replication"));
       assertEquals(compression, conditions.get("compression"));
-      // Without a strategy the tables have the server's default.
+      // Without a compaction strategy, the tables have the server's default.
       assertTrue(cql.compaction().matches((compaction.isEmpty() ? "\\w+" : compaction)), cql.compaction());
       assertEquals(Map.of("usertable0", 0L, "usertable1", 0L), cql.countRows());
       if (!api.isEmpty()) {

@@ -33,7 +33,7 @@ class AttachedPostgresqlIT extends AttachedJdbcContract {
     return new PostgresqlLogin(settings).connect();
   }
 
-  /** Tests a worker of autovacuum, which WITH (FORCE) may not end because the worker belongs to no user. */
+  /** Tests a database with an autovacuum worker. For this role, WITH (FORCE) cannot end it: it belongs to no user. */
   @Test
   void aRoleWithNothingButCreatedbRemovesADatabaseThatAutovacuumIsIn() throws Exception {
     query("CREATE ROLE creator LOGIN CREATEDB PASSWORD 'pw'");

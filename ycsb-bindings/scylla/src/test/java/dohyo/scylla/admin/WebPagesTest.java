@@ -27,7 +27,7 @@ class WebPagesTest {
     server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     answer("/there", 200, "");
     answer("/broken", 500, "{\"message\": \"raft\", \"code\": 500}");
-    // The answer of ScyllaDB 5.2.18 to a path that it does not have.
+    // ScyllaDB 5.2.18 gives this answer for a path that it does not have.
     answer("/", 404, "{\"message\": \"Not found\", \"code\": 404}");
     server.start();
     pages = new WebPages("127.0.0.1:" + server.getAddress().getPort());
