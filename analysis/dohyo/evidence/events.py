@@ -113,7 +113,7 @@ class Seconds:
 
     def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
-        whole = round(end - 0.4) if self._ends else 0  # an incomplete last second counts if it has at least 0.9 s
+        whole = int(end + 0.1) if self._ends else 0  # an incomplete last second counts if it has at least 0.9 s
         return [max(0, calls({name: self.by_operation[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:

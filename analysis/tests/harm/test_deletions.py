@@ -81,7 +81,7 @@ PLACES = {
 }
 # Tasks that remove something with Ansible's own module. They remove only files, or a folder that tempfile created.
 FILE_TASKS = {
-    ("roles/bootstrap/tasks/packages.yml", "Remove the folder"),
+    ("roles/bootstrap/tasks/packages.yml", "Remove the temporary folder"),
     ("roles/host/tasks/restore.yml", "Remove the files that set values at boot"),
 }
 SKIPPED = {"tests", "test", "e2e", "suite", "target", "__pycache__", "docs"}
