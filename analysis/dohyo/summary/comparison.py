@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise, permutations
 from statistics import fmean
 
@@ -142,8 +142,9 @@ def _overall(trial: Trial, phase: str) -> list[Row]:
 
 def target_of(trial: Trial, phase: str) -> float | None:
     """Returns the target rate of all clients together, in op/s, or None if it is not set or unknown."""
-    conditions = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
-    return conditions["target"] * (conditions["clients"] or 1) if conditions["target"] else None
+    different = trial.by_phase.get(phase, {})
+    target = different.get("target", trial.conditions.target)
+    return target * (different.get("clients", trial.conditions.clients) or 1) if target else None
 
 
 def same_target(before: Trial, after: Trial, phase: str) -> bool:
@@ -253,12 +254,10 @@ def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Fig
 
     :param among: trials with which this one is compared; the unit of the rate depends on them
     """
-    names = {(row.phase, row.operation) for row in trial.measured_rows}
-    return {
-        key: row
-        for row in trial.measured_rows
-        for key in _figures(row, names, rate_figure([trial, *among], row.phase), percentiles)
-    }
+    rows = trial.measured_rows
+    names = {(row.phase, row.operation) for row in rows}
+    units = {phase: rate_figure([trial, *among], phase) for phase in {row.phase for row in rows}}
+    return {key: row for row in rows for key in _figures(row, names, units[row.phase], percentiles)}
 
 
 def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
