@@ -15,8 +15,8 @@ from suite.commands import BIN, MAVEN, Commands, without_slow
 from suite.conftest import LOGS
 from suite.plugin import OTHER_DRIVERS
 
-# Cases that ./test.sh leaves to ./test.sh all, because another case has the same kind of binding.
-SLOW = (*OTHER_DRIVERS, "postgresql")
+# Cases that ./test.sh leaves to ./test.sh all: another case has the same kind of binding, or the server starts slowly.
+SLOW = (*OTHER_DRIVERS, "postgresql", "hbase")
 
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
