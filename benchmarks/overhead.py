@@ -152,7 +152,7 @@ def sum_of(steps: Iterable[Step]) -> Step:
 
 
 def print_row(name: str, steps: list[Step]) -> None:
-    """Prints the medians of a step over several gaps, and the minimum and maximum of its seconds."""
+    """Prints the medians of a step's figures over several gaps, and its shortest and longest duration."""
     middle = Step(*(statistics.median(getattr(step, figure.name) for step in steps) for figure in fields(Step)))
     seconds = [step.seconds for step in steps]
     spread = f" [{min(seconds):.1f}, {max(seconds):.1f}]" if len(steps) > 1 else ""

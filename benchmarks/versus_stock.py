@@ -10,10 +10,10 @@ Both sides read and write the same rows, except in Aerospike, which distinguishe
 bytes of Dohyo's keys. There, each side has its own rows in the same set, with the same key texts and sizes.
 
 `noop` and `delay` measure the clients without a database, with 8, 128 and 4,096 logical clients. Dohyo's client runs
-with each of its loops (`client.loop`). The bindings in `alone/` read every value, like a real binding. For both sides,
-`noop` answers at once, and `delay` after 1 ms on a separate thread, like a driver's event loop. The stock client has a
-thread for each logical client. Both JVMs use stacks of 256 KB, so that 4,096 threads fit. `alone/Allocations.java`
-prints the allocated bytes, which the JVM counts for its threads (`com.sun.management.ThreadMXBean`).
+with each of its loops (`client.loop`). `SinkDb` and `DelayDb` in `alone/` read every value, like a real binding. For
+both sides, `noop` answers at once, and `delay` after 1 ms on a separate thread, like a driver's event loop. The stock
+client has a thread for each logical client. Both JVMs use stacks of 256 KB, so that 4,096 threads fit.
+`Allocations.java` prints the allocated bytes, which the JVM counts for its threads (`com.sun.management.ThreadMXBean`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Interprets YCSB's names of operation types and outcomes, and tells which of them count operations of the workload."""
+"""Parses YCSB's names of operation types and outcomes, and determines which of them are operations of the workload."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plain_name(tag: str) -> str:
 
 
 def is_call(name: str) -> bool:
-    """Returns whether the name stands for calls to the database with any outcome, such as READ and READ-FAILED."""
+    """Returns whether the name, such as READ or READ-FAILED, stands for database calls, whatever their outcome."""
     return name.partition("-")[0] in _CALLS
 
 

@@ -763,7 +763,7 @@ PLANNED = {"operationcount": "20000", "threadcount": "2"}
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        # go-ycsb ignores maxexecutiontime, which a file of properties may contain.
+        # go-ycsb ignores maxexecutiontime, which a property file may contain.
         (go({"READ": 10_000, "READ_ERROR": 2}, 10, maxexecutiontime="60", **PLANNED).replace(
             "*\nRun", "*\nGot signal [interrupt] to exit.\nRun"),
          "go.log: 9,998 of 20,000 operations are missing; go.log: ended by a signal: interrupt"),

@@ -12,7 +12,7 @@ LOOK = 0.02  # seconds between two checks of something that is about to happen
 
 
 def read(path):
-    """Returns the content of a file as bytes; raises OSError."""
+    """Returns the content of a file as bytes. Raises OSError if it cannot be read."""
     # os.open is three times as fast as open(), and the sampler reads one file per process every second.
     file = os.open(path, os.O_RDONLY)
     try:
@@ -25,7 +25,7 @@ def read(path):
 
 
 def stat(pid):
-    """Returns the fields of /proc/PID/stat that follow the process name, which may contain spaces and brackets. Raises OSError."""
+    """Returns the fields after the name in /proc/PID/stat; a name may contain spaces and brackets. Raises OSError if the pid is unused."""
     return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
@@ -88,7 +88,7 @@ def write_pid(file, pid):
 
 
 def write(file, text, sync=False):
-    """Writes a file atomically, so that readers never see a part of it. Raises OSError."""
+    """Writes a file atomically, so that readers never see a part of it. Raises OSError if this fails."""
     new = f"{file}.{os.getpid()}.new"  # other agents on the same machine may write the same file
     with open(new, "w", encoding="utf-8", errors="surrogateescape") as output:
         output.write(text)

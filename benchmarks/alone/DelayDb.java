@@ -6,7 +6,7 @@ import site.ycsb.ByteIterator;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** DB for the stock client: reads every value like {@link SinkDb}, and waits for {@link DelayLoop}'s answer. */
+/** DB for the stock client: like {@link SinkDb}, but inserts, updates and reads wait for {@link DelayLoop}'s answer. */
 public final class DelayDb extends SinkDb {
   private static final Shared<DelayLoop> SHARED = new Shared<>(settings -> new DelayLoop());
 

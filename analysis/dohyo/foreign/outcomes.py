@@ -1,7 +1,7 @@
 """Counts operations by outcome: succeeded, not found, failed.
 
 Clients report the outcomes in return codes, in separate rows (READ-FAILED, UPDATE-ERROR), or in both. YCSB before 0.6
-reports them in return codes; its row of an operation type counts operations with any outcome.
+reports them in return codes; its row of an operation type counts operations, whatever their outcome.
 """
 
 from __future__ import annotations

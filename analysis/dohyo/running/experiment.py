@@ -39,7 +39,7 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
-# Free space for the evidence. It takes only a few megabytes, but a full disk would cost the whole measurement.
+# Minimum free space. The evidence takes only a few megabytes, but a full disk would ruin the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
 # Size of a file that reserves space. On a full disk, it is deleted to make room for state, tables and the last logs.
 RESERVE_BYTES = 16 * 10**6

@@ -24,8 +24,8 @@ from dohyo.summary import validity
 from dohyo.terminal import say
 
 SAMPLER = ANSIBLE / "agent/sampler.py"
-# Seconds for three samples, which span two seconds. On a busy machine, the sampler may start late; if samples are
-# missing, it runs once more for longer.
+# Seconds for which the sampler runs: enough for three samples, which span two seconds. On a busy machine, it may start
+# late; if samples are missing, it runs once more for longer.
 LOOK_SECONDS = (2.2, 8)
 # A warning lists only processes that used at least this share of all processors, and at most this many of them.
 _NAMED, _MOST_NAMED = 0.05, 3

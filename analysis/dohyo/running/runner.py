@@ -147,7 +147,7 @@ def resume(
     details: bool = False,
     agreed: bool = False,
 ) -> int:
-    """Repeats the trials of an experiment that are not done, and returns the exit code.
+    """Runs the trials of an experiment that are not done yet, and returns the exit code.
 
     :param scenario_name: must be the name of the experiment's scenario, if given
     :raises BadInputError: before anything is started

@@ -33,8 +33,8 @@ T = TypeVar("T")
 # Scope in which a condition must be equal. systems: between the systems of one experiment, and between two experiments.
 # experiments: only between two experiments; `dohyo compare` rejects unequal ones.
 Equal = Literal["systems", "experiments"]
-# How rounds are merged. same: all rounds state the same value, unless an inventory, a server or a client was changed
-# between them. most, mean: measured values, which may differ; they become the value furthest from 0, or the mean.
+# How the values of rounds are merged. same: all rounds have the same value, unless an inventory, a server or a client
+# was changed in between. Measured values may differ. most: the value furthest from 0 is used. mean: their mean is used.
 OverRounds = Literal["same", "most", "mean"]
 
 

@@ -30,10 +30,10 @@ NOT_MEASURED, NOT_SET = "not measured", "not set"
 # Keys that are listed even at their defaults if a publication does not state them.
 _ALWAYS = {*CONDITIONS, "duration", "warmuptime"} - {"profile"}
 _MEMORY = ("java_options", "gc", "heap", "memory", "buffer_pool", "shared_buffers", "bucket_cache_mb")
-# Keys not listed because other keys cover them (all_threads, key_type, duration), they are specific to a server, or
-# the trials show them. _OF_A_ROLE: variables of a system. Keys such as server, jdk and flags cover them.
+# Keys that are not listed. Other keys cover them, or they are specific to one server, or the trials show them.
 _ASIDE = {"threadcount", "threadcount.of", "keysalt", "maxexecutiontime", "warmup", "workload", "table"}
 _ASIDE |= {"phases", "reuse"}
+# Variables of a system that are not listed, because keys such as server, jdk and flags cover them.
 _OF_A_ROLE = ("version", "jdk", "compression", "gc_threads", "settings", "feature_key")
 # Keys that a publication may state instead of the key that is looked up here.
 _INSTEAD = {"all_threads": "threadcount"}

@@ -257,7 +257,7 @@ _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
 def _estimates(first: _Side, second: _Side) -> _Estimates:
-    """Returns, for a system at a point, the means of the figures that have an interval in both experiments."""
+    """Returns the means of one system at one point, for figures with a confidence interval in both experiments."""
     if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)

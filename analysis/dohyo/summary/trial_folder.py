@@ -102,12 +102,12 @@ class TrialFolder:
 
     @property
     def measured(self) -> list[Phase]:
-        """Returns the runs and, if it is measured, the load. They have numbers only if the trial is valid."""
+        """Returns the runs, and the load if it is measured. They have numbers only if the trial is valid."""
         return [*(self.load if self.settings.load_is_measured else ()), *self.runs]
 
     @property
     def counted(self) -> list[Phase]:
-        """Returns the runs and, if it is measured, the load, without discarded runs."""
+        """Returns the runs that were not discarded, and the load if it is measured."""
         return [phase for phase in self.measured if not phase.discarded]
 
     def seconds(self) -> float | None:
@@ -146,7 +146,7 @@ class TrialFolder:
         return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
 
     def phases_of(self, *names: str) -> list[Phase]:
-        """Returns the runs of these phases, before any results of clients are read.
+        """Returns the runs of these phases. The results of their clients have not been read.
 
         Without names, these are the load and the runs of all planned phases.
         """
@@ -157,7 +157,7 @@ class TrialFolder:
         return [Phase(folder, self.settings, self.warn, most_slots) for folder in folders]
 
     def read_clients(self, phases: Sequence[Phase]) -> list[Client]:
-        """Reads the folders of all clients into the phases, and returns the clients."""
+        """Reads the results of all clients into the phases, and returns the clients."""
         result = []
         counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
         conducted = counted or [phase.conducted for phase in phases]
@@ -241,10 +241,10 @@ class TrialFolder:
 
 
 def _read_hosts(work: tuple[Sequence[Phase], Sequence[str]]) -> tuple[Sequence[Phase], dict[str, list[Row]], list[str]]:
-    """Reads the clients of some hosts, one after the other, so that only one client's histograms are in memory.
+    """Reads the results of clients one host at a time, so that only one client's histograms are in memory.
 
-    :param work: phases without results, and the hosts to read
-    :return: phases with results, the rows of each host's client, and warnings
+    :param work: phases whose results have not been read, and the hosts to read
+    :return: these phases with their results, the rows of each host's client, and warnings
     """
     phases, hosts = work
     clients: dict[str, list[Row]] = {}

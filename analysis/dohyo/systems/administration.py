@@ -1,4 +1,4 @@
-"""Arguments of a system's administration commands, properties of its clients, and its notes in the conditions."""
+"""Arguments of a system's administration commands, properties of its clients, and its notes for conditions.json."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class Administered(Installed):
 
     @property
     def notes(self) -> list[str]:
-        """Further sentences about this system for the conditions."""
+        """Additional notes about this system for conditions.json."""
         return []
 
     @property
     def idle(self) -> list[str]:
-        """Sentence for the conditions if some database hosts have no server."""
+        """Note for conditions.json if some database hosts have no server."""
         serving, total = len(self.hosts), len(self.context.databases)
         if serving == total:
             return []
@@ -109,14 +109,14 @@ class Administered(Installed):
 
     @property
     def all_notes(self) -> list[str]:
-        """All sentences for the conditions, including those about moved ports and the archive."""
+        """All notes for conditions.json, including those about moved ports and the archive."""
         archive = self.server_archive
         moved = self.context.state(self.role)["ports"]["moved"]
         return [*self.idle, *moved, *(archive.note if archive is not None else []), *self.notes]
 
     @property
     def disks_in_words(self) -> str:
-        """Description of the disks for the conditions; it is the same for systems on the same disks."""
+        """Description of the disks for conditions.json; it is the same for systems on the same disks."""
         context = self.context
         if self.raw_devices:
             stored = f"raw devices, {len(self.raw_devices)}"

@@ -95,7 +95,7 @@ class Installed(Placed):
 
     @property
     def looks_for(self) -> Script | None:
-        """Script for sh that looks for the server's requirements; :attr:`looked` contains its output."""
+        """POSIX shell script that looks for the server and its requirements; :attr:`looked` contains its output."""
         return None
 
     @property
@@ -114,7 +114,7 @@ class Installed(Placed):
 
     @property
     def look(self) -> Script | None:
-        """Script for bash that describes an installed server in JSON; :attr:`found` contains its output."""
+        """Bash script that prints a description of an installed server in JSON; :attr:`found` contains it."""
         return None
 
     @property

@@ -112,7 +112,7 @@ class OnJvm(System):
 
     @property
     def jvm_options(self) -> list[str]:
-        """Lines of conf/jvm.options. The command repeats them, because JDK 8 cannot read a file of options."""
+        """Lines of conf/jvm.options. The command repeats them, because JDK 8 cannot read an options file."""
         return option_lines(self.render("jvm.options"))
 
     def java(self, options: Sequence[str], main: Sequence[str]) -> list[str]:

@@ -89,7 +89,7 @@ class Archive:
     :ivar required_jar: regular expression for the name of a jar that must be among them
     :ivar unchecked: whether a file on the control machine is accepted without a checksum
     :ivar url: URL of the vendor's archive; empty if it is not to be downloaded
-    :ivar sums: URL of the vendor's file of checksums
+    :ivar sums: URL of the vendor's checksum file
     :ivar unsigned: reason why the user must give the checksum of the download
     """
 
@@ -116,7 +116,7 @@ class Archive:
 
     @property
     def note(self) -> list[str]:
-        """Sentence about the archive for the conditions; empty if there is no archive."""
+        """Note about the archive for conditions.json; empty if there is no archive."""
         if not self.source or not (self.sha256 or self.url):
             return []
         text = f"SHA-256 {self.sha256}" if self.sha256 else f"verified with its vendor's {self.sums.rpartition('/')[2]}"

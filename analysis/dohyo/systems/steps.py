@@ -40,16 +40,16 @@ class Steps(Protocol):
         """
 
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
-        """Repeats a program until it succeeds, as long as a process of the server runs.
+        """Runs a program repeatedly until it succeeds. Fails after a timeout, or if the server's process has ended.
 
-        :param ready: whether success means that the process is ready; such a program runs again after a fault
+        :param ready: whether success means that the process is ready; if so, the check is run again after a fault
         """
 
     def admin(self, host: str, verb: str, *arguments: str) -> str:
         """Runs a command of the system's administration class, and returns its output."""
 
     def until_admin(self, host: str, verb: str, *arguments: str, ready: bool = False) -> None:
-        """Repeats an administration command, like :meth:`until`."""
+        """Runs an administration command repeatedly, like :meth:`until`."""
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
         """Starts a process of the server in its folder ``run``; ``more`` as in :func:`dohyo.trial.processes.start`."""
@@ -57,7 +57,7 @@ class Steps(Protocol):
     def start_nodes(self, hosts: Iterable[str] | None = None) -> None:
         """Starts servers and waits until each is up; by default on the hosts that start first.
 
-        Nodes that must find earlier ones start one after another.
+        If each node must find the earlier ones, the nodes start one after another.
         """
 
     def wait_until_all_know(self) -> None:

@@ -50,7 +50,7 @@ _DROPPED = ("zeros", "costs", "p99.9", "closed loop", "intervals", "p50", "ratio
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of the ranking: a trial in a phase at a point."""
+    """A line of the ranking: the results of one trial in one phase, at one point of the matrix."""
 
     trial: Trial
     name: str

@@ -85,9 +85,9 @@ class OwnTurns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Waits for the next turn of the trial, and ends it after the block.
+        """Waits for the trial's next turn, and ends the turn after the block.
 
-        After a failure the turn does not end: the trial stops its servers, and the other trials wait for its end.
+        If the block fails, the turn is not over until this trial has stopped its servers and ended; the others wait.
         """
         number = self.wait()
         yield

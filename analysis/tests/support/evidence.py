@@ -332,7 +332,7 @@ def explained(folder: Path, system: str, name: str) -> Path:
 def in_rounds(
     experiment: Path, rounds: int, systems: Iterable[str], **settings: Any
 ) -> Iterator[tuple[int, str, Path]]:
-    """Creates a trial with one run for each round and system. Yields the round (from 1), system and folder of each."""
+    """Creates one trial, with one run, per round and system. Yields round (from 1), system and folder of each trial."""
     for number, (turn, system) in enumerate(itertools.product(range(1, rounds + 1), systems), start=1):
         about = {"trial_round": turn, "trial_rounds": rounds, **settings}
         yield turn, system, trial(experiment, number, system, repeats=1, **about)

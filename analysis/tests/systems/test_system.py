@@ -1,4 +1,4 @@
-"""Tests the members of the classes of systems that tasks, plans and docs/adding-a-system.md use."""
+"""Tests the members of the systems' classes that tasks, plans and docs/adding-a-system.md use."""
 
 import dataclasses
 import inspect
@@ -53,7 +53,7 @@ def kind(owner: type, name: str) -> Any:
 
 
 def lookups(text: str) -> Iterator[tuple[str, str]]:
-    """Yields each member that a file of tasks looks up, as a path, with the arguments of the lookup."""
+    """Yields the path of each member that a task file looks up, and the arguments of the lookup."""
     for name, arguments, behind in LOOKUP.findall(text):
         yield name.strip("'") + behind, arguments
 
@@ -71,7 +71,7 @@ def unknown(owner: type, path: str) -> str:
 
 
 def missing(file: Path) -> list[str]:
-    """Returns the lookups in a file of tasks that name a member which no class has."""
+    """Returns the lookups in a task file that name a member which no class has."""
     folder_name = file.parts[file.parts.index("systems") + 1] if "systems" in file.parts else ""
     unknown_lookups = []
     for path, arguments in lookups(file.read_text("utf-8")):

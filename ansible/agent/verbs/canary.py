@@ -32,7 +32,7 @@ from listeners import in_background
 
 # Slices per figure. With seven, all values of one canary hardly ever exceed all values of another by chance (docs/method.md).
 SLICES = 7
-# Seconds for the measurement of each figure of a host, including a first slice that does not count.
+# Seconds for which each figure of a host is measured, including a first slice that does not count.
 FIGURE_SECONDS = 0.3
 # Factor by which a busy host may exceed these seconds to complete at least the five slices that are needed to show a drift.
 MOST_TIMES = 4
@@ -186,7 +186,7 @@ class Read:
         self._piece = mmap.mmap(-1, SMALL_BYTES)
 
     def read(self) -> int:
-        """Reads one piece and returns 1. Raises OSError."""
+        """Reads one piece and returns 1. Raises OSError if the read fails."""
         offset = self._random.randrange(self._pieces) * SMALL_BYTES
         # If reads are not direct, drop the pages of earlier reads from the cache.
         os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)

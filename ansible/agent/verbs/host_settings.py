@@ -19,7 +19,7 @@ from failure import AgentError
 
 
 def read(file: str) -> str:
-    """Returns the value in a file. For a choice such as "always [madvise] never", returns the chosen word. Raises OSError."""
+    """Returns the value in a file. For a choice such as "always [madvise] never", returns the chosen word. Raises OSError if that fails."""
     with open(file, encoding="ascii") as lines:
         value = " ".join(lines.read().split())
     return value.partition("[")[2].partition("]")[0] if "[" in value else value

@@ -17,7 +17,7 @@ from dohyo.trial.world import HostError
 
 from . import sent
 
-# Seconds for becoming root on a host, and for the start of the agent.
+# Timeout for becoming root on a host, and for the start of the agent, in seconds.
 OPEN_SECONDS = 60.0
 # Number of bytes that are read from the end of the error output.
 LAST_BYTES = 1 << 16

@@ -23,17 +23,17 @@ MOST_READINGS = 200
 PING_SECONDS = 1.0
 # Seconds without an answer to a ping after which a host counts as vanished.
 SILENCE_SECONDS = 10.0
-# Seconds for connecting to a host and starting Python there.
+# Timeout for connecting to a host and starting Python there, in seconds.
 CONNECT_SECONDS = 30.0
-# Seconds for clients to end after the message to stop; the agent kills them after 10 s.
+# Seconds to wait for clients to end after the message to stop; the agent kills them after 10 s.
 STOP_SECONDS = 14.0
-# Seconds for the agents' last messages.
+# Seconds to wait for the agents' last messages.
 FINISH_SECONDS = 5.0
 # Seconds until a single client begins, so that it notices its start file in time.
 ALONE_SECONDS = 0.2
 # Seconds between two attempts to connect to a host that boots.
 RECONNECT_SECONDS = 1.0
-# Maximum seconds between the end of a server process and the fault that caused it; either may come first.
+# Maximum seconds by which the recorded end of a server process may precede the fault that caused it.
 TOGETHER_SECONDS = 1.0
 # Minimum seconds from the decision to end the warm-up until the window starts: busy hosts learn of it with a delay.
 NOTICE_SECONDS = 1.0

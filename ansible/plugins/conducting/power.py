@@ -94,7 +94,7 @@ def say(failure: str | None) -> None:
 
 
 def switched_on(command: Sequence[str]) -> str | None:
-    """Repeats a command for a limited time until it succeeds; returns why its last run failed, or None."""
+    """Runs a command repeatedly, for a limited time, until it succeeds; returns why its last run failed, or None."""
     until = time.monotonic() + COMMAND_SECONDS
     while (failure := run("dohyo_power_on", command)) is not None and time.monotonic() < until:
         time.sleep(AGAIN_SECONDS)

@@ -496,7 +496,7 @@ class Cluster:
     # ---- absent -----------------------------------------------------------------------------------------------------
 
     def absent(self) -> list[str]:
-        """Removes resources with the tag; returns those that could not be removed, or that have only the name."""
+        """Removes the project's resources. Returns messages on those that remain, and on others that have its name."""
         instances = self.instances([*ALIVE, "shutting-down"])
         going = [instance["InstanceId"] for instance in instances if instance["State"]["Name"] != "shutting-down"]
         if going:

@@ -392,7 +392,7 @@ class Aerospike(System):
     def cache_mb(self) -> float:
         """Size of one cache in MiB: the user's setting, or the server's default of 256 MiB (256 blocks before 7.1).
 
-        A small memory budget reduces it. The size is a multiple of 8 MiB: the server divides it by WBLOCK_SZ (drv_ssd.c).
+        A small memory budget reduces the default to a multiple of 8 MiB: the server divides the size by WBLOCK_SZ (drv_ssd.c).
         """
         if CACHE in self.settings:
             return mib(self.settings[CACHE], CACHE)

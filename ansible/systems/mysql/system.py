@@ -230,7 +230,7 @@ class Mysql(Replicated):
 
     @property
     def notes(self) -> list[str]:
-        """A note if the server runs as root, because no other user can reach the project's folder."""
+        """A note if the server runs as root because its own user cannot reach the project's folder."""
         if self.owner.name != "root":
             return []
         return [f"the server runs as root: {self.run_as} cannot reach {self.context.home}"]

@@ -18,7 +18,7 @@ final class InsertCounter {
   // The insert after {@code last} is unfinished, and {@code first} is its page. Both fields change only under the lock.
   private volatile long last;
   private volatile Page first;
-  // Latest page, on which most inserts finish, so that {@code completed} need not walk from the first page.
+  // Latest page. Most inserts finish on it, so {@code completed} starts its search here instead of at the first page.
   private volatile Page recent;
 
   /** Finished inserts of a range of counts, and a link to the page of the next range. */

@@ -17,8 +17,8 @@ import org.codehaus.jackson.map.ObjectMapper;
 
 /**
  * Administers a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments in addition to those of {@link
- * CqlAdmin}: jmx, the port on this host; log, the server's log, which contains the settings of 3.11; timeout in
- * seconds; folder, for the statistics.
+ * CqlAdmin}: jmx, the port on this host; log, the path of the server's log, from which the settings of 3.11 are read;
+ * timeout, in seconds; folder, to which the statistics are written.
  */
 public final class CassandraAdmin {
   // Metrics that may explain a result. The list is short, because each metric takes one request after every run.

@@ -64,7 +64,7 @@ final class HdfsPages {
     return files;
   }
 
-  /** Returns a note on DataNodes, under-replicated blocks and settings, for the conditions. */
+  /** Returns a note on DataNodes, under-replicated blocks and settings, to be reported with the conditions. */
   String note() throws IOException {
     JsonObject state = new JsonObject();
     for (JsonElement bean : pages.beans("Hadoop:service=NameNode,name=FSNamesystem*")) {

@@ -37,7 +37,7 @@ final class CommandLine {
     return !isOn("unsafe-bypass-fsync");
   }
 
-  /** Returns notes for the conditions. */
+  /** Returns notes on options that affect measurements, to be reported with the conditions. */
   List<String> notes() {
     List<String> notes = new ArrayList<>();
     NOTES.forEach((option, note) -> {

@@ -18,7 +18,7 @@ import java.util.stream.Stream;
 /**
  * Administers a running ScyllaDB over CQL and the node's HTTP pages. Arguments in addition to those of {@link
  * CqlAdmin}: api and prometheus, addresses of the pages as host:port; pidfile, a file with the server's process id;
- * timeout in seconds; folder, for the statistics.
+ * timeout, in seconds; folder, to which the statistics are written.
  */
 public final class ScyllaAdmin {
   private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
