@@ -85,6 +85,7 @@ class Ratio:
 
     :ivar error: standard error of the logarithm
     :ivar freedom: degrees of freedom of the error
+    :ivar confidence: level of the intervals of all ratios that are computed together
     """
 
     value: float
@@ -92,6 +93,7 @@ class Ratio:
     high: float
     error: float
     freedom: float
+    confidence: float
 
     @property
     def half(self) -> float:
@@ -273,11 +275,12 @@ def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
     """
     means = [mean for pair in pairs for mean in pair]
     pool = _pool(means)
-    level = max((mean.confidence for mean in means), default=CONFIDENCE) ** (1 / max(len(pairs), 1))
+    confidence = max((mean.confidence for mean in means), default=CONFIDENCE)
+    level = confidence ** (1 / max(len(pairs), 1))
     result = []
     for index, (one, other) in enumerate(pairs):
         error, freedom = _error(means, pool, (2 * index, 2 * index + 1))
-        result.append(_between(one, other, error, freedom, student_t(freedom, level)))
+        result.append(_between(one, other, error, freedom, student_t(freedom, level), confidence))
     return result
 
 
@@ -299,15 +302,15 @@ def _ratio(
         error, freedom = errors[pair], min(freedom, means[one].n - 1)
     ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
     span = abs(ranking.index(one) - ranking.index(other)) + 1
-    level = max(mean.confidence for mean in means) ** (span / len(means))
-    quantile = studentised_range(span, freedom, level) / math.sqrt(2) if error else 0.0
-    return _between(means[one], means[other], error, freedom, quantile)
+    confidence = max(mean.confidence for mean in means)
+    quantile = studentised_range(span, freedom, confidence ** (span / len(means))) / math.sqrt(2) if error else 0.0
+    return _between(means[one], means[other], error, freedom, quantile, confidence)
 
 
-def _between(one: Estimate, other: Estimate, error: float, freedom: float, quantile: float) -> Ratio:
+def _between(one: Estimate, other: Estimate, error: float, freedom: float, quantile: float, confidence: float) -> Ratio:
     """Returns the ratio of two means. Half of the interval of its logarithm is the quantile times the error."""
     difference, half = one.mean - other.mean, quantile * error
-    return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half), error, freedom)
+    return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half), error, freedom, confidence)
 
 
 def _error(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
-from dohyo.summary import summary_file
+from dohyo.summary import regression, summary_file
 from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
@@ -82,6 +82,7 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
     assert "ratio | 98 % interval" in text
     assert "upper part of their 98 % interval" in text
     assert "98\N{NO-BREAK SPACE}% intervals over 5 rounds" in verdict(summary).sentence
+    assert {change.pair.confidence for change in regression.compare(summary, summary).changes} == {0.98}
 
 
 def test_rounds_end_when_all_neighbours_are_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def log(samples: Sequence[float]) -> Estimate:
 def test_samples_without_any_deviation() -> None:
     logs = log([3.0, 3.0])
     assert logs.factor == 1
-    assert statistics.ratios([logs, logs])[0, 1] == Ratio(1, 1, 1, 0, 2)
+    assert statistics.ratios([logs, logs])[0, 1] == Ratio(1, 1, 1, 0, 2, 0.95)
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ def _pair(key: Key, first: str, second: str, rows: Mapping[str, Row], ratio: Rat
     # An interval is at least as wide as the resolution of the figures.
     least = (1 + above.blur(key[2])) * (1 + below.blur(key[2]))
     low, high = min(ratio.low, ratio.value / least), max(ratio.high, ratio.value * least)
-    return replace(result, low=low, high=high, tie=low <= 1 <= high)
+    return replace(result, low=low, high=high, tie=low <= 1 <= high, confidence=ratio.confidence)
 
 
 def samples(row: Row, figure: Figure) -> list[float]:

@@ -120,6 +120,7 @@ class Pair:
     :ivar tie: whether the interval includes 1; None if there is no interval to show a tie or a difference
     :ivar sampled: kind of samples behind the interval; if the trials differ, the weaker kind
     :ivar samples: number of samples of the trial that has fewer
+    :ivar confidence: confidence level of the interval; None without an interval
     """
 
     phase: str
@@ -133,6 +134,7 @@ class Pair:
     tie: bool | None = None
     sampled: Samples | None = None
     samples: int = 0
+    confidence: float | None = None
 
     @property
     def key(self) -> tuple[str, str, Figure]:

@@ -98,8 +98,9 @@ def _different(difference: Difference) -> str:
 def _legend(changes: Changes) -> str:
     if not changes.comparable:
         return "Not comparable: the lines in red must be equal. To compare anyway, use --force"
-    over = comparison_table.samples_words(change.pair for change in changes.changes)
+    pairs = [change.pair for change in changes.changes]
+    over, level = comparison_table.samples_words(pairs), comparison_table.level(pair.confidence for pair in pairs)
     return (
-        f"Ratios are after / before{over and f', intervals over {over}'}. Within the margin: the whole interval is in"
-        f" 1 {percent(changes.margin)}; regression or improvement: all of it is beyond; inconclusive: anything else."
+        f"Ratios are after / before{over and f', {level} intervals over {over}'}. Within the margin: the whole interval"
+        f" is in 1 {percent(changes.margin)}; regression or improvement: all of it is beyond; inconclusive: neither."
     )

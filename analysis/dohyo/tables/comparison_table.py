@@ -9,7 +9,6 @@ from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import LOAD, PROBE, RUN
 from dohyo.statistics import CONFIDENCE
-from dohyo.summary.comparison import at_points
 from dohyo.summary.ranking import Rate
 from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, without_interval
 from dohyo.tables.grid import Grid
@@ -23,7 +22,7 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
     lines = [
         [figure(pair), names[pair.of], ratio(pair), interval(pair), names[pair.to]] for pair in summary.comparisons
     ]
-    head = f"{level_of_ratios(summary)} interval"
+    head = f"{level(pair.confidence for pair in summary.comparisons)} interval"
     title = f"Comparison: the best in each figure divided by the others; {over(summary.comparisons)}"
     best = [Grid(title, ["figure", "best", "ratio", head, "other"], lines)] if lines else []
     return [*best, *neighbours(summary, names)]
@@ -41,7 +40,7 @@ def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
         for pair in [entry.pair]
     ]
     title = f"Neighbours in the ranking: faster, alike within {percent(summary.alike)}, or open"
-    head = f"{level_of_ratios(summary)} interval"
+    head = f"{level(entry.pair.confidence for entry in ranked)} interval"
     return [Grid(title, ["figure", "ahead", "ratio", head, "behind", "decided", "more rounds"], lines)]
 
 
@@ -96,19 +95,15 @@ def samples_words(figures: Iterable[Pair | Rate]) -> str:
     return " or ".join(f"{' or '.join(map(str, sorted(counts[kind])))} {kind}" for kind in kinds if counts[kind])
 
 
-def level(groups: Iterable[Iterable[Row]]) -> str:
-    """Returns the confidence level of intervals, such as "95 %", or "95 or 98 %" if they differ.
-
-    :param groups: rows whose intervals are computed together, with the highest level among them
-    """
-    of_groups = [[row.confidence for row in group if row.ops_per_second_low is not None] for group in groups]
-    levels = sorted({max(levels) for levels in of_groups if levels} or {CONFIDENCE})
+def level(confidences: Iterable[float | None]) -> str:
+    """Returns the confidence level of intervals, such as "95 %", or "95 or 98 %" if they differ; None is ignored."""
+    levels = sorted({value for value in confidences if value is not None} or {CONFIDENCE})
     return f"{' or '.join(f'{100 * value:g}' for value in levels)} %"
 
 
-def level_of_ratios(summary: Summary) -> str:
-    """Returns the confidence level of the intervals of ratios: at each point, the highest level of its systems."""
-    return level([row for trial in together for row in trial.rows] for together in at_points(summary.compared))
+def level_of_rows(rows: Iterable[Row]) -> str:
+    """Returns the confidence level of the intervals of rates."""
+    return level(row.confidence for row in rows if row.ops_per_second_low is not None)
 
 
 def _number(value: float, least: float = 0.005) -> str:

@@ -29,7 +29,7 @@ from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
-from dohyo.tables.comparison_table import interval, level, ratio
+from dohyo.tables.comparison_table import interval, level_of_rows, ratio
 from dohyo.tables.grid import say
 from dohyo.tables.remedies import Again
 from dohyo.tables.verdict import verdict
@@ -339,7 +339,7 @@ def _rates(entries: Sequence[_Entry]) -> tuple[list[str], list[list[str]]]:
     """Returns heads and cells of the rates: op/s, rec/s if it differs, and the interval of the deciding rate."""
     differ = _records_differ(entries)
     has_intervals = any(entry.rate.low is not None for entry in entries)
-    confidence = level([entry.rate.row] for entry in entries)
+    confidence = level_of_rows(entry.rate.row for entry in entries)
     lines = []
     for entry in entries:
         row = entry.rate.row

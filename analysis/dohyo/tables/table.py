@@ -496,7 +496,7 @@ def legend(summary: Summary) -> str:
     if not repeats or repeats == [1]:
         return text + discarded
     over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str)]
-    level = comparison_table.level([row] for row, aside in rows if not aside)
+    level = comparison_table.level_of_rows(row for row, aside in rows if not aside)
     spread = f" \N{PLUS-MINUS SIGN} the upper part of their {level} interval over {' or '.join(over)}" if over else ""
     if any(row.p99_ms_high is not None for row, _ in rows):
         spread += f"; {_P99_INTERVAL.head} is the upper part of the interval of the p99"

@@ -14,7 +14,7 @@ from dohyo.summary.ranking import UNITS, Contest, Rate, contests, deciding_neigh
 from dohyo.summary.results import Pair, Summary, without_interval
 from dohyo.summary.trust import Mark, Reason, doubts, mark_of
 from dohyo.tables import fault_table
-from dohyo.tables.comparison_table import figure, level, level_of_ratios, samples_words, times
+from dohyo.tables.comparison_table import figure, level, level_of_rows, samples_words, times
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def verdict(summary: Summary) -> Verdict:
     """Returns the verdict over all phases and points at which at least two systems have numbers."""
     results = contests(summary)
     pairs = [pair for contest in results for pair in contest]
-    over = _over(pairs, level_of_ratios(summary))
+    over = _over(pairs, level(pair.confidence for pair in pairs))
     if not results:
         brief = sentence = _nothing_to_compare(summary)
     elif len(results) == 1:
@@ -207,5 +207,5 @@ def _nothing_to_compare(summary: Summary) -> str:
     ordered = sorted((result for _, result, _ in measured), key=lambda result: result.mean)
     units = " or ".join(dict.fromkeys(unit for _, _, unit in measured))
     ends = " to ".join(dict.fromkeys(map(str, (ordered[0], ordered[-1]))))
-    reached = f"{ends} {units}{_over(ordered, level([result.row] for result in ordered))}"
+    reached = f"{ends} {units}{_over(ordered, level_of_rows(result.row for result in ordered))}"
     return f"Only {systems[0]} has {missing}, so there is no comparison of systems; it reached {reached}."

@@ -14,7 +14,7 @@ from dohyo.scenario.phases import PROBE, RUN
 from dohyo.summary.comparison import at_points
 from dohyo.summary.ranking import Rate, decisive, throughput
 from dohyo.summary.results import Trial
-from dohyo.tables.comparison_table import interval, level, ratio, samples_words
+from dohyo.tables.comparison_table import interval, level_of_rows, ratio, samples_words
 
 _RUNS = ("label", "system", "run", "counts", "value")
 _YES, _NO = "yes", "no: discarded"
@@ -45,7 +45,7 @@ def chart(material: Material) -> Chart:
     discarded = any(_NO in columns.get("counts", []) for columns in drawn.tables.values())
     notes = [
         "Bar: mean rate; point: one run",
-        f"line: {level([rate.row] for rate in every)} interval over {over}" if over else "no intervals are known",
+        f"line: {level_of_rows(rate.row for rate in every)} interval over {over}" if over else "no intervals are known",
         "triangle: the interval continues beyond the edge" if cut else "",
         f"\N{MULTIPLICATION SIGN}: ratio to the best{' at the same point' if summary.dimensions else ''}"
         if summary.comparisons
