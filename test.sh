@@ -48,14 +48,14 @@ ended() {
 # check NAME ARGUMENT…: runs pytest in the foreground.
 check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 
-# Starts the linters and unit tests, on twice as many workers as processors, because some tests wait. The tests of a file stay on one
+# Starts the linters and unit tests, on more workers than processors, because some tests wait. The tests of a file stay on one
 # worker, because they share results of Ansible. Java's tests start first, because they take the longest.
 begin_units() {
     local files=()
     if [[ " ${chosen[*]} " == *' lint '* ]]; then files+=(suite/test_lint.py tests/test_documents.py); fi
     if [[ " ${chosen[*]} " == *' unit '* ]]; then files+=(suite/test_java.py tests); fi
     if ((${#files[@]} == 0)); then return; fi
-    pytest units -n "$((2 * $(nproc)))" --dist loadfile --no-loadscope-reorder "${quick[@]}" "${files[@]}" >"$reports/units.out" 2>&1
+    pytest units -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder "${quick[@]}" "${files[@]}" >"$reports/units.out" 2>&1
     units=$!
 }
 
