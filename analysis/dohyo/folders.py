@@ -37,8 +37,7 @@ def check(top: Path, *, hidden: bool = True) -> None:
                 raise BadInputError(f"{folder}: the name {entry.name!a} in it is not printable; rename it")
             if entry.is_symlink():
                 raise BadInputError(
-                    f"{entry.path} is a link to {Path(entry.path).readlink()}; links in evidence are not followed:"
-                    " replace it with the file itself, or remove it"
+                    f"{entry.path} is a link to {Path(entry.path).readlink()}; replace it with the file, or remove it"
                 )
             if entry.is_dir(follow_symlinks=False):
                 below.append(Path(entry.path))

@@ -173,7 +173,7 @@ def scenario(tmp_path: Path, **values: str) -> Any:
 
 
 def test_a_fault_is_within_the_window(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"kill\(any\)@30s: the measured window ends after 30 s"):
+    with pytest.raises(BadInputError, match=r"kill\(any\)@30s: the window ends after 30 s"):
         scenario(tmp_path, faults="kill(any)@30s", duration="30s")
     with pytest.raises(BadInputError, match=r"set duration=60s"):
         scenario(tmp_path, faults="kill(any)@30s", duration="0", operationcount="1000")

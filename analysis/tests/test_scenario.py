@@ -150,7 +150,7 @@ def test_a_count_given_by_hand_ends_the_run(tmp_path: Path) -> None:
 )
 def test_two_ends_of_a_run_are_refused(tmp_path: Path, text: str, assignments: tuple[str, ...]) -> None:
     """YCSB would end at the first limit that it reaches, so the clients could end at different times."""
-    with pytest.raises(BadInputError, match=r"operationcount=[0-9,]+ and .*=[0-9s,]+ both determine what ends a run"):
+    with pytest.raises(BadInputError, match=r"operationcount=[0-9,]+ and .*=[0-9s,]+ both end a run"):
         load(tmp_path, SMALL + text, *assignments)
 
 

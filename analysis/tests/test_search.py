@@ -311,7 +311,7 @@ def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 2000), slo="p90<1s")
     for log in folder.glob("probe-1/*/*.hdr"):
         log.unlink()
-    reason = "the p90 of READ is not known: fewer than 10 operations are beyond it; set a longer search.duration"
+    reason = "the p90 of READ is unknown: fewer than 10 operations exceed it; set a longer search.duration"
     assert came_to(folder).conclusion == f"the search for p90<1s was ended: probe-1: {reason}"
     # Only three of 3,000 operations are slower than the p99.9, which is too few for a bound.
     assert "the p99.9 of READ" in came_to(searched(tmp_path / "few", (2000, 2000), slo="p99.9<1s")).conclusion

@@ -112,8 +112,7 @@ def _check_equal(scenario: Scenario) -> None:
         return
     if scenario["search"] != "none":
         raise BadInputError(
-            f"search={scenario['search']} with phases={names}: a search chooses its own rates; set"
-            f" phases={phases.MAX}, or search=none"
+            f"search={scenario['search']} with phases={names}: a search sets its own rates; leave one out"
         )
     if phases.EQUAL not in scenario.phases:
         return
@@ -286,8 +285,7 @@ def _check_faults(run: Scenario) -> None:
     for fault in run_faults:
         if fault.second >= run.duration:
             raise BadInputError(
-                f"{fault}: the measured window ends after {run.duration} s (duration); choose an earlier time, or a"
-                " longer window"
+                f"{fault}: the window ends after {run.duration} s; choose an earlier time, or a longer duration"
             )
     if run_faults and run["search"] != "none":
         raise conflict(run, "search", "faults", reason="a search needs undisturbed servers; leave one out")

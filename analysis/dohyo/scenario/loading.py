@@ -247,8 +247,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
             count = f"{prefix}{dot}operationcount"
             if name in ends and all(re.search("[1-9]", assignments.get(limit, "")) for limit in (key, count)):
                 raise BadInputError(
-                    f"{source}: {count}={assignments[count]} and {key}={assignments[key]} both determine what ends a"
-                    " run; leave one out"
+                    f"{source}: {count}={assignments[count]} and {key}={assignments[key]} both end a run; leave one out"
                 )
     file_values = sources[shown(path)]
     decided = {_about(key) for key in changes}

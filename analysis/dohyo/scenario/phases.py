@@ -75,8 +75,7 @@ def check(text: str) -> None:
     names = split(text)
     for name in names:
         if name == INSERT:
-            raise BadInputError(f"phases={text}: insert is the load, which comes first; for inserts in a run, set"
-                                " NAME.insertproportion=1")  # fmt: skip
+            raise BadInputError(f"phases={text}: insert is the load, which comes first; or set NAME.insertproportion=1")
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
             raise BadInputError(
                 f"phases={text}: '{name}' must have at most 40 characters a-z, 0-9 and -, and begin with a letter"

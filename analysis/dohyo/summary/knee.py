@@ -46,7 +46,7 @@ def broken(bounds: Sequence[Bound], latencies: Latencies, target: float, achieve
             value = latencies.get(operation, {}).get(bound.percentile)
             if value is None:
                 raise ValueError(
-                    f"the {bound.percentile} of {operation} is not known: fewer than {BEYOND} operations are beyond it;"
+                    f"the {bound.percentile} of {operation} is unknown: fewer than {BEYOND} operations exceed it;"
                     " set a longer search.duration"
                 )
             if value >= bound.limit_ms:

@@ -161,8 +161,7 @@ def check_fetching(names: str, systems: Sequence[str]) -> None:
     """
     if idle := [part.strip() for part in names.split(",") if part.strip() not in systems]:
         raise BadInputError(
-            f"--fetch {names}: {', '.join(idle)} is not among the systems {', '.join(systems)}; add it with"
-            " --systems, or leave it out"
+            f"--fetch {names}: {', '.join(idle)} is not among the systems {', '.join(systems)}; add it with --systems"
         )
 
 

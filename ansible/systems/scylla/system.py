@@ -454,8 +454,7 @@ class Scylla(Cql):
             ports = ", ".join(f"{host}: {node['cql']} and {node['storage']}" for host, node in zip(self.hosts, nodes, strict=True))
             steps.refuse(
                 "Check that all nodes have the same ports",
-                "All nodes must have the same ports for CQL and for internode traffic, but these ports are free:"
-                f" {ports}. Choose others with scylla_cql_port and scylla_storage_port",
+                f"All nodes need the same ports, but these are free: {ports}. Set scylla_cql_port and scylla_storage_port",
             )
         if tuned := [host for host in steps.databases if self.at(steps, host).tune]:
             argv = ["sh", "-euc", '/opt/scylladb/scripts/perftune.py --options-file "$1" && touch "$2"', "sh", self.tuning, self.tuned_mark]
