@@ -225,7 +225,7 @@ def test_compare_has_what_equal_reached_and_its_latencies(tmp_path: Path, monkey
         ("phases=max,read,equal rounds=2", "equal needs max and no other phase"),
         ("phases=max,equal rounds=2 target=500", "target=500 with phases=max,equal: max cannot .*; equal.target=500"),
         ("phases=max,read max.target=500", "max.target=500 with phases=max,read: max cannot have a target rate"),
-        ("phases=max,equal rounds=2 search=max slo=p99<10ms", "search=max with phases=max,equal: a search chooses"),
+        ("phases=max,equal rounds=2 search=max slo=p99<10ms", "search=max with phases=max,equal: a search sets"),
         ("phases=max,equal equal.target=500 equal.share=50%", "equal.share=50% with equal.target=500: both say"),
         ("phases=max equal.share=50%", "equal.share=50% with phases=max: there is no phase equal"),
         ("phases=max,equal rounds=2 equal.share=0%", "equal.share=0%: must be a percentage from 1 to 100"),
@@ -233,7 +233,7 @@ def test_compare_has_what_equal_reached_and_its_latencies(tmp_path: Path, monkey
         ("phases=max,own equal.share=50%", "equal.share=50% with phases=max,own: there is no phase equal"),
         ("phases=max own.share=50%", "own.share=50% with phases=max: there is no phase own"),
         ("phases=max,own own.target=500", "own.target=500 with phases=max,own: max determines this rate"),
-        ("phases=max,own search=max slo=p99<10ms", "search=max with phases=max,own: a search chooses"),
+        ("phases=max,own search=max slo=p99<10ms", "search=max with phases=max,own: a search sets"),
         ("phases=max,equal rounds=2 matrix.target=0,500", "at target=500: target=500 with phases=max,equal"),
     ],
 )  # fmt: skip
