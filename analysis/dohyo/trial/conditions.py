@@ -92,7 +92,7 @@ def limits(
 ) -> dict[str, str]:
     """Returns the limits of the servers on all hosts as text: ``memory_budget`` and ``server_cpus``, if they are known.
 
-    If a limit was requested on any host, the text contains the limit of every host, or that it has none.
+    If a limit was requested on any host, each host states its own: `none`, or `all` processors, without a limit.
 
     :param limits_by_host: limits that the agent's ``process_limits`` has read back, by host
     :param budgets: requested MiB by host; 0 for no limit
