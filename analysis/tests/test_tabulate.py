@@ -246,15 +246,6 @@ def test_numbers_that_cannot_be_true_are_named_with_line_and_reason(
     assert f"{tmp_path}/a/result.txt:" in err
 
 
-def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path: Path) -> None:
-    lines = ["[OVERALL], RunTime(ms), 1000", f"[OVERALL], Throughput(ops/sec), {5_000_000_000 - 2**32}.0"]
-    lines += ["[READ], Operations, 5000000000", "[READ], AverageLatency(us), 3.5", "[READ], MaxLatency(us), 9"]
-    write(tmp_path / "result.txt", "\n".join([*lines, "[READ], Return=OK, 5000000000", ""]))
-    (trial,) = collect([tmp_path]).trials
-    assert trial.status == "invalid"
-    assert "[OVERALL] states 705,032,704 operations, but its types add up to 5,000,000,000" in (trial.reason or "")
-
-
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:
     """Writes the output of a stock client (stdout and stderr). `begin` is the minute in which its run began."""
     status = (
