@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -364,13 +364,6 @@ def test_the_verdict_names_what_was_not_read_back_and_the_point_of_the_matrix(tm
     ]
 
 
-def test_summary_json_has_every_field(tmp_path: Path) -> None:
-    faulted(tmp_path, account=ACCOUNT)
-    (written,) = json.loads(summarise(tmp_path).json())["trials"]
-    for kind, content in ((FaultedRun, written["faults"][0]), (FaultCost, written["faults"][0]["faults"][0])):
-        assert list(content) == [field.name for field in fields(kind)]
-
-
 # ---- Two experiments -------------------------------------------------------------------------------------------------
 
 
@@ -536,11 +529,6 @@ def test_the_chart_has_a_row_for_each_system_and_the_faults_as_bands(tmp_path: P
     axes = {str(panel.spec["encoding"]["y"]["scale"]) for panel in drawn.panels}
     assert len(axes) == 1
     assert "20 s without success" in drawn.panels[1].says
-
-
-def test_there_is_no_chart_without_faults(tmp_path: Path) -> None:
-    trial(tmp_path, 1, "cassandra")
-    assert faults.chart(chart_data.read(tmp_path)) is None
 
 
 def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Path) -> None:

@@ -63,14 +63,6 @@ def test_text_and_json_hold_the_printed_values() -> None:
     assert only(STOCK / "histogram/result.txt").operations["READ"].whole_milliseconds
 
 
-def test_errors_are_told_apart_as_the_client_counted_them() -> None:
-    log = only(STOCK / "errors/result.txt")
-    assert log.operations["READ"].returns == {"OK": 159, "NOT_FOUND": 5, "ERROR": 5}
-    assert log.operations["READ-FAILED"].operations == 10
-    assert log.operations["READ-MODIFY-WRITE"].returns == {}
-    assert log.overall_operations == 300
-
-
 def test_status_lines_alone_tell_counts_and_maxima_of_a_client_that_broke_off() -> None:
     log = only(STOCK / "hdr/status.txt")
     assert not log.has_results
