@@ -296,22 +296,21 @@ def test_a_second_view_of_a_type_and_latencies_of_each_error_are_no_more_operati
 # ---- failures -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("code", ["ERROR", "NOT_FOUND"])
-def test_one_failure_prevents_no_comparison(code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path / "a/run.txt", results({"READ": 199_999, "READ-FAILED": 1}, overall=200_000, **{code: 1}))
-    write(tmp_path / "b/run.txt", results({"READ": 150_000}))
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        # One failure prevents no comparison.
+        *((results({"READ": 199_999, "READ-FAILED": 1}, overall=200_000, **{code: 1}), results({"READ": 150_000}))
+          for code in ("ERROR", "NOT_FOUND")),
+        (results({"READ": 200_000}), go({"READ": 150_000, "READ_ERROR": 10, "TOTAL": 150_000})),
+    ],
+    ids=["error", "not found", "go-ycsb"],
+)  # fmt: skip
+def test_systems_are_compared(a: str, b: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in {"a": a, "b": b, "c": results({"SCAN": 100_000})}.items():
+        write(tmp_path / name / "run.txt", text)
     assert tabulate([tmp_path]) == 0
-    out, _ = capsys.readouterr()
-    assert "a was 1.33× as fast as b" in out
-
-
-def test_go_ycsb_is_compared_with_stock_ycsb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path / "a/run.txt", results({"READ": 200_000}))
-    write(tmp_path / "b/run.txt", go({"READ": 150_000, "READ_ERROR": 10, "TOTAL": 150_000}))
-    write(tmp_path / "c/run.txt", results({"SCAN": 100_000}))
-    assert tabulate([tmp_path]) == 0
-    out, _ = capsys.readouterr()
-    assert "a was 1.33× as fast as b" in out
+    assert "a was 1.33× as fast as b" in capsys.readouterr().out
 
 
 def test_a_system_that_fails_is_not_ranked_by_what_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -628,18 +627,6 @@ def test_a_name_is_no_formula_in_a_cell(name: str, tmp_path: Path) -> None:
 # ---- the clients' own output ----------------------------------------------------------------------------------------
 
 
-def test_go_ycsb_prints_a_table(tmp_path: Path) -> None:
-    heads = "| OPERATION | TAKES(S) | COUNT | OPS | AVG(US) | MIN(US) | MAX(US) | 99TH(US) | 99.9TH(US) | 99.99TH(US) |"
-    rule = "+-----------+----------+-------+-----+---------+---------+---------+----------+------------+-------------+"
-    cells = "| {:9} |      9.9 | {:5} | 9.9 |      70 |       9 |     900 |       99 |        100 |         200 |"
-    lines = ["Run finished, takes 10s", rule, heads, rule]
-    lines += [cells.format(name, count) for name, count in (("READ", 99999), ("READ_ERROR", 1), ("TOTAL", 99999))]
-    write(tmp_path / "go.log", "\n".join([*lines[:1], *lines[1:], rule, ""]))
-    trial = only(tmp_path)
-    assert (trial.status, row(trial, "READ").operations, row(trial, "READ").p99_ms) == ("ok", 99_999, 0.099)
-    assert (rate(trial), row(trial, "OVERALL").errors) == (9999.9, 1)
-
-
 def test_latencies_per_record_of_scans_are_no_more_operations(tmp_path: Path) -> None:
     ops = {"SCAN": 9500, "INSERT": 500, "SCAN-LATENCY-PER-RECORD": 9500}  # types in the newest source of stock YCSB
     write(tmp_path / "a/run.txt", results(ops))
@@ -670,11 +657,13 @@ def test_a_label_before_status_lines_is_no_client(label: str, option: str, tmp_p
 def test_the_heads_of_a_table_of_go_ycsb_move_with_its_longest_name(tmp_path: Path) -> None:
     # go-ycsb prints such tables during a run, before the final one.
     tables = (go_table({"READ": 5000}), go_table({"READ": 7000, "UPDATE": 9}))
-    whole = go_table({"READ": 10_000, "READ_MODIFY_WRITE": 5000, "TOTAL": 20_000, "UPDATE": 5000})
+    counts = {"READ": 10_000, "READ_ERROR": 1, "READ_MODIFY_WRITE": 5000, "TOTAL": 20_000, "UPDATE": 5000}
+    whole = go_table(counts)
     write(tmp_path / "go.log", "".join(table.partition("\n")[2] for table in tables) + whole)
     trial = only(tmp_path)
     assert collect([tmp_path]).warnings == []
     assert (trial.status, rate(trial), row(trial, "READ").p99_ms) == ("ok", 1000, 0.099)
+    assert row(trial, "OVERALL").errors == 1
 
 
 def test_folders_and_files_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

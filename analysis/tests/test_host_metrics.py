@@ -1,7 +1,6 @@
 """Tests the sampler of a host on the real /proc, the reader of its samples, and the summary of the samples."""
 
 import csv
-import gzip
 import io
 import itertools
 import json
@@ -25,6 +24,7 @@ import proc
 import sampler
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
+from dohyo.evidence.text_file import lines
 from dohyo.planning import plan
 from dohyo.scenario.loading import load
 from dohyo.summary import requested_settings as asked_of
@@ -45,8 +45,7 @@ SHARES = [name for name in FIGURES if name.startswith("cpu_")]
 
 
 def content(path: Path = RECORDED) -> list[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+    return [json.loads(line) for _, line in lines(path, pytest.fail)]
 
 
 def written(path: Path, lines: list[Any]) -> Path:
@@ -553,34 +552,30 @@ def test_clients_without_processors_to_spare_are_named() -> None:
     ]
 
 
-def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -> None:
-    """The limit is 90 % of 6 s: the client runs for 3 s on two processors."""
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        # The client runs for 3 s on two processors, so 5.4 s are 90 %.
+        ({"cpu_seconds": 5.3}, None),
+        ({"cpu_seconds": 5.5},
+         "the client used 92% of the 2 processors of its host, seconds 1\N{EN DASH}4: the client was the bottleneck;"
+         " at most 90% is allowed"),
+        # A client with one busy thread uses a small share of all processors.
+        ({"busiest_thread": "nio-worker-0", "busiest_thread_share": 0.899}, None),
+        *(({"busiest_thread": "nio-worker-0", "busiest_thread_share": share},
+           f"the client's thread nio-worker-0 used {share:.0%} of a processor: the client was the bottleneck;"
+           " less than 90% is allowed") for share in (0.9, 1.0)),
+    ],
+)  # fmt: skip
+def test_a_run_in_which_the_client_was_measured_does_not_count(
+    report: dict[str, Any], why: str | None, tmp_path: Path
+) -> None:
     folder = measured(tmp_path)
-    for cpu_seconds, valid in ((5.3, True), (5.5, False)):
-        edit_json(folder / "run-1/node1/client.json", cpu_seconds=cpu_seconds)
-        (result,) = summarise(tmp_path).trials
-        assert result.reason == (
-            None
-            if valid
-            else "run-1 on node1: the client used 92% of the 2 processors of its host, seconds 1\N{EN DASH}4:"
-            " the client was the bottleneck; at most 90% is allowed"
-        )
-
-
-def test_a_run_in_which_one_thread_of_the_client_was_measured_does_not_count(tmp_path: Path) -> None:
-    """A client with one busy thread uses a small share of all processors. Its thread may be busy during the load."""
-    folder = measured(tmp_path)
+    # A thread may be busy during the load.
     edit_json(folder / "load/node1/client.json", busiest_thread="client-0", busiest_thread_share=0.99)
-    for share, valid in ((0.899, True), (0.9, False), (1.0, False)):
-        edit_json(folder / "run-1/node1/client.json", busiest_thread="nio-worker-0", busiest_thread_share=share)
-        (result,) = summarise(tmp_path).trials
-        assert result.reason == (
-            None
-            if valid
-            else f"run-1 on node1: the client's thread nio-worker-0 used {share:.0%} of a processor:"
-            " the client was the bottleneck; less than 90% is allowed"
-        )
-        assert result.system_failed is False
+    edit_json(folder / "run-1/node1/client.json", **report)
+    result = only(summarise(tmp_path))
+    assert (result.reason, result.system_failed) == (why and f"run-1 on node1: {why}", False)
 
 
 def test_a_load_is_in_the_files_and_in_the_table_only_where_it_is_what_was_measured(tmp_path: Path) -> None:
@@ -607,8 +602,7 @@ def test_of_many_hosts_the_busiest_are_listed(tmp_path: Path) -> None:
     lines = content()
     for second, sample in enumerate(lines[1:]):
         sample["cpu"] = [0, 0, 0, 200 * second, 0, 0, 0, 0]
-    with gzip.open(folder / "hosts/other3" / FILE, "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
+    written(folder / "hosts/other3" / FILE, lines)
     summary = summarise(tmp_path)
     assert len(summary.trials[0].hosts) == 25
     listed = [line[1] for line in shown(summary) if len(line) > 1 and line[1].startswith(("node1", "other"))]
@@ -626,9 +620,7 @@ def worked(file: Path, other_share: float, stolen: float = 0.0, **host: Any) -> 
         sample["cpu"] = [*map(round, used), round(stolen * total)]
         sample["known"] = [round(0.3 * total), round(0.05 * total)]
     file.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(file, "wt", encoding="utf-8") as output:
-        for line in [{**first, "boot": "b1", "sees_all": True, **host}, *samples]:
-            output.write(json.dumps(line) + "\n")
+    written(file, [{**first, "boot": "b1", "sees_all": True, **host}, *samples])
 
 
 OTHERS = "Other processes used {} % of node1, while cassandra was measured."
@@ -691,8 +683,7 @@ def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:
     for sample in late:
         sample["cpu"][0] += 80
         sample["cpu"][3] -= 80
-    with gzip.open(file, "wt", encoding="utf-8") as output:
-        output.writelines(json.dumps(line) + "\n" for line in (first, *samples))
+    written(file, [first, *samples])
     result = only(summarise(tmp_path))
     assert result.status == "ok"
     assert result.conditions.other_cpu == pytest.approx(0, abs=0.01)

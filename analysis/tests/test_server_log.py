@@ -113,27 +113,23 @@ def test_cassandra_compacts(tmp_path: Path, task: str, sizes: str, took: str) ->
 
 
 @pytest.mark.parametrize(
-    ("into", "size", "bytes_"), [("[/d/me-3-big-Data.db:level=0]", "9MB", 9e6), ("[]", "36623 bytes", 36623)]
-)
-def test_scylla_compacts(tmp_path: Path, into: str, size: str, bytes_: float) -> None:
-    # Format that compaction.cc writes in ScyllaDB 4 and 5
-    line = (
-        f"INFO  2026-11-22 04:01:23,313 [shard 0:comp] compaction - [Compact ks.usertable 1b2a7d10-0bad] Compacted 2 "
-        f"sstables to {into}. 11MB to {size} (~81% of original) in 123ms = 73MB/s. ~256 total partitions merged to 200."
-    )
-    assert of_line(tmp_path, "scylla", line) == [("compaction", 0.123, bytes_)]
+    ("line", "took", "size"),
+    [
+        # The first two have the format that compaction.cc writes in ScyllaDB 4 and 5, the last is of a real server.
+        *((f"04:01:23,313 [shard 0:comp] compaction - [Compact ks.usertable 1b2a7d10-0bad] Compacted 2 sstables to"
+           f" {into}. 11MB to {text} (~81% of original) in 123ms = 73MB/s. ~256 total partitions merged to 200.",
+           0.123, size)
+          for into, text, size in (("[/d/me-3-big-Data.db:level=0]", "9MB", 9e6), ("[]", "36623 bytes", 36623))),
+        ("08:05:44,851 [shard 0] compaction - [Compact system.truncated 83224840-eb02-11f1-b8a8-baf0d63c4f53] Compacted"
+         " 2 sstables to [/srv/dohyo/data/dohyo/scylla/data/system/truncated-38c19fd0fb863310a4b70d0cc66628aa/"
+         "mc-3-big-Data.db:level=0]. 81kB to 40kB (~50% of original) in 68ms = 1MB/s. ~256 total partitions merged to"
+         " 7.", 0.068, 40e3),
+    ],
+)  # fmt: skip
+def test_scylla_compacts(line: str, took: float, size: float, tmp_path: Path) -> None:
+    assert of_line(tmp_path, "scylla", f"INFO  2026-11-22 {line}") == [("compaction", took, size)]
     # The log does not report flushes, so their number is unknown rather than 0.
     assert list(patterns("scylla")) == ["compaction"]
-
-
-def test_a_line_of_a_real_scylla(tmp_path: Path) -> None:
-    line = (
-        "INFO  2026-11-28 08:05:44,851 [shard 0] compaction - [Compact system.truncated "
-        "83224840-eb02-11f1-b8a8-baf0d63c4f53] Compacted 2 sstables to [/srv/dohyo/data/dohyo/scylla/data/system/"
-        "truncated-38c19fd0fb863310a4b70d0cc66628aa/mc-3-big-Data.db:level=0]. 81kB to 40kB (~50% of original) in 68ms "
-        "= 1MB/s. ~256 total partitions merged to 7."
-    )
-    assert of_line(tmp_path, "scylla", line) == [("compaction", 0.068, 40e3)]
 
 
 def test_systems_without_such_lines_are_not_known(tmp_path: Path) -> None:
