@@ -176,7 +176,7 @@ class TwoSeconds:
     """A log of the clients that covers two seconds."""
 
     def __init__(self, *_: object) -> None:
-        self.seconds = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]
+        self.seconds = [Second(1, 500, 500.0, 3.0), Second(2, 1000, 1000.0, 0.9)]
 
     def poll(self) -> list[Second]:
         self.seconds, done = [], self.seconds

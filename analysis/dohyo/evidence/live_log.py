@@ -15,10 +15,8 @@ from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure
 class Second:
     """Totals of all clients in one interval of the logs, which is usually a second."""
 
-    start: float  # seconds since 1970
-    operations: int  # successful operations
-    failed: int
-    records: int  # estimate: operations times batchsize; the summary has the exact count
+    failed: int  # failed operations
+    records: int  # estimate: successful operations times batchsize; the summary has the exact count
     records_per_second: float
     p99_ms: float | None  # p99 of all successful operations; None if there are none
 
@@ -61,7 +59,7 @@ class IntervalTail:
         ready = sorted(second for second in self._intervals if second <= complete)
         if ready:
             self._emitted = ready[-1]
-        return [self._second(start, self._intervals.pop(start)) for start in ready]
+        return [self._second(self._intervals.pop(second)) for second in ready]
 
     def _discover(self) -> None:
         for folder in self._folders:
@@ -69,7 +67,7 @@ class IntervalTail:
                 if path not in self._logs and is_call(path.name.removesuffix(".hdr")):
                     self._logs[path] = _FollowedLog(path)
 
-    def _second(self, start: int, intervals: Sequence[tuple[Path, str, Interval]]) -> Second:
+    def _second(self, intervals: Sequence[tuple[Path, str, Interval]]) -> Second:
         counts: Counter[str] = Counter()
         covered: defaultdict[Path, float] = defaultdict(float)  # seconds that each log covers
         latencies = Latencies()
@@ -78,14 +76,13 @@ class IntervalTail:
             covered[path] += interval.seconds
             if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
                 latencies.add(interval.histogram)
-        operations = max(0, calls({name: count for name, count in counts.items() if not is_failure(name)}))
+        succeeded = calls({name: count for name, count in counts.items() if not is_failure(name)})
+        records = max(0, succeeded) * self._batchsize
         seconds = max(covered.values())
         return Second(
-            start=float(start),
-            operations=operations,
             failed=sum(count for name, count in counts.items() if is_failure(name)),
-            records=operations * self._batchsize,
-            records_per_second=operations * self._batchsize / seconds if seconds else 0.0,
+            records=records,
+            records_per_second=records / seconds if seconds else 0.0,
             p99_ms=latencies.percentiles_ms([99]).get(99),
         )
 
