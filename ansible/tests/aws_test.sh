@@ -106,7 +106,7 @@ END
 import pathlib, re, sys, yaml
 work = pathlib.Path(sys.argv[1])
 out = " ".join((work / "out").read_text().split())
-said = dict(re.findall(r"fatal: \[(.)\]: FAILED! => (.*?)(?=\[ERROR\]|fatal:|TASK \[|PLAY RECAP)", out))
+said = dict(re.findall(r"(?:fatal|failed): \[(.)\].*? => (.*?)(?=\[ERROR\]|fatal:|failed:|TASK \[|PLAY RECAP)", out))
 cases = yaml.safe_load((work / "cases.yml").read_text())["localhost"]["hosts"]
 missing = {name: case["says"] for name, case in cases.items() if case["says"] not in said.get(name, "")}
 sys.exit(f"{missing}" if missing else 0)

@@ -108,7 +108,7 @@ final class Results {
     }
     if (!run.load() && operations() == 0) {
       return "no operation succeeded in " + run.measuredSeconds()
-          + " s; measure longer, or remove the first error: " + reporter.firstError().orElse("none");
+          + " s; measure longer. The first error was: " + reporter.firstError().orElse("none");
     }
     return null;
   }
