@@ -151,7 +151,7 @@ def test_latencies_are_ranked_at_an_equal_rate_alone(
     assert ("READ p99" in table.markdown(summary)) == ranked
     results = table.results_grid(summary)
     assert [head for head in results.heads if "p99 ms" in head] == [f"p99 ms {short}"]
-    assert f"Latencies in ms {heading}, of operations" in table.legend(summary)
+    assert f"Latencies in ms {heading}, of successful" in table.legend(summary)
     head = on_screen(summary).split("\n\n")[1].splitlines()[2]
     assert heading in head or short in head
     (panel,) = latency.chart(Material(summary)).panels

@@ -96,13 +96,12 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
         (servers(write_copies=3), "caution",
          ["Different numbers of copies acknowledge a write: cassandra 1, hbase 3."]),
         (servers(write_copies=3, write_acks="quorum", exceeded={"write_acks": "all"}), "caution",
-         ["Stricter write acks: hbase quorum, requested all; it cannot be less strict, which favours the others."]),
+         ["Stricter write acks: hbase quorum, requested all; unavoidable, favours the others."]),
         (servers(heap="1501m"), "solid", []),
         (servers(heap="31 GiB"), "caution",
-         ["The servers have different memory: cassandra 1g, hbase 31 GiB; without a budget, this affects the result."]),
+         ["The servers have different memory: cassandra 1g, hbase 31 GiB; set host_memory_budget."]),
         (servers(heap=None, memory="buffer pool 4096 MiB"), "caution",
-         ["The servers have different memory: cassandra 1g, hbase buffer pool 4096 MiB; without a budget, this affects"
-          " the result."]),
+         ["The servers have different memory: cassandra 1g, hbase buffer pool 4096 MiB; set host_memory_budget."]),
         (servers(heap=None, memory="as it likes"), "solid", []),
         (lambda system, _, folder: edit_json(
             folder / "conditions.json", memory_budget="2,048 MiB", heap="1g" if system == "hbase" else "31g"

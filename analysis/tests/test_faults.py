@@ -43,7 +43,7 @@ def test_faults_are_in_the_order_of_their_times() -> None:
         ("kill(node2)@60s start(node2)@80s", "must read KIND(TARGET)@TIME"),
         ("kil(node2)@60s", "unknown fault 'kil': did you mean kill?"),
         ("kill(node2)@soon", "'soon' must be a time in the measured window"),
-        ("kill()@60s", "the target must be any, seed, leader, nodeN"),
+        ("kill()@60s", "must name any, seed, leader, nodeN"),
         ("kill(node2+node2)@60s", "a host is named twice"),
         ("kill(node2|node1)@60s", "only a partition has groups of hosts; join hosts with +"),
         ("partition(node2|node1+node2)@60s", "a host is named twice"),

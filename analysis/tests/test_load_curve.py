@@ -282,9 +282,7 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
             shutil.rmtree(folder / "load")
             expected = ("invalid", "load: is missing (and 1 more)")
         case _:
-            reason = (
-                "settling: 4999 of 5000 records are in the tables after the load, though every insert was acknowledged"
-            )
+            reason = "settling: only 4999 of 5000 records are in the tables, though every insert was acknowledged"
             write_json(folder / "state.json", {"status": "failed", "reason": reason})
             expected = ("failed", reason)
     summary = summarise(tmp_path)

@@ -43,7 +43,7 @@ def test_a_budget_is_a_share_or_a_size(budget: str, expected: int) -> None:
 
 @pytest.mark.parametrize("budget", ["0.8", "0", "120%", "0%", "-1g", "lots", "80 percent", "1g 2g"])
 def test_an_invalid_budget_is_refused(budget: str) -> None:
-    with pytest.raises(BadInputError, match=rf"host_memory_budget={budget}: must be a share .* 80%, or a size"):
+    with pytest.raises(BadInputError, match=rf"host_memory_budget={budget}: must be a share .*\(80%\) or a size"):
         budget_mb(budget, 196608)
 
 
@@ -61,16 +61,14 @@ def test_what_does_not_fit_a_host_is_refused() -> None:
     assert shortages(has, {"hbase": 800}, fits) == []
     assert shortages({}, {"hbase": 900}, NOTHING) == []
     assert shortages(has, {}, {**fits, "client_mb": 300}) == [
-        "host_memory_budget=80% is 800 MiB, and its client needs 300, but the host has 1000; set a smaller budget"
-        " or a smaller client_heap, or give the clients separate hosts"
+        "host_memory_budget=80% is 800 MiB, its client needs 300, the host has 1000; lower the budget or client_heap"
     ]
     assert shortages(has, {"cassandra": 700, "hbase": 900}, fits) == [
-        "hbase needs 900 MiB, but host_memory_budget=80% leaves it only 800; set a larger budget, or leave out the"
-        " sizes that an inventory or the scenario sets"
+        "hbase needs 900 MiB, but host_memory_budget=80% leaves 800; raise it, or set smaller sizes"
     ]
     assert shortages(has, {}, {**fits, "server_cpus": "2-5"}) == [
         "host_cpus_server=2-5: the host has no processors 4, 5; lscpu lists its processors",
-        "host_cpus_server=2-5 and host_cpus_client=3 share processors 3; give each its own",
+        "host_cpus_server=2-5 and host_cpus_client=3 share 3; separate them",
     ]
     assert shortages(has, {}, {**fits, "server_cpus": [0, 1], "client_cpus": "x"}) == [
         "host_cpus_server: [0, 1] must be numbers and ranges, as in 0-3,8-11",
@@ -182,7 +180,7 @@ def test_a_share_of_an_unknown_memory_is_said_to_be_none(monkeypatch: pytest.Mon
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\n")
     monkeypatch.setattr(sizing, "_of_inventory", lambda names, *_: {name: [plans[name]] for name in names})
-    with pytest.raises(BadInputError, match="cache sizes depend on the memory of the hosts"):
+    with pytest.raises(BadInputError, match=r"needs the memory of the hosts.*, which is not known"):
         loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(tmp_path))
 
 

@@ -892,7 +892,7 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
     trial(tmp_path / "results/x", 1, "cassandra")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").touch()
-    with pytest.raises(BadInputError, match="mine contains files that dohyo did not write"):
+    with pytest.raises(BadInputError, match="mine has files that dohyo did not write"):
         site.write(site.experiments(tmp_path / "results"), tmp_path / "mine", pytest.fail)
     with pytest.raises(BadInputError, match="no experiments found; name their folder with --results"):
         site.write([], tmp_path / "new", pytest.fail)

@@ -275,7 +275,7 @@ def test_a_trial_without_a_load_of_its_own_is_whole(tmp_path: Path) -> None:
     (load,) = [row for row in merged.rows if (row.phase, row.operation) == ("load", "INSERT")]
     assert load.records == json.loads((DATA / "dohyo/load/client.json").read_text())["records"]
     (note,) = [text for text in table.settings(summary) if "shared load of 01-cassandra" in text]
-    assert "intervals omit the differences between loads" in note
+    assert "intervals omit load differences" in note
     assert summary.notes == summarise(tmp_path).notes
     assert not [text for _, text in table.warnings(summary) if "shared load" in text]
     rendered(summary)

@@ -318,7 +318,7 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
         ("precision=5%\nrounds=3\nrounds.max=2", "rounds.max=2 with rounds=3"),
         ("budget=10m", "budget=600 without precision: add precision=decided, or leave out budget"),
         ("rounds=3\nrounds.max=5", "add precision=decided, or leave out rounds.max"),
-        ("matrix.precision=5%,none", "precision applies to the whole experiment"),
+        ("matrix.precision=5%,none", "matrix.precision=5%,none: applies to the whole experiment"),
     ],
 )  # fmt: skip
 def test_what_cannot_end_rounds_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({"slo": "p99<10ms"}, "slo=p99<10ms: needs search=max; add it, or leave out slo"),
         ({"search__probes": "4"}, "search.probes=4: needs search=max"),
         ({"search": "knee"}, "search=knee: must be one of none, max"),
-        ({**ASKED, "slo": "p98<10ms"}, "slo=p98<10ms: must be a bound such as p99<10ms or read.p99.9<500us"),
-        ({**ASKED, "slo": "p99<10"}, "us, ms, s"),
+        ({**ASKED, "slo": "p98<10ms"}, "slo=p98<10ms: must be bounds such as p99<10ms,read.p99.9<500us"),
+        ({**ASKED, "slo": "p99<10"}, "slo=p99<10: must be bounds such as"),
         ({**ASKED, "target": "1000"}, "search=max and target=1000: the search begins at the systems' highest rate"),
         ({**ASKED, "slo": "scan.p99<1s"}, "slo=scan.p99<1s: there is no SCAN in the mix, only READ, UPDATE"),
         ({**ASKED, "duration": "0", "operationcount": "10"}, "nothing ends a probe, .*set search.duration=60s"),
@@ -88,7 +88,7 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({**ASKED, "phases": "insert"}, "search=max with phases=insert: .* set phases=run"),
         ({**ASKED, "phases": "read", "read__target": "500"}, "search=max and target=500: the search begins"),
         ({**ASKED, "phases": "read", "slo": "update.p99<1s"}, "there is no UPDATE in the mix, only READ;"),
-        ({**ASKED, "phases": "read", "read__slo": "p50<1s"}, "read.slo: cannot differ .* because a search needs a"),
+        ({**ASKED, "phases": "read", "read__slo": "p50<1s"}, "read.slo: a search needs a"),
         ({**ASKED, "phases": "probe"}, "'probe' is reserved; choose another name"),
         ({**ASKED, "matrix__target": "0,500"}, "at target=500: search=max and target=500: the search begins"),
     ],
@@ -311,7 +311,7 @@ def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 2000), slo="p90<1s")
     for log in folder.glob("probe-1/*/*.hdr"):
         log.unlink()
-    reason = "the p90 of READ is unknown: fewer than 10 operations exceed it; set a longer search.duration"
+    reason = "READ p90: fewer than 10 operations exceed it; set a longer search.duration"
     assert came_to(folder).conclusion == f"the search for p90<1s was ended: probe-1: {reason}"
     # Only three of 3,000 operations are slower than the p99.9, which is too few for a bound.
     assert "the p99.9 of READ" in came_to(searched(tmp_path / "few", (2000, 2000), slo="p99.9<1s")).conclusion
@@ -345,8 +345,8 @@ def test_ansible_is_told_the_next_rate_or_the_end(tmp_path: Path) -> None:
     lasted(folder / "probe-2/node1", 6, target=1000)
     assert ask(folder) == {
         "target": None,
-        "conclusion": "1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500"
-        " op/s; search.probes=2 ended the search with the two rates 100% apart",
+        "conclusion": "1,000 op/s met p99<10ms; 2,000 op/s had only 1,500 op/s; search.probes=2 ended it with rates"
+        " 100% apart",
     }
 
 

@@ -121,7 +121,7 @@ def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     assert "cache = 629.1 MB of hbase, the smallest; 1.611 GB of scylla; without a cache: cassandra\n" in text
     created = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())
     assert experiment.reopen(str(created.folder))[0].scenario.number("recordcount") == 1_258_291
-    with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: none has a read .* 0\.6\*ram"):
+    with pytest.raises(BadInputError, match=r"datasize=2\*cache: no read .* \(cassandra, aerospike\);.* 0\.6\*ram"):
         loading.load(file, {"systems": "cassandra,aerospike"}, hosts=Hosts(), caches=sizing.caches(None))
 
 
@@ -168,7 +168,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     # The scenario already requests the index on flash, so only the key is suggested.
     assert str(error.value).endswith(", or set aerospike_feature_key")
     small = replace(at_points[0], hosts=replace(hosts, memory=10**9))
-    with pytest.raises(BadInputError, match=r"not even one record fits.*\n.*, or take larger hosts$"):
+    with pytest.raises(BadInputError, match=r"no record fits.*\n.*, or take larger hosts$"):
         small.check()
     at_points, text = ask("yokozuna-long", aerospike_feature_key="/etc/features.conf")
     assert "not available" not in text
@@ -218,7 +218,7 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
         in message
     )
     assert "indexed needs 81.07 GB of memory (10.74 GB available) and 2.5 TB of disk" in message
-    assert "all systems fit with --records 603979776" in message
+    assert "(all fit with --records 603979776)" in message
     # The suggested number and size of records are the largest that fit.
     assert Sizes(load(tmp_path, recordcount=603979776), hosts, needs).fits(needs[1])
     assert not Sizes(load(tmp_path, recordcount=603979777), hosts, needs).fits(needs[1])
@@ -227,7 +227,7 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
 
 def test_too_large_a_heap_is_said(tmp_path: Path) -> None:
     sizes = Sizes(load(tmp_path), Hosts(1, GIB, None), [Needs("a", GIB, DataNeeds(2000))])
-    with pytest.raises(BadInputError, match="not even one record fits; make its heap or buffers smaller"):
+    with pytest.raises(BadInputError, match="no record fits; make its heap or buffers smaller"):
         sizes.check()
 
 

@@ -92,8 +92,8 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
     assert overall.ops_per_second == pytest.approx(775)
     (reason,) = (reason for reason in doubts(summarise(tmp_path / "long")) if reason.short == "collapsed")
     assert reason.text == (
-        "Collapsed: the throughput was below half of its mean for 10 s or more: cassandra in run 1, seconds 21–31"
-        " (down to 100 of 775 op/s); these seconds count."
+        "Collapsed: cassandra in run 1, seconds 21–31 (down to 100 of 775 op/s); below half the mean for 10 s or more;"
+        " these seconds count."
     )
     assert [str(event) for event in result.events] == [
         "run 1, seconds 21–31: throughput below half of the mean (down to 100 of 775 op/s)"
@@ -233,7 +233,7 @@ def test_attempted_is_succeeded_and_failed(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
     edit_json(folder / "run-1/node1/client.json", operations=5990, failed_operations=7)
     assert only(tmp_path).reason == (
-        "run-1 on node1: 6,000 operations were attempted, but 5,990 succeeded and 7 failed: 3 are missing"
+        "run-1 on node1: 6,000 operations attempted, but 5,990 succeeded, 7 failed: 3 missing"
     )
     edit_json(folder / "run-1/node1/client.json", operations=6000, failed_operations=0)
     assert only(tmp_path).status == "ok"

@@ -424,7 +424,7 @@ def decrypted(file: Path) -> str:
     answer = _answer(str(file), ("ansible-vault", "view", file), {})
     if answer.returncode != 0:
         raise BadInputError(
-            f"{file}: cannot be decrypted; set ANSIBLE_VAULT_PASSWORD_FILE to the absolute path of its password"
+            f"cannot decrypt {file}; set ANSIBLE_VAULT_PASSWORD_FILE to the absolute path of its password"
         )
     return answer.stdout
 

@@ -121,9 +121,7 @@ class Sizes:
             if lacks := self._lacks(needs):
                 most = self.largest(needs)
                 would = (
-                    f"at most {self._shown(most)} fit"
-                    if most
-                    else "not even one record fits; make its heap or buffers smaller"
+                    f"at most {self._shown(most)} fit" if most else "no record fits; make its heap or buffers smaller"
                 )
                 problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
                 # The advice only saves memory for records.
@@ -135,12 +133,12 @@ class Sizes:
             least = min(map(self.largest, self.needs))
             point = point_name(self.scenario.point)
             hosts = f"{self.hosts.where} at {point}" if point else self.hosts.where
-            for_all = f"; all systems fit with --records {least}" if least and len(self.needs) > 1 else ""
+            for_all = f" (all fit with --records {least})" if least and len(self.needs) > 1 else ""
             raise BadInputError(
                 f"no room for the databases on {hosts} with"
                 f" {self._shown(self.scenario.records)} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
-                + f"\nload fewer records, choose other --systems, or {' or '.join(dict.fromkeys(hints))}{for_all}"
+                + f"\nload fewer records{for_all}, choose other --systems, or {' or '.join(dict.fromkeys(hints))}"
             )
 
     def _check_together(self) -> None:
@@ -152,8 +150,8 @@ class Sizes:
         for resource, needed, available in (("memory", memory, self.hosts.memory), ("disk", disk, self.hosts.disk)):
             if available is not None and needed > available:
                 raise BadInputError(
-                    f"interleave=on: all systems need {size(needed)} of {resource} on each host, of {size(available)};"
-                    " choose fewer --systems or --records"
+                    f"interleave=on: needs {size(needed)} of {resource} per host, of {size(available)};"
+                    " reduce --systems or --records"
                 )
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
@@ -293,8 +291,8 @@ def _of_inventory(
                 line for line in (folder / "ansible.log").read_text(errors="replace").splitlines() if "WARN" in line
             ]
             raise BadInputError(
-                f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
-                f" did not report it{': ' * bool(rows)}{' '.join(rows)}; run {command(SETUP, 'python')}"
+                f"{Path(sys.executable).with_name('ansible-playbook')} did not report what {', '.join(missing)} need"
+                f"{': ' * bool(rows)}{' '.join(rows)}; run {command(SETUP, 'python')}"
             )
     return needs
 
@@ -313,8 +311,8 @@ def caches(inventory: Path | None) -> Caches:
             needs = ask(scenario, hosts, inventory).needs
             if any(entry.unknown for entry in needs):
                 raise BadInputError(
-                    f"datasize={scenario.datasize}: cache sizes depend on the memory of"
-                    f" {hosts.where}, which is not known; set host_memory=192g"
+                    f"datasize={scenario.datasize}: needs the memory of {hosts.where}, which is not known;"
+                    " set host_memory=192g"
                 )
             results[alike] = {entry.system: entry.cached(replication, hosts.count) for entry in needs}
         return results[alike]
@@ -445,9 +443,9 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"about {about(seconds)} in all{_at_most(scenario, seconds, last)}\n"
-        f"an estimate from windows, half of steady warm-ups, {TRIAL_SECONDS} s per trial to start, settle and stop"
+        f"an estimate from windows, half of steady warm-ups, {TRIAL_SECONDS} s per trial for other steps"
         f"{canary},\nand {LOAD_RATE:,} copies of records loaded per second and host"
-        " (figures of 2 cores; larger hosts are faster)"
+        " (of 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system is available on the hosts: --list")
 

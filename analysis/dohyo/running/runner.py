@@ -271,9 +271,9 @@ class _Measurement:
         elif scenario.most_rounds > 1:
             several = f" · {counted(len({trial.round for trial in self.todo}), 'round')}{more}"
         self.progress.say(
-            f"{scenario.name}: {systems}{several} · {records} records"
-            f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
+            f"{scenario.name}: {systems}{several} · {records} records · {courses[0]}{', …' if len(courses) > 1 else ''}"
         )
+        self.progress.say(f"evidence in {shown(self.experiment.folder)}")
         if apart := interleaving.apart(self.todo):
             self.progress.say(f"{', '.join(apart)}: measured one at a time (docs/interleaving.md)", "yellow")
         for key in scenario.unused:

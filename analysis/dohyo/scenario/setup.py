@@ -120,9 +120,7 @@ def _checked(key: str, value: Any, point: Mapping[str, list[str]]) -> list[str]:
     entry, variable = properties.known().get(key), catalogue.all_options().get(key)
     if not (key in OTHERS or entry or variable or _may_be_set(key, point)):
         names = [*OTHERS, *properties.known(), *catalogue.all_options()]
-        raise unknown(
-            "key", key, names, "a server setting needs 'at: {system: …}', for a system with a variable NAME_settings"
-        )
+        raise unknown("key", key, names, "a server setting needs 'at: {system: …}'")
     if key in OTHERS or texts == [NOT_PUBLISHED] or is_flags(key):
         return texts
     if entry:

@@ -46,7 +46,7 @@ def broken(bounds: Sequence[Bound], latencies: Latencies, target: float, achieve
             value = latencies.get(operation, {}).get(bound.percentile)
             if value is None:
                 raise ValueError(
-                    f"the {bound.percentile} of {operation} is unknown: fewer than {BEYOND} operations exceed it;"
+                    f"{operation} {bound.percentile}: fewer than {BEYOND} operations exceed it;"
                     " set a longer search.duration"
                 )
             if value >= bound.limit_ms:
@@ -120,22 +120,17 @@ class Knee:
         """Returns the result of the search as a sentence."""
         held, unmet = self.held, self.unmet
         if held and unmet:
-            remark = f"before {rate(unmet)} op/s was tried again" if not self.is_sure else ""
+            remark = "before a second try" if not self.is_sure else ""
             if self.apart > self.precision:
-                remark = f"with the two rates {self.apart:.0%} apart"
-            used_up = remark and len(self.tried) >= self.most
-            return (
-                f"{rate(held)} op/s met {self.slo}, {held / self.start:.0%} of the closed-loop maximum of"
-                f" {rate(self.start)} op/s; {rate(unmet)} op/s had {self._last[unmet]}"
-                + (f"; search.probes={self.most} ended the search {remark}" if used_up else "")
-            )
+                remark = f"with rates {self.apart:.0%} apart"
+            met, missed = f"{rate(held)} op/s met {self.slo}", f"{rate(unmet)} op/s had {self._last[unmet]}"
+            if remark and len(self.tried) >= self.most:
+                return f"{met}; {missed}; search.probes={self.most} ended it {remark}"
+            return f"{met} ({held / self.start:.0%} of the closed-loop maximum of {rate(self.start)}); {missed}"
         if unmet:
             return f"no rate met {self.slo}: the lowest tried, {rate(unmet)} op/s, had {self._last[unmet]}"
         if held:
-            return (
-                f"every rate tried met {self.slo}, up to {rate(held)} op/s; the maximum is above it, and a larger"
-                " search.probes would find it"
-            )
+            return f"every rate tried met {self.slo}, up to {rate(held)} op/s; set a larger search.probes"
         return "no rate was tried"
 
 

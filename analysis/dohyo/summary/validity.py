@@ -118,9 +118,8 @@ def saturated(run: Phase, client: ClientFolder) -> str | None:
     if cpu_seconds is None or not seconds or not cpus or cpu_seconds / seconds / cpus <= SATURATED:
         return None
     return (
-        f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
-        f" {run.warmup:.0f}\N{EN DASH}{run.warmup + seconds:.0f}: the client was the bottleneck; at most"
-        f" {SATURATED:.0%} is allowed"
+        f"the client was the bottleneck: it used {cpu_seconds / seconds / cpus:.0%} of {cpus} processors;"
+        f" limit: {SATURATED:.0%}"
     )
 
 
@@ -130,8 +129,8 @@ def busiest(_: Phase, client: ClientFolder) -> str | None:
     if share is None or share < SATURATED:
         return None
     return (
-        f"the client's thread {client.report.busiest_thread or 'with an unknown name'} used {share:.0%} of a processor:"
-        f" the client was the bottleneck; less than {SATURATED:.0%} is allowed"
+        f"the client's thread {client.report.busiest_thread or 'with an unknown name'} was the bottleneck:"
+        f" {share:.0%} of a processor; limit: {SATURATED:.0%}"
     )
 
 
@@ -321,10 +320,7 @@ def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> It
     """Finds a trial that the experiment did not plan, or planned differently."""
     name, settings = trial.path.name, trial.settings
     if experiment.plan and name not in experiment.plan:
-        yield (
-            f"raw/{name} belongs to another experiment: experiment.json plans {', '.join(experiment.plan)}; two"
-            " experiments are mixed in one folder"
-        )
+        yield f"raw/{name} belongs to another experiment: experiment.json plans {', '.join(experiment.plan)}"
     # Check the target rate of the phase `equal`.
     fixed = experiment.equal_targets.get(point_name(settings.matrix_point))
     target = settings.phase(EQUAL).workload.target or 0.0

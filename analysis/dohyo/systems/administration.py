@@ -102,10 +102,7 @@ class Administered(Installed):
         serving, total = len(self.hosts), len(self.context.databases)
         if serving == total:
             return []
-        return [
-            f"{serving} of {total} database hosts serve, and the others are idle: every server has all data, and the"
-            " primary does all the work"
-        ]
+        return [f"{serving} of {total} database hosts serve, the others are idle: the primary does all the work"]
 
     @property
     def all_notes(self) -> list[str]:

@@ -258,8 +258,8 @@ class Context:
         if (self.fieldlength, self.fieldlengthdistribution) == (4, "constant"):
             return []
         return [
-            f"{setting}: {number} has 4 bytes, and fieldlength={self.fieldlength} with a fieldlengthdistribution of"
-            f" {self.fieldlengthdistribution} produces other lengths; set fieldlength=4, of constant length"
+            f"{setting}: {number} needs fieldlength=4 of constant length, not {self.fieldlength}"
+            f" ({self.fieldlengthdistribution})"
         ]
 
     @property
@@ -394,9 +394,7 @@ def budget_mb(budget: str, memory_mb: int) -> int:
     share = float(match[1]) if match else 0.0
     bytes_ = size_bytes(text, SIZES | LETTERS) or 0
     if not (0 < share <= 100 if match else bytes_ >= MIB):
-        raise BadInputError(
-            f"host_memory_budget={text}: must be a share of the host's memory, as in 80%, or a size, as in 150g"
-        )
+        raise BadInputError(f"host_memory_budget={text}: must be a share of the host's memory (80%) or a size (150g)")
     if match:
         return max(int(share * memory_mb / 100), 1) if memory_mb else 0  # 0 would mean no limit
     return bytes_ // MIB
@@ -483,16 +481,15 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], limits: Mapping[
         one), ``server_cpus``, ``client_cpus``
     """
     budget, client, memory = int(limits["budget_mb"]), int(limits["client_mb"]), int(has.get("memory_mb", 0))
-    problems = []
+    problems, setting = [], f"host_memory_budget={limits['budget']}"
     if budget and memory and budget + client > memory:
-        beside = f", and its client needs {client}" if client else ""
-        problems.append(
-            f"host_memory_budget={limits['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
-            " budget" + (" or a smaller client_heap, or give the clients separate hosts" if client else "")
-        )
+        if client:
+            fix = f"its client needs {client}, the host has {memory}; lower the budget or client_heap"
+        else:
+            fix = f"but the host has {memory}; set a smaller budget"
+        problems.append(f"{setting} is {budget} MiB, {fix}")
     problems += [
-        f"{name} needs {mb} MiB, but host_memory_budget={limits['budget']} leaves it only {budget}; set a larger"
-        " budget, or leave out the sizes that an inventory or the scenario sets"
+        f"{name} needs {mb} MiB, but {setting} leaves {budget}; raise it, or set smaller sizes"
         for name, mb in sorted(needs.items())
         if budget and int(mb) > budget
     ]
@@ -512,7 +509,7 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], limits: Mapping[
             )
     if shared := processors["server"] & processors["client"]:
         problems.append(
-            f"host_cpus_server={limits['server_cpus']} and host_cpus_client={limits['client_cpus']} share processors"
-            f" {', '.join(map(str, sorted(shared)))}; give each its own"
+            f"host_cpus_server={limits['server_cpus']} and host_cpus_client={limits['client_cpus']} share"
+            f" {', '.join(map(str, sorted(shared)))}; separate them"
         )
     return problems

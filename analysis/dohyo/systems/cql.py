@@ -53,8 +53,7 @@ class Cql(System):
         if not self.starts_with_default_user or self.context.public or not is_public(self.address):
             return []
         return [
-            f"{self.context.host}: {self.address} may be public, and servers start with cassandra's default password;"
-            " set a private IP address (dohyo_address), or dohyo_public=true"
+            f"dohyo_address={self.address}: may be public (default password); set a private one, or dohyo_public=true"
         ]
 
     @property

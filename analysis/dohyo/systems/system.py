@@ -10,6 +10,7 @@ from abc import abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any, Self, cast
 
+from dohyo.figures import counted
 from dohyo.places import ANSIBLE
 from dohyo.systems import rendering
 from dohyo.systems.administration import Administered
@@ -46,8 +47,7 @@ class System(Administered):
     def _other_variant(self) -> list[str]:
         """Returns a sentence for each variable that would turn this variant into a different system."""
         return [
-            f"{self.role}_{name}={self.user_values[name]}: the system {self.name} has {value};"
-            f" leave out {self.role}_{name}, and choose the system with that {name}"
+            f"{self.role}_{name}={self.user_values[name]}: {self.name} has {value}; choose the system with that {name}"
             for name in self.variant
             if name in self.user_values and self.user_values[name] != (value := self.own_variant[name])
         ]
@@ -57,8 +57,8 @@ class System(Administered):
         if self.replication <= count:
             return []
         return [
-            f"replication={self.replication}: needs {self.replication} database hosts, but the inventory has {count};"
-            " lower it, or add hosts to the group database"
+            f"replication={self.replication}: the inventory's group database has only {counted(count, 'host')};"
+            " lower it, or add hosts"
         ]
 
     @property

@@ -40,10 +40,7 @@ _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
 )
 # Part of a note on a trial whose client does not separate latencies by result.
 MIXED = "latencies include those of operations that failed or found nothing"
-_LEGEND = (
-    "Latencies in ms{at}, of operations that succeeded{but}; failed ones have separate rows (READ-FAILED). "
-    "The columns 'errors' and 'not found' count records."
-)
+_LEGEND = "Latencies in ms{at}, of successful operations{but}. 'errors' and 'not found' count records."
 _FAULTS = " Windows with faults count completely, including the seconds of the faults."
 
 

@@ -100,9 +100,7 @@ class Measuring:
         write_json(self.folder / "settled.json", settled)
         expected, rows = Context(self.values).records, sum(settled["rows"].values())
         if settled["rows"] and rows < expected:
-            message = (
-                f"{rows} of {expected} records are in the tables after the load, though every insert was acknowledged"
-            )
+            message = f"only {rows} of {expected} records are in the tables, though every insert was acknowledged"
             self.world.fail("Check that the load is complete", dict.fromkeys(self.world.hosts, message))
 
     def measure(self) -> None:

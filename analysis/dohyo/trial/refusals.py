@@ -53,10 +53,7 @@ def refuse(world: World) -> None:
         world.fail(STEP, problems)
     addresses = [str(world.hosts[name].values["dohyo_address"]) for name in world.databases]
     if any(fault["kind"] == "partition" for fault in planned) and (local := of_this_machine(addresses)):
-        problem = (
-            f"faults: Ansible runs on the database host {local[0]}, and a partition would cut it off;"
-            " run Ansible on another machine"
-        )
+        problem = f"faults: a partition would cut off {local[0]}, where Ansible runs; run Ansible on another machine"
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
 
 
@@ -64,7 +61,7 @@ def _wrong_condition(conditions: Mapping[str, Any]) -> str:
     """Returns a message about a condition that does not exist or has a wrong value; empty if all are correct."""
     for name, value in conditions.items():
         if name not in CONDITIONS:
-            return f"trial_conditions: {name}={value}: no such condition; the conditions are {', '.join(CONDITIONS)}"
+            return f"trial_conditions: {name}={value}: no such condition; see docs/conditions.md"
         allowed = properties.known()[name].type
         if allowed.plain(str(value)) is None:
             return f"trial_conditions: {name}={value}: must be {allowed.allowed}"
@@ -97,10 +94,7 @@ def indivisible(values: Mapping[str, Any]) -> str:
     for phase in (values["trial_load"], *values["trial_phases"]):
         threads = int(phase.get("threads", values["trial_threads"]))
         if phase.get("properties", properties).get("threadcount.of", "each") == "all" and threads % clients:
-            return (
-                f"threadcount.of=all: threadcount={threads} must be a multiple of the {clients} clients of the"
-                " inventory; or set threadcount.of=each"
-            )
+            return f"threadcount={threads}: must be a multiple of the {clients} clients; or set threadcount.of=each"
     return ""
 
 
@@ -167,8 +161,5 @@ def no_command(off: Any, on: Any) -> str:
             if isinstance(part, bool) or not isinstance(part, str | int) or str(part) == "" or "\0" in str(part):
                 return f"cannot be switched: {name} contains {part!r}; put it in quotes"
         if shutil.which(str(command[0])) is None:
-            return (
-                f"cannot be switched: the control machine has no program {command[0]} ({name}); install it, or set its"
-                " path"
-            )
+            return f"cannot be switched: {name}: {command[0]} is not on the control machine; install it or set its path"
     return ""

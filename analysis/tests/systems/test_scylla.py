@@ -310,7 +310,10 @@ def test_cores_are_divided_between_the_server_and_interrupts(
             "node1 was tuned for no cores: deploy",
         ),
         *(
-            ({"scylla_authentication": True, "scylla_address": address}, f"{address} may be public, and servers start")
+            (
+                {"scylla_authentication": True, "scylla_address": address},
+                f"={address}: may be public",
+            )
             for address in ("8.8.8.8", "0.0.0.0", "db1")  # noqa: S104
         ),
         (
