@@ -212,7 +212,9 @@ def main() -> None:
         cells = []
         for make in designs.values():
             estimates = [estimate for estimate in (make(draw, 1.0) for _ in range(count)) if estimate]
-            cells.append(share([1 / estimate.factor <= estimate.centre <= estimate.factor for estimate in estimates]))
+            cells.append(
+                share([1 / estimate.factor <= math.exp(estimate.mean) <= estimate.factor for estimate in estimates])
+            )
         print(line(name, cells), flush=True)
     for title, factor in (
         ("Identical pairs", 1.0),

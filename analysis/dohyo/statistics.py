@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import permutations
@@ -35,10 +35,10 @@ _POWER = 0.9
 _OUTLIER, _NEAR = 0.01, 1.2
 # Minimum length of a series for `trend`. A third of a shorter one is too short to distinguish a trend from chance.
 TREND_LEAST = 15
-
-
 # Minimum number of starts for `together`: with fewer, each of two systems has less than one degree of freedom.
 TOGETHER_LEAST = 3
+# Standard error of the difference of two means, by their positions.
+Errors = Mapping[tuple[int, int], float]
 
 
 @dataclass(frozen=True)
@@ -58,25 +58,9 @@ class Estimate:
     confidence: float = CONFIDENCE
 
     @property
-    def centre(self) -> float:
-        """Returns the geometric mean of the samples."""
-        return math.exp(self.mean)
-
-    @property
     def factor(self) -> float:
-        """Returns the factor of the interval, which extends from centre / factor to centre · factor."""
+        """Returns the factor of the interval, which extends from exp(mean) / factor to exp(mean) · factor."""
         return _exp(student_t(self.freedom, self.confidence) * self.error)
-
-
-@dataclass(frozen=True)
-class Together:
-    """Means of several systems at a point of the matrix.
-
-    :ivar errors: standard error of the difference of two means, by their positions; None if measured separately
-    """
-
-    means: list[Estimate]
-    errors: Mapping[tuple[int, int], float] | None
 
 
 @dataclass(frozen=True)
@@ -130,8 +114,9 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
     return Estimate(len(logs), fmean(logs), stdev(logs) / math.sqrt(len(logs)), len(logs) - 1, confidence)
 
 
-def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Together | None:
-    """Returns the means of the logarithms of several systems that were measured at the same starts of their servers.
+def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> tuple[list[Estimate], Errors] | None:
+    """Returns the means of the logarithms of several systems that were measured at the same starts of their servers,
+    and the standard errors of the differences of these means.
 
     A start affects all systems alike, for example through the state of the hosts. This effect cancels out in their
     ratios. A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance
@@ -158,7 +143,7 @@ def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) 
         / math.sqrt(count)
         for one, other in permutations(range(size), 2)
     }
-    return Together(means, errors)
+    return means, errors
 
 
 def outlier(samples: Sequence[float]) -> int | None:
@@ -207,14 +192,19 @@ def deciding(
     :param rest: pairs that are tested together with this one, see `changes`
     """
 
-    def decide(n: int) -> bool:
+    def decides(n: int) -> bool:
         pairs = ((above, below), *rest)
         family = [(_with(one, n, one.confidence), _with(other, n, other.confidence)) for one, other in pairs]
         ratio = changes(family)[0]
         return ratio.half + student_t(ratio.freedom, 2 * _POWER - 1) * ratio.error <= distance
 
-    counts = range(2, MOST_MORE + 1)
-    index = bisect_left(counts, True, key=decide)
+    return _fewest(2, decides)
+
+
+def _fewest(least: int, decides: Callable[[int], bool]) -> int | None:
+    """Returns the lowest number of samples, from `least` to `MOST_MORE`, that decides, or None if there is none."""
+    counts = range(least, MOST_MORE + 1)
+    index = bisect_left(counts, True, key=decides)
     return counts[index] if index < len(counts) else None
 
 
@@ -244,9 +234,7 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
     return max(last, 1.0) / max(first, 1.0) if first or last else None
 
 
-def ratios(
-    means: Sequence[Estimate], errors: Mapping[tuple[int, int], float] | None = None
-) -> dict[tuple[int, int], Ratio]:
+def ratios(means: Sequence[Estimate], errors: Errors | None = None) -> dict[tuple[int, int], Ratio]:
     """Returns the ratios of all pairs of geometric means that are compared with each other, such as those of a point.
 
     In about 95 % of the cases (90 % if one scatters far more), no two equal means are called different. s² is the
@@ -289,12 +277,7 @@ def _pool(means: Sequence[Estimate]) -> set[int]:
     return alike_in_scatter([mean.freedom for mean in means], [mean.error**2 * mean.n for mean in means])
 
 
-def _ratio(
-    means: Sequence[Estimate],
-    pool: set[int],
-    pair: tuple[int, int],
-    errors: Mapping[tuple[int, int], float] | None,
-) -> Ratio:
+def _ratio(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int], errors: Errors | None) -> Ratio:
     """Returns the ratio of the two means at the positions in `pair`, see `ratios`."""
     one, other = pair
     error, freedom = _error(means, pool, pair)
@@ -358,17 +341,13 @@ def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set
 def _share_above(share: float, freedom: float, rest: float) -> float:
     """Returns the probability that the share of one variance in the sum of squares exceeds `share`.
 
-    It is the upper tail of a beta distribution: ∫ sin^(f-1) cos^(g-1) above φ for share = sin² φ, by Simpson's rule.
+    It is the upper tail of a beta distribution: ∫ sin^(f-1) cos^(g-1) above φ for share = sin² φ.
 
     :param freedom: degrees of freedom f of the variance; at least 1
     :param rest: degrees of freedom g of all others together; at least 2
     """
     low = math.asin(math.sqrt(min(1.0, share)))
-    steps = 100
-    width = (math.pi / 2 - low) / steps
-    angles = [low + step * width for step in range(steps + 1)]
-    values: list[float] = [math.sin(angle) ** (freedom - 1) * abs(math.cos(angle)) ** (rest - 1) for angle in angles]
-    integral = (values[0] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]) + values[-1]) * width / 3
+    integral = _simpson(lambda x: math.sin(x) ** (freedom - 1) * abs(math.cos(x)) ** (rest - 1), low, math.pi / 2, 100)
     log_beta = math.lgamma(freedom / 2) + math.lgamma(rest / 2) - math.lgamma((freedom + rest) / 2)
     return 2 * integral / math.exp(log_beta)
 
@@ -379,10 +358,7 @@ def is_alike(low: float, high: float, alike: float) -> bool:
 
 
 def more_to_decide(
-    means: Sequence[Estimate],
-    pair: tuple[int, int],
-    alike: float,
-    errors: Mapping[tuple[int, int], float] | None = None,
+    means: Sequence[Estimate], pair: tuple[int, int], alike: float, errors: Errors | None = None
 ) -> int | None:
     """Estimates how many more samples of every mean decide a pair, if all means and their scatter stay the same.
 
@@ -391,15 +367,13 @@ def more_to_decide(
     :param errors: standard errors of the differences, see :func:`ratios`
     """
 
-    def decide(count: int) -> bool:
+    def decides(count: int) -> bool:
         after = [_with(mean, mean.n + count, LATER_LOOK) for mean in means]
         shrunk = math.sqrt(means[0].n / after[0].n)
         ratio = _ratio(after, _pool(after), pair, errors and {key: error * shrunk for key, error in errors.items()})
         return not ratio.low <= 1 <= ratio.high or is_alike(ratio.low, ratio.high, alike)
 
-    counts = range(1, MOST_MORE + 1)
-    index = bisect_left(counts, True, key=decide)
-    return counts[index] if index < len(counts) else None
+    return _fewest(1, decides)
 
 
 @lru_cache(maxsize=4096)
@@ -476,15 +450,18 @@ def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
 
 def _within(t: float, freedom: float) -> float:
     """Returns P(|T| ≤ t). With t = √f tan φ this is the integral of cos^(f-1) from 0 to φ divided by that from 0 to π/2
-    (Abramowitz and Stegun, 26.7). The integral is computed by Simpson's rule.
+    (Abramowitz and Stegun, 26.7).
     """
     # Integrate up to this angle: beyond it, the power of the cosine is negligible, and the steps become too wide.
     angle = min(math.atan(t / math.sqrt(freedom)), 40 / math.sqrt(freedom))
-    steps = 200
-    width = angle / steps
-    values: list[float] = [math.cos(step * width) ** (freedom - 1) for step in range(steps + 1)]
-    integral = (values[0] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]) + values[-1]) * width / 3
-    return integral / _whole(freedom)
+    return _simpson(lambda x: math.cos(x) ** (freedom - 1), 0.0, angle, 200) / _whole(freedom)
+
+
+def _simpson(function: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Returns the integral of a function from `low` to `high` by Simpson's rule with an even number of steps."""
+    width = (high - low) / steps
+    values = [function(low + step * width) for step in range(steps + 1)]
+    return (values[0] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]) + values[-1]) * width / 3
 
 
 def _whole(freedom: float) -> float:

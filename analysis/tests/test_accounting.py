@@ -24,20 +24,24 @@ GOOD = {
 }  # fmt: skip
 
 
-def of_runs(experiment: Path, consistency: str = "strong", **counts: Any) -> Trial:
-    """Returns a trial of two runs. `counts` replaces fields of the second run's accounting."""
+def of_runs(
+    experiment: Path, second: dict[str, Any] | None, first: dict[str, Any] | None = None, consistency: str = "strong"
+) -> Trial:
+    """Returns a trial of two runs. `first` and `second` replace fields of their accountings; None: no accounting."""
     folder = trial(experiment, 1, "cassandra")
     edit_json(folder / "conditions.json", consistency=consistency)
-    edit_json(folder / "run-1/node1/client.json", accounting=GOOD)
-    edit_json(folder / "run-2/node1/client.json", accounting={**GOOD, **counts})
+    edit_json(folder / "run-1/node1/client.json", accounting={**GOOD, **(first or {})})
+    edit_json(folder / "run-2/node1/client.json", accounting=None if second is None else {**GOOD, **second})
     return only(experiment)
 
 
+OF_TWO = "{} stale of 3,000,000 reads, {} lost of 1,200,000 acknowledged ({} records read back)"
+
+
 def test_the_table_and_the_summary_have_the_sums(tmp_path: Path) -> None:
-    result = of_runs(tmp_path, maybe=3)
+    result = of_runs(tmp_path, {"maybe": 3})
     assert (result.status, result.reason) == ("ok", None)
-    sums = "0 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back), 3 maybe"
-    assert str(result.accounting) == sums
+    sums = OF_TWO.format(0, 0, "20,000") + ", 3 maybe"
     summary = summarise(tmp_path)
     assert f"accounting {sums}" in " ".join(rendered(summary).split())
     (written,) = json.loads(summary.json())["trials"]
@@ -69,51 +73,43 @@ def test_without_accounts_there_are_none(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_makes_a_run_invalid(tmp_path: Path, counts: dict[str, Any], why: str) -> None:
-    result = of_runs(tmp_path, **counts)
+    result = of_runs(tmp_path, counts)
     assert (result.status, result.reason) == ("invalid", f"run-2 on node1: {why}")
 
 
-def test_stale_reads_are_a_figure_where_less_is_promised(tmp_path: Path) -> None:
-    result = of_runs(tmp_path, "eventual", stale_reads=5)
-    sums = "5 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back)"
-    assert (result.status, str(result.accounting)) == ("ok", sums)
-
-
-def test_a_sample_is_said_to_be_one(tmp_path: Path) -> None:
-    result = of_runs(tmp_path, sample=40)
-    assert str(result.accounting).endswith("read back), 1 of 40 records")
-
-
-def test_a_loss_is_shown_although_another_run_read_nothing_back(tmp_path: Path) -> None:
-    of_runs(tmp_path, read_back=False, keys=0, unreadable=10_000, stale_reads=2)
-    edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", accounting={**GOOD, "lost": 3})
-    result = only(tmp_path)
-    sums = "2 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (10,000 records read back), not all read back"
-    assert str(result.accounting) == sums
+@pytest.mark.parametrize(
+    ("first", "second", "status", "sums"),
+    [
+        # Stale reads are only a figure if less is promised.
+        ({}, {"stale_reads": 5}, "ok", OF_TWO.format(5, 0, "20,000")),
+        ({}, {"sample": 40}, "ok", OF_TWO.format(0, 0, "20,000") + ", 1 of 40 records"),
+        # A loss is shown although another run read nothing back.
+        ({"lost": 3}, {"read_back": False, "keys": 0, "unreadable": 10_000, "stale_reads": 2}, "invalid",
+         OF_TWO.format(2, 3, "10,000") + ", not all read back"),
+        # A client without an account has read nothing back.
+        ({}, None, "ok", "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged (10,000 records read back),"
+         " not all read back"),
+    ],
+)  # fmt: skip
+def test_the_sums_say_what_is_not_known(
+    first: dict[str, Any], second: dict[str, Any] | None, status: str, sums: str, tmp_path: Path
+) -> None:
+    result = of_runs(tmp_path, second, first, "eventual")
+    assert (result.status, str(result.accounting)) == (status, sums)
     assert "records not read back" not in str(result.reason)
 
 
-def test_a_client_without_an_account_has_read_nothing_back(tmp_path: Path) -> None:
-    of_runs(tmp_path)
-    edit_json(tmp_path / "raw/01-cassandra/run-2/node1/client.json", accounting=None)
-    sums = "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged (10,000 records read back), not all read back"
-    assert str(only(tmp_path).accounting) == sums
-
-
 def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
-    of_runs(tmp_path)
-    folder = tmp_path / "raw/01-cassandra"
-    edit_json(folder / "trial.json", trial_discard=1)
-    edit_json(folder / "run-1/node1/client.json", accounting={**GOOD, "lost": 3})
+    of_runs(tmp_path, {}, {"lost": 3})
+    edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_discard=1)
     result = only(tmp_path)
-    sums = "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (20,000 records read back)"
-    assert str(result.accounting) == sums
+    assert str(result.accounting) == OF_TWO.format(0, 3, "20,000")
     lost = "run-1 on node1: records whose acknowledged writes were lost: 3"
     assert (result.status, result.reason) == ("invalid", lost)
 
 
 def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
-    result = of_runs(tmp_path)
+    result = of_runs(tmp_path, {})
     assert result.accounting is not None
     stale = replace(result, accounting=structs.replace(result.accounting, stale_reads=5))
     (line,) = [item.value for item in readable([result, result, stale, result, result]) if item.label == "accounting"]

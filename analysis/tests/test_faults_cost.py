@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,62 +69,50 @@ def test_a_hole_of_exactly_so_many_seconds_gives_them(hole: int, after: int, rat
     assert (fault.recovered, fault.recovery_seconds) == (True, float(hole))
 
 
-def test_the_rate_is_full_from_90_percent_for_five_seconds_on() -> None:
-    assert cost([100] * 10 + [40] * 3 + [60] * 4 + [90] * 5).recovery_seconds == 7
-    assert cost([100] * 10 + [40] * 3 + [60] * 4 + [89] * 20).recovered is False
-    # The outage lasts until the rate stays good: one good second does not end it.
-    assert cost([100] * 10 + [0] * 3 + [100] + [0] * 3 + [100] * 9).recovery_seconds == 7
-    # A short dip, such as a GC pause, is not a cost of the fault.
-    assert cost([100] * 15 + [70, 130] + [100] * 9).recovery_seconds == 0
+FULL, NONE = [100], [0]
 
 
-def test_what_clients_make_up_for_later_does_not_make_seconds_without_an_answer_good() -> None:
-    assert cost([100] * 10 + [0, 0, 300] + [100] * 9).recovery_seconds == 2
-
-
-def test_a_rate_that_falls_late_is_low_until_it_is_full_again() -> None:
-    assert cost([100] * 30 + [0] * 4 + [100] * 9).recovery_seconds == 24
-
-
-def test_what_is_never_reached_within_the_window_is_no_number() -> None:
-    fault = cost([100] * 10 + [0] * 20, until=15)
-    assert (fault.recovered, fault.recovery_seconds, fault.restored, fault.restore_seconds) == (
-        False,
-        None,
-        False,
-        None,
-    )
-    assert fault.zero_seconds == 20
-
-
-@pytest.mark.parametrize("second", [28.5, 29.0, 29.99])
-def test_a_fault_in_the_last_seconds_is_not_seen_to_its_end(second: float) -> None:
-    fault = cost([100] * 30, second)
-    assert (fault.zero_seconds, fault.recovered, fault.recovery_seconds) == (0, False, None)
-
-
-def test_without_a_rate_before_there_is_nothing_to_compare_with() -> None:
-    for series, second in (([0] * 10 + [100] * 20, 10.0), ([100] * 30, 0.4)):
-        fault = cost(series, second, until=15)
-        assert (fault.low_seconds, fault.recovered, fault.restored) == (None, None, None)
-    assert cost([0] * 30).zero_seconds == 20
-
-
-def test_times_are_from_the_fault_and_not_from_its_second() -> None:
-    fault = cost([100] * 10 + [50] + [0] * 4 + [100] * 15, second=10.5, until=12.25)
-    assert (fault.recovery_seconds, fault.restore_seconds, fault.zero_seconds) == (4.5, 2.75, 4)
-
-
-def test_a_fault_that_is_survived_and_a_return_that_disturbs() -> None:
-    fault = cost([100] * 20 + [20] * 6 + [100] * 14, second=10, until=20)
-    assert (fault.recovery_seconds, fault.restore_seconds) == (0, 6)
-    fault = cost([100] * 10 + [20] + [100] * 9 + [20] * 6 + [100] * 14, second=10, until=20)
-    assert (fault.recovery_seconds, fault.restore_seconds) == (1, 6)
-    # The server returned after two seconds, but a recovery needs five seconds at the full rate.
-    fault = cost([100] * 12 + [20] * 6 + [100] * 14, second=10, until=12)
-    assert (fault.recovery_seconds, fault.restore_seconds) == (8, 6)
-    fault = cost([100] * 40, second=10, until=20)
-    assert (fault.recovery_seconds, fault.restore_seconds) == (0, 0)
+@pytest.mark.parametrize(
+    ("series", "second", "until", "expected"),
+    [
+        # The rate is full from 90 % of the rate before the fault, for five seconds.
+        (FULL * 10 + [40] * 3 + [60] * 4 + [90] * 5, 10, None, {"recovery_seconds": 7}),
+        (FULL * 10 + [40] * 3 + [60] * 4 + [89] * 20, 10, None, {"recovered": False}),
+        # The outage lasts until the rate stays good: one good second does not end it.
+        (FULL * 10 + NONE * 3 + FULL + NONE * 3 + FULL * 9, 10, None, {"recovery_seconds": 7}),
+        # A short dip, such as a GC pause, is not a cost of the fault.
+        (FULL * 15 + [70, 130] + FULL * 9, 10, None, {"recovery_seconds": 0}),
+        # Requests that clients send later do not make seconds without an answer good.
+        (FULL * 10 + [0, 0, 300] + FULL * 9, 10, None, {"recovery_seconds": 2}),
+        # A rate that falls late is low until it is full again.
+        (FULL * 30 + NONE * 4 + FULL * 9, 10, None, {"recovery_seconds": 24}),
+        # What is never reached within the window is not a number.
+        (FULL * 10 + NONE * 20, 10, 15,
+         {"recovered": False, "recovery_seconds": None, "restored": False, "restore_seconds": None,
+          "zero_seconds": 20}),
+        # The end of a fault in the last seconds is not seen.
+        *((FULL * 30, second, None, {"zero_seconds": 0, "recovered": False, "recovery_seconds": None})
+          for second in (28.5, 29.0, 29.99)),
+        # Without a rate before the fault there is nothing to compare with.
+        (NONE * 10 + FULL * 20, 10, 15, {"low_seconds": None, "recovered": None, "restored": None}),
+        (FULL * 30, 0.4, 15, {"low_seconds": None, "recovered": None, "restored": None}),
+        (NONE * 30, 10, None, {"zero_seconds": 20}),
+        # Times count from the fault, and not from its second.
+        (FULL * 10 + [50] + NONE * 4 + FULL * 15, 10.5, 12.25,
+         {"recovery_seconds": 4.5, "restore_seconds": 2.75, "zero_seconds": 4}),
+        # The fault is survived, but the return disturbs.
+        (FULL * 20 + [20] * 6 + FULL * 14, 10, 20, {"recovery_seconds": 0, "restore_seconds": 6}),
+        (FULL * 10 + [20] + FULL * 9 + [20] * 6 + FULL * 14, 10, 20, {"recovery_seconds": 1, "restore_seconds": 6}),
+        # The server returned after two seconds, but a recovery needs five seconds at the full rate.
+        (FULL * 12 + [20] * 6 + FULL * 14, 10, 12, {"recovery_seconds": 8, "restore_seconds": 6}),
+        (FULL * 40, 10, 20, {"recovery_seconds": 0, "restore_seconds": 0}),
+    ],
+)  # fmt: skip
+def test_the_cost_of_a_fault_follows_from_the_rate_of_each_second(
+    series: list[int], second: float, until: float | None, expected: dict[str, float | bool | None]
+) -> None:
+    fault = cost(series, second, until)
+    assert {name: getattr(fault, name) for name in expected} == expected
 
 
 def test_two_faults_each_have_their_own_seconds() -> None:
@@ -376,13 +364,6 @@ def test_the_verdict_names_what_was_not_read_back_and_the_point_of_the_matrix(tm
     ]
 
 
-def test_summary_json_has_every_field(tmp_path: Path) -> None:
-    faulted(tmp_path, account=ACCOUNT)
-    (written,) = json.loads(summarise(tmp_path).json())["trials"]
-    for kind, content in ((FaultedRun, written["faults"][0]), (FaultCost, written["faults"][0]["faults"][0])):
-        assert list(content) == [field.name for field in fields(kind)]
-
-
 # ---- Two experiments -------------------------------------------------------------------------------------------------
 
 
@@ -548,11 +529,6 @@ def test_the_chart_has_a_row_for_each_system_and_the_faults_as_bands(tmp_path: P
     axes = {str(panel.spec["encoding"]["y"]["scale"]) for panel in drawn.panels}
     assert len(axes) == 1
     assert "20 s without success" in drawn.panels[1].says
-
-
-def test_there_is_no_chart_without_faults(tmp_path: Path) -> None:
-    trial(tmp_path, 1, "cassandra")
-    assert faults.chart(chart_data.read(tmp_path)) is None
 
 
 def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Path) -> None:

@@ -1,17 +1,14 @@
 """Tests logs of other clients: encodings, collectors, parts of runs, counts of every version, and failures."""
 
-import bz2
 import codecs
 import csv
 import io
 import json
-import lzma
 import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -255,14 +252,6 @@ def test_a_run_whose_head_was_cut_off_is_named_and_does_not_join_the_one_before(
         assert "no [OVERALL] run time or throughput" in (by_name[f"{name} #2"].reason or "")
 
 
-@pytest.mark.parametrize("more", [{"INSERT": 50}, {"SCAN": 1}])
-def test_types_that_add_up_to_more_than_all_operations_are_invalid(more: Mapping[str, int], tmp_path: Path) -> None:
-    write(tmp_path / "run.txt", RUN + "".join(results(more).splitlines(keepends=True)[2:]))
-    trial = only(tmp_path)
-    assert trial.status == "invalid"
-    assert f"types state {10_000 + sum(more.values()):,} operations, but OVERALL 10,000" in (trial.reason or "")
-
-
 def test_two_clients_that_wrote_line_by_line_into_one_file_have_no_valid_numbers(tmp_path: Path) -> None:
     pairs = zip(RUN.splitlines(), OTHER.splitlines(), strict=True)
     write(tmp_path / "run.txt", "".join(f"{first}\n{second}\n" for first, second in pairs))
@@ -294,11 +283,6 @@ def test_the_rounding_of_a_rate_is_no_loss(rounded: str, tmp_path: Path) -> None
     assert f"(ops/sec), {rounded}\n" in text
     write(tmp_path / "run.txt", text)
     assert (only(tmp_path).status, only(tmp_path).rows[0].operations) == ("ok", 7_407_407)
-
-
-def test_what_java_prints_is_exact(tmp_path: Path) -> None:
-    write(tmp_path / "run.txt", results({"READ": 599_995}, seconds=600, overall=600_000))
-    assert "result lines for 599,995 of 600,000 operations" in (only(tmp_path).reason or "")
 
 
 def test_a_second_view_of_a_type_and_latencies_of_each_error_are_no_more_operations(tmp_path: Path) -> None:
@@ -340,21 +324,6 @@ def test_a_system_that_fails_is_not_ranked_by_what_failed(tmp_path: Path, capsys
     assert "1 works  15,000" in out
     assert "– fails  invalid: failed: READ 100,000 of 198,000; maxerrorrate 0.1%" in out
     assert "– nothing  failed: run.txt: no operation succeeded: ERROR" in out
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Command line: -db x -P workloads/workloadc -p operationcount=10000 -t\n"
-        + results({"READ": 9900, "READ-FAILED": 100}, ERROR=100, overall=10_000),
-        go({"READ": 9900, "READ_ERROR": 100}, operationcount="10000"),
-    ],
-    ids=["stock YCSB", "go-ycsb"],
-)
-def test_a_run_with_all_of_its_operations_may_have_too_many_errors(text: str, tmp_path: Path) -> None:
-    write(tmp_path / "run.txt", text)
-    trial = only(tmp_path)
-    assert (trial.status, trial.reason) == ("invalid", "failed: READ 100 of 10,000; maxerrorrate 0.1%")
 
 
 def test_failures_within_the_limit_do_not_count_as_throughput(tmp_path: Path) -> None:
@@ -420,13 +389,6 @@ def test_a_load_that_gave_up_is_not_whole(
     trial = only(tmp_path)
     assert trial.status == status
     assert reason in (trial.reason or "")
-
-
-def test_a_run_whose_threads_died_is_not_whole_unless_time_ended_it(tmp_path: Path) -> None:
-    write(tmp_path / "run.txt", f"Command line: -t -db x -p operationcount=20000\n{RUN}")
-    assert "10,000 of 20,000 operations are missing" in (only(tmp_path).reason or "")
-    write(tmp_path / "run.txt", f"Command line: -t -db x -p operationcount=20000 -p maxexecutiontime=10\n{RUN}")
-    assert only(tmp_path).status == "ok"
 
 
 # ---- batches --------------------------------------------------------------------------------------------------------
@@ -678,16 +640,6 @@ def test_go_ycsb_prints_a_table(tmp_path: Path) -> None:
     assert (rate(trial), row(trial, "OVERALL").errors) == (9999.9, 1)
 
 
-def test_a_client_that_died_beside_others_in_one_file_is_missing(tmp_path: Path) -> None:
-    text = "".join(f"host1 | {line}\n" for line in (STATUS + RUN).splitlines())
-    text += "".join(f"host2 | {line}\n" for line in STATUS.splitlines())
-    write(tmp_path / "all.txt", text)
-    assert (only(tmp_path).status, only(tmp_path).reason) == (
-        "incomplete",
-        "all.txt (host2) has no results (10,000 operations)",
-    )
-
-
 def test_latencies_per_record_of_scans_are_no_more_operations(tmp_path: Path) -> None:
     ops = {"SCAN": 9500, "INSERT": 500, "SCAN-LATENCY-PER-RECORD": 9500}  # types in the newest source of stock YCSB
     write(tmp_path / "a/run.txt", results(ops))
@@ -740,16 +692,6 @@ def test_folders_and_files_of_one_name_are_told_apart(tmp_path: Path, capsys: py
         CliRunner().invoke(cli, ["compare", *files], standalone_mode=False, catch_exceptions=False)
 
 
-@pytest.mark.parametrize(("module", "ending"), [(bz2, "bz2"), (lzma, "xz")])
-def test_logs_that_other_programs_packed_are_read(module: Any, ending: str, tmp_path: Path) -> None:
-    write(tmp_path / "a.txt", RUN)
-    packed = module.compress(RUN.encode())
-    (tmp_path / f"b.txt.{ending}").write_bytes(packed)
-    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 2000)
-    (tmp_path / f"b.txt.{ending}").write_bytes(packed[:-20])
-    assert re.search(rf"b.txt.{ending}:\d+: the {ending} stream is cut off", collect([tmp_path]).warnings[0])
-
-
 @pytest.mark.slow
 def test_a_line_of_many_megabytes_is_read(tmp_path: Path) -> None:
     status = STATUS + f"{'other ' * 1000}\n" * 1000
@@ -758,45 +700,65 @@ def test_a_line_of_many_megabytes_is_read(tmp_path: Path) -> None:
 
 
 PLANNED = {"operationcount": "20000", "threadcount": "2"}
+DIED = {
+    "java.lang.ArithmeticException: / by zero": "java.lang.ArithmeticException: / by zero",
+    "Unknown DB site.ycsb.db.Nothing": "Unknown DB site.ycsb.db.Nothing",
+    "ERROR: Aborting the test. No operations completed for 24 consecutive intervals (240 seconds).":
+        "No operations completed for 24 consecutive intervals (240 seconds).",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("file", "text", "status", "reason"),
     [
+        # Types that add up to more than all operations, or to less: what Java prints is exact.
+        *(("run.txt", RUN + "".join(results({name: count}).splitlines(keepends=True)[2:]), "invalid",
+           f"run.txt:1: types state {10_000 + count:,} operations, but OVERALL 10,000: two runs are mixed")
+          for name, count in (("INSERT", 50), ("SCAN", 1))),
+        ("run.txt", results({"READ": 599_995}, seconds=600, overall=600_000), "incomplete",
+         "run.txt: result lines for 599,995 of 600,000 operations"),
+        # A run with all of its operations may have too many errors.
+        *((file, text, "invalid", "failed: READ 100 of 10,000; maxerrorrate 0.1%") for file, text in (
+            ("run.txt", "Command line: -db x -P workloads/workloadc -p operationcount=10000 -t\n"
+             + results({"READ": 9900, "READ-FAILED": 100}, ERROR=100, overall=10_000)),
+            ("go.log", go({"READ": 9900, "READ_ERROR": 100}, operationcount="10000")),
+        )),
+        # A run whose threads died is not whole, unless time ended it.
+        ("run.txt", f"Command line: -t -db x -p operationcount=20000\n{RUN}", "invalid",
+         "run.txt: 10,000 of 20,000 operations are missing: threads gave up"),
+        ("run.txt", f"Command line: -t -db x -p operationcount=20000 -p maxexecutiontime=10\n{RUN}", "ok", None),
         # go-ycsb ignores maxexecutiontime, which a property file may contain.
-        (go({"READ": 10_000, "READ_ERROR": 2}, 10, maxexecutiontime="60", **PLANNED).replace(
-            "*\nRun", "*\nGot signal [interrupt] to exit.\nRun"),
+        ("go.log", go({"READ": 10_000, "READ_ERROR": 2}, 10, maxexecutiontime="60", **PLANNED).replace(
+            "*\nRun", "*\nGot signal [interrupt] to exit.\nRun"), "invalid",
          "go.log: 9,998 of 20,000 operations are missing; go.log: ended by a signal: interrupt"),
-        (go({}, 10, measurementtype="raw", **PLANNED) + "operation,timestamp_us,latency_us\nREAD,17000000000000,700\n",
+        ("go.log", go({}, 10, measurementtype="raw", **PLANNED)
+         + "operation,timestamp_us,latency_us\nREAD,17000000000000,700\n", "incomplete",
          "go.log: lists of single operations are not supported; use measurementtype=histogram"),
-        (go({}, 10, **{"measurement.output_file": "x.txt", **PLANNED}),
+        ("go.log", go({}, 10, **{"measurement.output_file": "x.txt", **PLANNED}), "incomplete",
          "go.log: its results are in x.txt (measurement.output_file): append that file to this one"),
-    ],
-    ids=["signal", "raw", "elsewhere"],
-)  # fmt: skip
-def test_go_ycsb_without_results_says_why(text: str, reason: str, tmp_path: Path) -> None:
-    write(tmp_path / "go.log", text)
-    assert only(tmp_path).reason == reason
-
-
-def test_records_that_were_not_inserted_are_missing_for_no_other_reason(tmp_path: Path) -> None:
-    command = "Command line: -load -db x -p recordcount=10000 -p core_workload_insertion_keep_going_on_error=true\n"
-    write(tmp_path / "load.txt", command + results({"INSERT": 9900, "INSERT-FAILED": 100}, overall=10_000, ERROR=100))
-    assert (only(tmp_path).reason or "").startswith("load.txt: 100 of 10,000 records are missing; failed: INSERT 100")
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("java.lang.ArithmeticException: / by zero", "java.lang.ArithmeticException: / by zero"),
-        ("Unknown DB site.ycsb.db.Nothing", "Unknown DB site.ycsb.db.Nothing"),
-        ("ERROR: Aborting the test. No operations completed for 24 consecutive intervals (240 seconds).",
-         "No operations completed for 24 consecutive intervals (240 seconds)."),
+        ("load.txt", "Command line: -load -db x -p recordcount=10000 -p core_workload_insertion_keep_going_on_error="
+         "true\n" + results({"INSERT": 9900, "INSERT-FAILED": 100}, overall=10_000, ERROR=100), "invalid",
+         "load.txt: 100 of 10,000 records are missing; failed: INSERT 100 of 10,000; maxerrorrate 0.0%"),
+        # Operations whose number is not known are not missing.
+        ("run.txt", f"Command line: -db x -t -p operationcount=3000000000\n{results({'READ': 3_000_000_000}, 3000)}"
+         .replace("(ops/sec), 1000000.0", "(ops/sec), -431655.7653333333"), "invalid",
+         "run.txt:3: [OVERALL], Throughput(ops/sec) is -431655.7653333333: a 32-bit counter has overflowed;"
+         " run.txt: no [OVERALL] run time or throughput"),
+        # The throughput wrapped around to a positive number.
+        ("run.txt", results({"READ": 5_000_000_000}, seconds=1, overall=5_000_000_000 - 2**32), "invalid",
+         "run.txt:1: [OVERALL] states 705,032,704 operations, but its types add up to 5,000,000,000:"
+         " a 32-bit counter has overflowed"),
+        ("all.txt", numbered("host1 | ", STATUS + RUN) + numbered("host2 | ", STATUS), "incomplete",
+         "all.txt (host2) has no results (10,000 operations)"),
+        *(("run.txt", f"{STATUS}{line}\n", "incomplete",
+           f"run.txt: no results, 10,000 operations after 10 s; first error: {why}") for line, why in DIED.items()),
     ],
 )  # fmt: skip
-def test_a_client_that_died_says_why(line: str, why: str, tmp_path: Path) -> None:
-    write(tmp_path / "run.txt", f"{STATUS}{line}\n")
-    assert only(tmp_path).reason == f"run.txt: no results, 10,000 operations after 10 s; first error: {why}"
+def test_what_is_wrong_with_a_log_is_the_reason(
+    file: str, text: str, status: str, reason: str | None, tmp_path: Path
+) -> None:
+    write(tmp_path / file, text)
+    assert (only(tmp_path).status, only(tmp_path).reason) == (status, reason)
 
 
 def test_results_of_ycsb_cpp_are_named_as_what_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -804,11 +766,3 @@ def test_results_of_ycsb_cpp_are_named_as_what_is_not_read(tmp_path: Path, capsy
     write(tmp_path / "run.txt", f"Load runtime(sec): 10.0021\nLoad operations(ops): 100000\n{done}")
     assert tabulate([tmp_path]) == 1
     assert f"{tmp_path}/run.txt:3: results of YCSB-cpp or YCSB-C are not supported" in capsys.readouterr().err
-
-
-def test_operations_that_are_not_known_are_not_missing(tmp_path: Path) -> None:
-    text = f"Command line: -db x -t -p operationcount=3000000000\n{results({'READ': 3_000_000_000}, 3000)}"
-    write(tmp_path / "run.txt", text.replace("(ops/sec), 1000000.0", "(ops/sec), -431655.7653333333"))
-    reason = only(tmp_path).reason or ""
-    assert "a 32-bit counter has overflowed" in reason
-    assert "missing" not in reason

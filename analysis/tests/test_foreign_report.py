@@ -122,20 +122,9 @@ def test_the_logs_of_a_load_and_a_run_in_one_folder_are_told_apart(tmp_path: Pat
     assert set(drawn["percentiles"].parts) == {"measured run", "load"}
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda text: text.replace("[OVERALL], Throughput(ops/sec), ", "[OVERALL], Throughput(ops/sec), -"),
-         "a 32-bit counter has overflowed"),
-        (lambda text: re.sub(r"(\[READ\], 99thPercentileLatency\(us\), ).*", r"\g<1>1166.5", text),
-         "computed, not measured"),
-        (lambda text: "2026-11-21 05:10:50:000 50 sec: -300 operations; \n" + text, "a 32-bit counter has overflowed"),
-    ],
-)  # fmt: skip
-def test_numbers_that_cannot_be_true_are_flagged_in_the_page(damage: object, reason: str, tmp_path: Path) -> None:
-    assert callable(damage)
-    text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
-    write(tmp_path / "bad/result.txt", damage(text))
+def test_numbers_that_cannot_be_true_are_flagged_in_the_page(tmp_path: Path) -> None:
+    text, reason = (STOCK / "text/result.txt").read_text(encoding="utf-8"), "a 32-bit counter has overflowed"
+    write(tmp_path / "bad/result.txt", "2026-11-21 05:10:50:000 50 sec: -300 operations; \n" + text)
     write(tmp_path / "good/result.txt", text)
     result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
     assert result.return_value == 1

@@ -159,10 +159,6 @@ def test_a_compressed_log_is_read_and_a_missing_one_is_named(tmp_path: Path) -> 
     assert merged(tmp_path / "no.hdr") == ({}, [f"{tmp_path / 'no.hdr'}:1: cannot be read: No such file or directory"])
 
 
-def test_logs_of_the_client_itself_are_no_operations() -> None:
-    assert "CLEANUP" not in merged(*(DATA / "stock/hdr").glob("*.hdr"))[0]
-
-
 @settings(max_examples=300, deadline=None)
 @given(
     name=st.sampled_from(["stock/hdr", "dohyo/run"]),

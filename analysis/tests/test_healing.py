@@ -164,14 +164,21 @@ BEGUN, ENDED = "database system was interrupted", "database system is ready to a
 ZERO = 1795620000.0
 
 
-def postgresql(folder: Path, name: str, lines: Sequence[tuple[float, str]]) -> HealingLogs:
+# A line of each system's log.
+LINES = {
+    "postgresql": "{time:%F %T.%f} UTC [1] LOG:  {rest}\n",
+    "hbase": "{time:%F %T},000 INFO  [x] {rest}\n",
+    "aerospike": "{time:%b %d %Y %T} GMT: INFO (x): (x.c:1) {{ycsb}} {rest}\n",
+}
+
+
+def written(folder: Path, name: str, lines: Sequence[tuple[float, str]], system: str = "postgresql") -> HealingLogs:
     """Writes a log with the given lines, each at its number of seconds after `ZERO`, and returns the server's logs."""
-    host = folder / "localhost"
-    host.mkdir(exist_ok=True)
-    stamps = [datetime.fromtimestamp(ZERO + second, UTC).isoformat(" ", "milliseconds")[:23] for second, _ in lines]
-    text = [f"{stamp} UTC [1] LOG:  {rest}\n" for stamp, (_, rest) in zip(stamps, lines, strict=True)]
-    (host / name).write_text("".join(text), encoding="utf-8")
-    return HealingLogs(explained(folder, "postgresql", HEALING), pytest.fail)
+    (folder / "localhost").mkdir(exist_ok=True)
+    times = [(datetime.fromtimestamp(ZERO + second, UTC), rest) for second, rest in lines]
+    text = "".join(LINES[system].format(time=time, rest=rest) for time, rest in times)
+    (folder / "localhost" / name).write_text(text, encoding="utf-8")
+    return HealingLogs(explained(folder, system, HEALING), pytest.fail)
 
 
 def recovered(healings: Sequence[Healing]) -> Healing:
@@ -185,7 +192,7 @@ def test_what_began_before_a_fault_is_that_of_the_one_before(
     tmp_path: Path, late: float, second: float, counts: list[int]
 ) -> None:
     # The window does not begin on a whole second, so its seconds differ from those of the clock.
-    logs = postgresql(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
+    logs = written(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
     kills = [replace(FAULT, at=time, until=time + 9) for time in (10.5, second)]
     healed_faults = fault_costs.healed(kills, logs, ZERO + late, {}, 90.0)
     assert [recovered(fault.healing).count for fault in healed_faults] == counts
@@ -204,7 +211,7 @@ def test_what_began_before_a_fault_is_that_of_the_one_before(
 def test_what_servers_did_while_faults_overlapped_counts_for_each(
     tmp_path: Path, until: float | None, pause: float, counts: list[int]
 ) -> None:
-    logs = postgresql(tmp_path, "log", [(0, "starting"), (32, BEGUN), (34, ENDED)])
+    logs = written(tmp_path, "log", [(0, "starting"), (32, BEGUN), (34, ENDED)])
     faults = [replace(FAULT, at=10.0, until=until), replace(FAULT, kind="pause", at=pause, until=pause + 10)]
     healed_faults = fault_costs.healed(faults, logs, ZERO, {}, 90.0)
     assert [recovered(fault.healing).count for fault in healed_faults] == counts
@@ -212,25 +219,22 @@ def test_what_servers_did_while_faults_overlapped_counts_for_each(
 
 def test_a_shutdown_that_was_interrupted_is_recovered_from(tmp_path: Path) -> None:
     begun = "database system shutdown was interrupted; last known up at 2026-11-25 23:00:00 UTC"
-    logs = postgresql(tmp_path, "log", [(0, "starting"), (15, begun), (29, ENDED)])
+    logs = written(tmp_path, "log", [(0, "starting"), (15, begun), (29, ENDED)])
     did = recovered(logs.after(10, 90, ZERO, {}))
     assert (did.count, did.begin, did.end) == (1, 15, 29)
 
 
 def test_a_split_that_was_cancelled_is_done_by_another_server(tmp_path: Path) -> None:
-    (tmp_path / "localhost").mkdir()
-    line = "2026-11-25 23:00:{},000 [x] wal.WALSplitter: Processed {} edits across 3 Regions in 900 ms; cancelled={}\n"
-    parts = ["2026-11-25 23:00:00,000 starting\n", line.format(20, 9000, "true"), line.format(24, 9100, "false")]
-    (tmp_path / "localhost/regionserver-1.log").write_text("".join(parts), "utf-8")
-    begin = datetime(2026, 11, 25, 23, tzinfo=UTC).timestamp()
-    healings = HealingLogs(explained(tmp_path, "hbase", HEALING), pytest.fail).after(10, 90, begin, {})
+    done = "wal.WALSplitter: Processed {} edits across 3 Regions in 900 ms; cancelled={}"
+    lines = [(0, "starting"), (20, done.format(9000, "true")), (24, done.format(9100, "false"))]
+    healings = written(tmp_path, "regionserver-1.log", lines, "hbase").after(10, 90, ZERO, {})
     assert [(did.count, did.amount) for did in healings if did.what == "write-ahead log split"] == [(1, 9100)]
 
 
 def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Path) -> None:
-    postgresql(tmp_path, "log.1", [(0, "starting")])
-    postgresql(tmp_path, "log.2", [(15, BEGUN), (19, "redo starts")])
-    logs = postgresql(tmp_path, "log", [(25, BEGUN), (29, ENDED)])
+    written(tmp_path, "log.1", [(0, "starting")])
+    written(tmp_path, "log.2", [(15, BEGUN), (19, "redo starts")])
+    logs = written(tmp_path, "log", [(25, BEGUN), (29, ENDED)])
     spans = [(10, 20), (20, 90), (10, 90)]
     healings = [recovered(logs.after(*span, ZERO, {})) for span in spans]
     assert [(did.count, did.unfinished, did.begin, did.end) for did in healings] == [
@@ -265,12 +269,8 @@ def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path
              (36, starting.format(10, region.format("0a"))), (37, starting.format(12, region.format("0b"))),
              (38, assigned.format(12, region.format("0b"))), (39, assigned.format(10, region.format("0a"))),
              (40, finished.format(8, "a"))]  # fmt: skip
-    (tmp_path / "host1").mkdir()
-    for name, lines in (("log.1", [(0, "starting"), *begun]), ("log", again)):
-        times = [datetime.fromtimestamp(ZERO + second, UTC).strftime("%Y-%m-%d %H:%M:%S,000") for second, _ in lines]
-        text = [f"{time} INFO  [x] {rest}\n" for time, (_, rest) in zip(times, lines, strict=True)]
-        (tmp_path / "host1" / name).write_text("".join(text), encoding="utf-8")
-    logs = HealingLogs(explained(tmp_path, "hbase", HEALING), pytest.fail)
+    written(tmp_path, "log.1", [(0, "starting"), *begun], "hbase")
+    logs = written(tmp_path, "log", again, "hbase")
     first, then = ({did.what: figures(did) for did in logs.after(*span, ZERO, {})} for span in ((10, 20), (20, 90)))
     assert [done["server crash handled"] for done in (first, then)] == [(1, None, [11, 40, 29]), (1, None, [30, 35, 5])]
     assert [done["region assigned"] for done in (first, then)] == [(1, None, [12, 39, 27]), (1, None, [37, 38, 1])]
@@ -278,46 +278,33 @@ def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path
 
 def test_a_primary_without_standbys_does_not_tell_when_one_acknowledges_again(tmp_path: Path) -> None:
     name, candidate = "standby acknowledges again", 'standby "host2" is now a candidate for quorum synchronous standby'
-    logs = postgresql(tmp_path, "log", [(0, "starting"), (99, "stopping")])
+    logs = written(tmp_path, "log", [(0, "starting"), (99, "stopping")])
     assert {did.what: did.count for did in logs.after(10, 90, ZERO, {})} == {"crash recovery": 0, name: None}
-    logs = postgresql(tmp_path, "log", [(0, "starting"), (3, candidate), (99, "stopping")])
+    logs = written(tmp_path, "log", [(0, "starting"), (3, candidate), (99, "stopping")])
     assert {did.what: did.count for did in logs.after(10, 90, ZERO, {})} == {"crash recovery": 0, name: 0}
 
 
 def test_a_node_that_returns_while_partitions_migrate_does_not_hide_when_they_began(tmp_path: Path) -> None:
     events = [(22, "rebalanced: expected-migrations (9,8,9)"), (82, "rebalanced: expected-migrations (9,0,8)")]
     events = [(0, "migrations: complete"), *events, (140, "migrations: complete")]
-    times = [datetime.fromtimestamp(ZERO + second, UTC).strftime("%b %d %Y %H:%M:%S GMT") for second, _ in events]
-    (tmp_path / "host1").mkdir()
-    text = [f"{time}: INFO (x): (x.c:1) {{ycsb}} {rest}\n" for time, (_, rest) in zip(times, events, strict=True)]
-    (tmp_path / "host1/log").write_text("".join(text), encoding="utf-8")
-    logs = HealingLogs(explained(tmp_path, "aerospike", HEALING), pytest.fail)
+    logs = written(tmp_path, "log", events, "aerospike")
     by_kind = {did.what: figures(did) for did in logs.after(20, 200, ZERO, {})}
     assert by_kind["partitions migrated"] == (2, None, [22, 140, 118])
 
 
 def test_without_a_log_of_the_host_that_had_the_fault_nothing_is_known(tmp_path: Path) -> None:
-    logs = postgresql(tmp_path, "log", [(0, "starting"), (99, "stopping")])
+    logs = written(tmp_path, "log", [(0, "starting"), (99, "stopping")])
     hosts: list[list[str]] = [["localhost"], ["localhost", "node2"]]
     assert [recovered(logs.after(10, 90, ZERO, {}, host)).count for host in hosts] == [0, None]
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("[1]", "Expected `object`, got `array`"),
-        ("a b: {files: log}", "missing required field `end`"),
-        ("a b: {files: ../log, end: x}", "a b: files: .*must be names of files in a host's folder"),
-        ("a b: {files: log, end: '('}", "a b: end: '\\(': not a regular expression of RE2"),
-        ("a b: {files: log, end: x, note: y}", "unknown field `note`"),
-    ],
-)
-def test_a_damaged_description_is_a_warning(tmp_path: Path, content: str, reason: str) -> None:
-    (tmp_path / HEALING).write_text(content + "\n")
+def test_a_damaged_description_is_a_warning(tmp_path: Path) -> None:
+    """The description is read like that of background work; `test_servers` has more damages."""
+    (tmp_path / HEALING).write_text("a b: {files: log, end: x, note: y}\n")
     warnings: list[str] = []
     assert HealingLogs(tmp_path, warnings.append).after(0, 9, 0, {}) == []
-    with pytest.raises(AssertionError, match=reason):
-        raise AssertionError(*warnings)
+    (warning,) = warnings
+    assert "unknown field `note`" in warning
 
 
 def healed(experiment: Path) -> Path:

@@ -520,15 +520,6 @@ def test_a_summary_has_the_hosts_on_the_time_axis_of_the_run(tmp_path: Path) -> 
     assert "Hosts in the measured windows" in table.markdown(summary)
 
 
-def test_processor_time_per_record(tmp_path: Path) -> None:
-    measured(tmp_path)
-    overall, read_row = only(summarise(tmp_path)).rows[:2]
-    client = json.loads((DATA / "dohyo/run/client.json").read_text())
-    assert overall.server_cpu_us_per_record == pytest.approx(1.5e6 / client["records"])
-    assert overall.client_cpu_us_per_record == pytest.approx(client["cpu_seconds"] * 1e6 / client["records"])
-    assert read_row.server_cpu_us_per_record is None
-
-
 def test_without_samples_there_is_no_table_and_of_a_missing_host_a_warning(tmp_path: Path) -> None:
     folder = measured(tmp_path)
     shutil.rmtree(folder / "hosts/node1")

@@ -2,11 +2,9 @@
 
 import csv
 import io
-import json
 import math
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,23 +118,6 @@ def test_a_short_load_has_no_ratio_and_what_is_not_known_is_nothing() -> None:
     assert inserted.curve(None, 5.9) is inserted.curve(600, None) is None
 
 
-def test_the_curve_of_a_real_log(tmp_path: Path) -> None:
-    trial(tmp_path, 1, "cassandra", repeats=1)
-    result = only(tmp_path)
-    assert result.load is not None
-    # The target is 2,000 rows per second, and the load takes 2.492 s.
-    assert result.load.rows == 5000
-    assert result.load.tenths == pytest.approx([0.25 * tenth for tenth in range(1, 11)], abs=0.02)
-    assert result.load.points[0] == (0.0, 0)
-    assert result.load.points[1][1] == pytest.approx(2001, abs=10)
-    # The screen shows the curve only if the scenario measures the load. The files always contain it.
-    summary = summarise(tmp_path)
-    assert "Rows against seconds" not in rendered(summary, 140)
-    assert json.loads(summary.json())["trials"][0]["load"] == {
-        "rows": 5000, "tenths": result.load.tenths, "slowdown": None,
-    }  # fmt: skip
-
-
 # ---- trials that measure the load -----------------------------------------------------------------------------------
 
 
@@ -161,20 +142,6 @@ def test_the_load_is_the_measurement(tmp_path: Path) -> None:
     narrow = rendered(summary, 80)
     assert max(map(len, narrow.splitlines())) <= 80
     assert "100 %" in narrow
-
-
-def test_rows_against_seconds_in_long_form(tmp_path: Path) -> None:
-    loaded(tmp_path, 1, "cassandra", trial_point={"variant": "sync-1"}, trial_round=1, trial_rounds=2)
-    loaded(tmp_path, 2, "cassandra", trial_point={"variant": "sync-1"}, trial_round=2, trial_rounds=2)
-    for folder in (tmp_path / "raw").iterdir():
-        took(folder / "load/node1", [250] * 20)
-    write(summarise(tmp_path), tmp_path)
-    lines = list(csv.DictReader((tmp_path / "load.csv").open(encoding="utf-8")))
-    assert list(lines[0]) == ["system", "point", "round", "second", "rows"]
-    assert [(float(line["second"]), int(line["rows"])) for line in lines if line["round"] == "2"] == [
-        (second, 250 * second) for second in range(21)
-    ]
-    assert {(line["system"], line["point"]) for line in lines} == {("cassandra", "variant=sync-1")}
 
 
 def test_an_experiment_without_loads_has_an_empty_csv(tmp_path: Path) -> None:
@@ -293,11 +260,3 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert [(line["status"], line["ops_per_second"]) for line in lines] == [(expected[0], "")]
     write(summary, tmp_path)
-
-
-def test_a_load_beside_runs_is_not_the_measurement(tmp_path: Path) -> None:
-    trial(tmp_path, 1, "cassandra", repeats=1)
-    result = only(tmp_path)
-    assert not result.load_is_measured
-    assert [result.is_aside(row) for row in result.rows] == [row.phase == "load" for row in result.rows]
-    assert all(replace(result, load_is_measured=True).is_aside(row) is False for row in result.rows)

@@ -344,6 +344,7 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
         ("log.yml", "1", "Expected `object`, got `int`"),
         ("log.yml", "flushes: {files: log, end: x}", "Invalid enum value 'flushes'"),
         ("log.yml", "flush: {files: ../host2/log, end: x}", "must be names of files"),
+        ("log.yml", "flush: {files: log}", "missing required field `end`"),
         ("log.yml", "flush: 1", r"got `int` - at `\$\[\.\.\.\]`"),
         ("log.yml", "flush: {files: log, end: '('}", "flush: end: '\\(': not a regular expression of RE2: missing"),
         ("log.yml", "flush: {files: log, end: '((a{999}){999}){999}'}", "not a regular expression of RE2"),

@@ -33,31 +33,6 @@ def test_every_subfolder_is_one_system() -> None:
     assert all(trial.conditions.clients == 1 for trial in summary.trials)
 
 
-def test_histogram_logs_give_the_percentiles() -> None:
-    (trial,) = collect([STOCK / "hdr"]).trials
-    assert row(trial, "READ").latency_source == "histograms"
-    # Ten of 1,007 operations are slower than the p99, and one is slower than the p99.9.
-    assert (row(trial, "READ").p99_ms is None, row(trial, "READ").p99_9_ms) == (False, None)
-    assert trial.conditions.threads == 2
-    (trial,) = collect([STOCK / "text"]).trials
-    assert (row(trial, "READ").latency_source, row(trial, "READ").p99_9_ms) == ("log", None)
-
-
-def test_stock_counts_of_errors() -> None:
-    (trial,) = collect([STOCK / "errors"]).trials
-    assert (row(trial, "READ").operations, row(trial, "READ").errors, row(trial, "READ").not_found) == (159, 5, 5)
-    assert row(trial, "READ-FAILED").errors is None
-    # 15 of 300 operations failed. The number of records that the scans found is unknown.
-    assert (row(trial, "OVERALL").operations, row(trial, "OVERALL").records) == (285, None)
-    assert (row(trial, "OVERALL").errors, row(trial, "OVERALL").not_found) == (15, 18)
-    assert trial.notes == ["20 records returned BATCHED_OK: success reported before the server had answered"]
-    assert (trial.status, trial.reason) == (
-        "invalid",
-        "not found: 18 of 353; maxnotfoundrate 0.1%;"
-        " failed: READ 5 of 169, UPDATE 8 of 119, SCAN 2 of 30; maxerrorrate 0.1%",
-    )
-
-
 def test_logs_of_one_folder_are_clients_of_one_run(tmp_path: Path) -> None:
     for client in ("a", "b"):
         copy("text/result.txt", tmp_path / f"{client}.out")
@@ -244,15 +219,6 @@ def test_numbers_that_cannot_be_true_are_named_with_line_and_reason(
     assert (bad["status"], good["status"]) == ("invalid", "ok")
     assert reason in bad["reason"]
     assert f"{tmp_path}/a/result.txt:" in err
-
-
-def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path: Path) -> None:
-    lines = ["[OVERALL], RunTime(ms), 1000", f"[OVERALL], Throughput(ops/sec), {5_000_000_000 - 2**32}.0"]
-    lines += ["[READ], Operations, 5000000000", "[READ], AverageLatency(us), 3.5", "[READ], MaxLatency(us), 9"]
-    write(tmp_path / "result.txt", "\n".join([*lines, "[READ], Return=OK, 5000000000", ""]))
-    (trial,) = collect([tmp_path]).trials
-    assert trial.status == "invalid"
-    assert "[OVERALL] states 705,032,704 operations, but its types add up to 5,000,000,000" in (trial.reason or "")
 
 
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:

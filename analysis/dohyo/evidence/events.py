@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from msgspec import Struct
@@ -51,16 +50,6 @@ class Event(Struct, frozen=True):
             when = f"seconds {self.at:.0f}\N{EN DASH}{self.until:.0f}"
         host = f"{self.host}: " if self.host and self.host not in self.what else ""
         return f"{which}, {when}: {host}{self.what}"
-
-
-@dataclass(frozen=True)
-class Dip:
-    """Consecutive seconds in which the throughput was low."""
-
-    first: int  # the first of these seconds, counted from the start of the measured window
-    seconds: int  # number of these seconds
-    lowest: int  # number of operations in the worst second
-    mean: float  # operations per second of the whole run
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
@@ -122,15 +111,12 @@ class Seconds:
         by_second = {second: calls({name: counts[second] for name, counts in of_kind.items()}) for second in seconds}
         return {second: count for second, count in by_second.items() if count > 0}
 
-    def events(
-        self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
-    ) -> list[Event]:
+    def events(self, run: int | None, warmup: float, measured: float | None, phase: str, shortest: int) -> list[Event]:
         """Returns the errors and the dips of at least `shortest` seconds as events; `run` is None for the load."""
-        result = []
-        for dip in dips(self.throughput(measured), shortest):
-            description = f"throughput below half of the mean (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
-            begin = warmup + dip.first
-            result.append(Event(run, begin, begin + dip.seconds, description, phase=phase))
+        result = [
+            Event(run, warmup + first, warmup + end, f"throughput below half of the mean ({depth})", phase=phase)
+            for first, end, depth in dips(self.throughput(measured), shortest)
+        ]
         errors = self.errors()
         stretches = _stretches(sorted(errors), _ERRORS_APART)
         if len(stretches) > _MOST_ERROR_EVENTS:
@@ -175,8 +161,11 @@ class Timeline:
         self.inserted.merge(other.inserted)
 
 
-def dips(throughput: Sequence[int], shortest: int = DIP_SECONDS) -> list[Dip]:
-    """Finds the dips of at least `shortest` seconds in a series with the number of operations for each second."""
+def dips(throughput: Sequence[int], shortest: int) -> list[tuple[int, int, str]]:
+    """Finds the dips of at least `shortest` seconds in a series with the number of operations for each second.
+
+    :returns: first second and end of each dip, and the rate of its worst second as text
+    """
     mean = sum(throughput) / len(throughput) if throughput else 0.0
     if mean < _DIP_LEAST_MEAN:
         return []
@@ -184,16 +173,16 @@ def dips(throughput: Sequence[int], shortest: int = DIP_SECONDS) -> list[Dip]:
     for low, seconds in groupby(range(len(throughput)), key=lambda second: throughput[second] < DIP_SHARE * mean):
         stretch = list(seconds)
         if low and len(stretch) >= shortest:
-            result.append(Dip(stretch[0], len(stretch), min(throughput[second] for second in stretch), mean))
+            lowest = min(throughput[second] for second in stretch)
+            result.append((stretch[0], stretch[-1] + 1, f"down to {lowest:,.0f} of {mean:,.0f} op/s"))
     return result
 
 
 def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
     """Describes each dip of at least `COLLAPSE_SECONDS`: when it began and ended, and its lowest rate."""
     return [
-        f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
-        f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
-        for dip in dips(throughput, COLLAPSE_SECONDS)
+        f"seconds {warmup + first:.0f}\N{EN DASH}{warmup + end:.0f} ({depth})"
+        for first, end, depth in dips(throughput, COLLAPSE_SECONDS)
     ]
 
 

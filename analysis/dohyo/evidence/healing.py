@@ -25,6 +25,7 @@ from pathlib import Path
 from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Lines, ServerLog, Work, covered
 from dohyo.evidence.text_file import Warn
+from dohyo.statistics import total
 
 _WHERE = "where"  # lines that match `where` are recorded as work of this kind
 
@@ -111,14 +112,13 @@ class HealingLogs:
                 open_starts = begun if ended or begun else open_starts
             unfinished += [max(start - at_zero, since) for start in open_starts]
         works = [work for _, work in finished]
-        amounts = [work.amount for work in works if work.amount is not None]
         lasts = lines.begin is not None or lines.states_duration
         return Healing(
             what=kind,
             hosts=sorted({host for host, _ in finished}),
             count=len(works),
             unfinished=len(unfinished),
-            amount=sum(amounts) if amounts and len(amounts) == len(works) else None,
+            amount=total([work.amount for work in works]),
             unit=lines.unit,
             begin=min([*(work.begin for work in works), *unfinished], default=None),
             end=max((work.end for work in works), default=None),

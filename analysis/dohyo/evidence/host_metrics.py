@@ -339,9 +339,7 @@ class HostMetrics:
         """
         for host, path in self._files.items():
             samples = read(path, lambda _: None)  # no warnings, because the first reading gave them
-            lines, time, overlap = _inside(samples, host, window, window.agreed)
-            of_host = samples.device[lines] == None  # noqa: E711 - compares each line
-            lines, time, overlap = lines[of_host], time[of_host], overlap[of_host]
+            lines, time, overlap = _inside(samples, host, window, window.agreed, devices=False)
             figures = _figures(samples, lines, time, window)
             yield (
                 host,
@@ -378,16 +376,18 @@ class HostMetrics:
 
 
 def _inside(
-    samples: Samples, host: str, window: Window, begin: float
+    samples: Samples, host: str, window: Window, begin: float, *, devices: bool = True
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
     """Finds the lines whose seconds overlap the time from `begin` to the end of the window.
 
+    :param devices: whether to include the lines of single devices
     :returns: their positions, their `time` in seconds after the agreed start, and their overlaps in seconds
     """
     time = samples.time - window.offsets_ms.get(host, 0.0) / 1000 - window.agreed
     since, until = begin - window.agreed, window.end - window.agreed
     overlap = np.minimum(time, until) - np.maximum(time - samples.seconds, since)
-    lines = np.flatnonzero(overlap > 0)
+    of_host = samples.device == None  # noqa: E711 - compares each line
+    lines = np.flatnonzero((overlap > 0) & (of_host | devices))
     return lines, time[lines], overlap[lines]
 
 
@@ -416,9 +416,7 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
 
 def taken(samples: Samples, host: str, window: Window) -> Taken:
     """Returns the shares of a host's processors that other processes and the hypervisor took in a window."""
-    lines, time, weight = _inside(samples, host, window, window.begin)
-    of_host = samples.device[lines] == None  # noqa: E711 - compares each line
-    lines, time, weight = lines[of_host], time[of_host], weight[of_host]
+    lines, time, weight = _inside(samples, host, window, window.begin, devices=False)
     uses = _uses(_figures(samples, lines, time, window), weight, weight >= samples.seconds[lines] / 2)
     other, stolen = (use.mean if (use := uses.get(name)) else None for name in (*_OTHERS, "cpu_steal"))
     return Taken(host, window.phase, window.run, other, stolen, samples.sees_all)

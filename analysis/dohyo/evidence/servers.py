@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from dohyo import statistics
 from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
@@ -370,7 +371,6 @@ def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Span]]) -
     inside = [[(max(work.begin, since), min(work.end, until)) for work in of_host] for of_host in of_hosts]
     works = [work for of_host in of_hosts for work in of_host]
     longest = max(works, key=lambda work: work.end - work.begin, default=None)
-    written = [work.bytes for work in works if work.bytes is not None]
     return Background(
         kind,
         *window.key,
@@ -378,7 +378,7 @@ def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Span]]) -
         total_seconds=sum(end - begin for spans in inside for begin, end in spans),
         longest_seconds=longest.end - longest.begin if longest else None,
         longest_at=longest.begin if longest else None,
-        bytes=sum(written) if len(written) == len(works) else None,
+        bytes=statistics.total([work.bytes for work in works]) if works else 0,
         share=sum(server_log.covered(spans) for spans in inside) / (until - since) / len(inside),
     )
 

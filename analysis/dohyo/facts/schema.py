@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from dohyo.metrics import METRICS, PERCENTILES
+from dohyo.metrics import METRICS, PERCENTILES, table
 
 _FILE = Path(__file__).with_name("schema.sql")
 _TYPES = {"integer": "integer", "number": "real", "boolean": "integer"}
@@ -31,11 +31,12 @@ def statements() -> str:
 
 def reference() -> str:
     """Returns the description of all tables as Markdown."""
-    return "\n".join(line for table in _TABLE.finditer(statements()) for line in _described(**table.groupdict()))
+    return "\n".join(line for match in _TABLE.finditer(statements()) for line in _described(**match.groupdict()))
 
 
 def _described(name: str, about: str, body: str) -> Iterator[str]:
-    yield from (f"### {name}", "", about, "", "| column | type | unit | meaning |", "|---|---|---|---|")
+    yield from (f"### {name}", "", about, "")
+    lines = []
     for line in body.splitlines():
         column = _COLUMN.fullmatch(line)
         if column is None or (name == "row" and column["name"] in METRICS):
@@ -43,9 +44,10 @@ def _described(name: str, about: str, body: str) -> Iterator[str]:
         key = "primary key" if "primary key" in column["more"] else ""
         target = re.search(r"references (\w+)", column["more"])
         meaning = [key, f"of [{target[1]}](#{target[1]})" if target else "", column["about"] or ""]
-        cells = (f"`{column['name']}`", column["type"], column["unit"] or "", "; ".join(filter(None, meaning)))
-        yield " ".join(f"| {cell}".rstrip() for cell in cells) + " |"
-    yield from [""] if not (match := _KEY.search(body)) else ("", f"Primary key: {match[1]}.", "")
+        lines.append((f"`{column['name']}`", column["type"], column["unit"] or "", "; ".join(filter(None, meaning))))
+    yield table(("column", "type", "unit", "meaning"), lines)
+    if match := _KEY.search(body):
+        yield from (f"Primary key: {match[1]}.", "")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, has_latency
 from dohyo.scenario.phases import AT_RATE, MAX, OWN, PROBE
-from dohyo.statistics import Estimate, Ratio
+from dohyo.statistics import Errors, Estimate, Ratio
 from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Figure, Neighbours, Pair, Trial
@@ -202,11 +202,11 @@ def _neighbours(neighbour: Pair, rows: Mapping[str, Row], alike: float, paired: 
             return Neighbours(neighbour, "faster")
         if statistics.is_alike(neighbour.low, neighbour.high, alike):
             return Neighbours(neighbour, "alike")
-    names, logarithms = _means(neighbour.figure, rows, paired=paired)
+    names, means, errors = _means(neighbour.figure, rows, paired=paired)
     if neighbour.of not in names or neighbour.to not in names:
         return Neighbours(neighbour, "open")
     pair = names.index(neighbour.of), names.index(neighbour.to)
-    return Neighbours(neighbour, "open", statistics.more_to_decide(logarithms.means, pair, alike, logarithms.errors))
+    return Neighbours(neighbour, "open", statistics.more_to_decide(means, pair, alike, errors))
 
 
 def _rankings(
@@ -319,8 +319,8 @@ def pairs(key: Key, rows: Mapping[str, Row], *, paired: bool = False) -> dict[tu
     :param rows: rows of the trials at a point, by name; the figure must be above 0 in all of them
     :param paired: whether the windows of the trials took turns in every round
     """
-    names, logarithms = _means(key[2], rows, paired=paired)
-    ratios = statistics.ratios(logarithms.means, logarithms.errors)
+    names, means, errors = _means(key[2], rows, paired=paired)
+    ratios = statistics.ratios(means, errors)
     indexes = {name: index for index, name in enumerate(names)}
     return {
         (first, second): _pair(key, first, second, rows, ratios.get((indexes.get(first, -1), indexes.get(second, -1))))
@@ -346,8 +346,8 @@ def estimates(figure: Figure, above: Row, below: Row) -> tuple[Estimate, Estimat
     return (one, other) if one and other else None
 
 
-def _means(figure: Figure, rows: Mapping[str, Row], *, paired: bool) -> tuple[list[str], statistics.Together]:
-    """Returns the names of the rows with an interval, and the means of their logarithms.
+def _means(figure: Figure, rows: Mapping[str, Row], *, paired: bool) -> tuple[list[str], list[Estimate], Errors | None]:
+    """Returns the names of the rows with an interval, the means of their logarithms, and the errors of differences.
 
     :param paired: whether the windows of the rows took turns in every round
     """
@@ -355,7 +355,7 @@ def _means(figure: Figure, rows: Mapping[str, Row], *, paired: bool) -> tuple[li
     means = {name: mean for name, mean in logarithms.items() if mean}
     level = max((mean.confidence for mean in means.values()), default=statistics.CONFIDENCE)
     joint = statistics.together([samples(rows[name], figure) for name in means], level) if paired else None
-    return list(means), joint or statistics.Together(list(means.values()), None)
+    return list(means), *(joint or (list(means.values()), None))
 
 
 def _pair(key: Key, first: str, second: str, rows: Mapping[str, Row], ratio: Ratio | None) -> Pair:
