@@ -3,23 +3,26 @@
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dohyo.scenario.search import Settings
 from dohyo.scenario.slo import Bound, bounds
 from dohyo.summary import knee
 from dohyo.summary.knee import Knee
 
+SETTINGS = Settings("p99<10ms", 8, 30, 0.03)
 MEASURES = Callable[[float], tuple[str, ...]]
 
 
 def search(system: MEASURES, start: float = 10_000, most: int = 10, precision: float = 0.03) -> Knee:
     """Runs the search on a system until it ends, and returns its final state."""
-    state = Knee("p99<10ms", start, most, precision)
+    state = Knee(Settings("p99<10ms", most, 30, precision), start)
     while (target := state.next_target()) is not None:
-        state = Knee(state.slo, start, most, precision, (*state.tried, (target, " and ".join(system(target)))))
+        state = replace(state, tried=(*state.tried, (target, " and ".join(system(target)))))
         assert len(state.tried) <= most
     return state
 
@@ -206,16 +209,16 @@ def test_without_the_second_try_there_is_no_maximum() -> None:
 
 def test_of_results_that_contradict_each_other_the_lower_rate_counts() -> None:
     """A probe that fails by chance may lower the maximum, but never raise it."""
-    state = Knee("p99<10ms", 1000, 8, 0.03, ((1000, ""), (800, "slow"), (400, "")))
+    state = Knee(SETTINGS, 1000, ((1000, ""), (800, "slow"), (400, "")))
     assert (state.held, state.unmet) == (400, 800)
     assert state.next_target() == pytest.approx(math.sqrt(400 * 800), rel=1e-3)
-    only = Knee("p99<10ms", 1000, 8, 0.03, ((1000, ""), (800, "slow")))
+    only = Knee(SETTINGS, 1000, ((1000, ""), (800, "slow")))
     assert only.held is None
     assert only.next_target() == 400
 
 
 def test_a_search_without_probes_says_so() -> None:
-    assert Knee("p99<10ms", 1000, 8, 0.03).conclusion() == "no rate was tried"
+    assert Knee(SETTINGS, 1000).conclusion() == "no rate was tried"
 
 
 @given(
