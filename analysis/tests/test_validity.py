@@ -355,8 +355,8 @@ def test_every_check_is_in_the_list() -> None:
     functions = inspect.getmembers(validity, inspect.isfunction)
     takes = {name: {*inspect.get_annotations(function).values()} for name, function in functions}
     written = {name for name, kinds in takes.items() if kinds & {"Phase", "TrialFolder"}}
-    written -= {"disturbing", "problems", "run_problems"}
-    kinds = ("of_evidence", "of_client", "of_run", "of_trial", "of_experiment")
+    written -= {"disturbing", "problems", "run_problems", "of_another_experiment", "outside_the_experiment"}
+    kinds = ("of_evidence", "of_client", "of_run", "of_trial")
     listed = {method.__name__ for check in validity.CHECKS for kind in kinds if (method := getattr(check, kind))}
     assert listed == written
     assert "saturated" in listed
