@@ -79,15 +79,17 @@ def test_a_rate_that_is_not_reached_does_not_hold(achieved: float, reasons: tupl
     assert knee.broken(bounds("p50<10ms"), LATENCIES, 1000, achieved) == reasons
 
 
-@pytest.mark.parametrize("slo", ["p99.9<1s", "scan.p99<1s"])
-def test_an_unknown_latency_is_neither_held_nor_broken(slo: str) -> None:
-    with pytest.raises(ValueError, match="is unknown: fewer than"):
-        knee.broken(bounds(slo), LATENCIES, 1000, 1000)
-
-
-def test_without_any_latency_nothing_holds() -> None:
-    with pytest.raises(ValueError, match="no latencies"):
-        knee.broken(bounds("p99<1s"), {}, 1000, 1000)
+@pytest.mark.parametrize(
+    ("slo", "latencies", "reason"),
+    [
+        ("p99.9<1s", LATENCIES, "is unknown: fewer than"),
+        ("scan.p99<1s", LATENCIES, "is unknown: fewer than"),
+        ("p99<1s", {}, "no latencies"),
+    ],
+)
+def test_an_unknown_latency_is_neither_held_nor_broken(slo: str, latencies: knee.Latencies, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        knee.broken(bounds(slo), latencies, 1000, 1000)
 
 
 def test_a_search_halves_the_closed_loop_maximum_and_then_the_interval() -> None:

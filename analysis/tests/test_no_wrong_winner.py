@@ -16,11 +16,10 @@ from dohyo.metrics import Row
 from dohyo.report.charts import ranking
 from dohyo.report.material import Material
 from dohyo.summary.comparison import comparisons
-from dohyo.summary.results import Pair, Summary, Trial
+from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts, mark_of
 from dohyo.tables import table
-from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
 from support.evidence import (
     DATA,
@@ -478,14 +477,6 @@ def test_hosts_do_not_explain_a_latency_that_differs_by_more(tmp_path: Path) -> 
     assert not [short for short in shorts(summary) if short.startswith("hosts differed")]
     # Impossible values are treated as unknown.
     assert make(tmp_path / "absurd", rates, on_hosts({"cassandra": 1e300, "hbase": 1e-300})).canary is None
-
-
-def test_no_ratio_is_shown_as_0() -> None:
-    def pair(ratio: float, low: float, high: float) -> Pair:
-        return Pair("run", "READ", "p99_ms", "a", "b", ratio, low, high, tie=False)
-
-    assert times(pair(0.00002, 0.00001, 0.00004)) == "2e-05× [1e-05, 4e-05]"
-    assert times(pair(0.01, 0.001, 0.1)) == "0.01× [0.00, 0.10]"
 
 
 def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp_path: Path) -> None:
