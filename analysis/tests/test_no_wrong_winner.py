@@ -24,14 +24,15 @@ from dohyo.tables.verdict import verdict
 from support.evidence import (
     DATA,
     as_another,
+    canary,
     edit_json,
-    encoded,
     in_rounds,
     latencies,
     on_screen,
     reads,
     shorts,
     write_json,
+    write_log,
 )
 
 Rates = Sequence[float]
@@ -301,9 +302,7 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
         client, records = folder / "run-1/node1", rows[system == "hbase"]
         for log in client.glob("*.hdr"):
             log.unlink()
-        lines = [f"{second}.000,1.000,0.500,{encoded({500: 1000})}" for second in range(20)]
-        head = ["#[Logging for: SCAN, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
-        (client / "SCAN.hdr").write_text("\n".join([*head, *lines]) + "\n", "utf-8")
+        write_log(client, "SCAN", [(second, 1.0, {500: 1000}) for second in range(20)])
         as_another(client)
         (client / "result.txt").write_text(
             "[OVERALL], RunTime(ms), 20000\n[OVERALL], Operations, 20000\n[SCAN], Operations, 20000\n"
@@ -459,10 +458,7 @@ def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> No
 
 def on_hosts(figures: Mapping[str, float]) -> Callable[[str, Path], None]:
     def hook(system: str, folder: Path) -> None:
-        slices = [figures[system] * (1 + step / 1000) for step in range(7)]
-        reading = {"name": "cpu_one", "of": None, "slices": slices, "unit": "1/s"}
-        about = {"at": "2026-11-26T07:11:30Z", "hosts": {"node1": {"figures": [reading]}}}
-        write_json(folder / "canary.json", about)
+        canary(folder, {"cpu_one": [figures[system] * (1 + step / 1000) for step in range(7)]}, "node1")
         if system == "hbase":
             reads(folder / "run-1/node1", [1000] * 20, latency_us=50_000)
         target(1000, "run-1")(system, folder)

@@ -12,16 +12,17 @@ import pytest
 from dohyo.summary import findings, regression
 from dohyo.summary.summary import summarise
 from support.evidence import (
+    canary,
     changes_shown,
     compared,
     edit_json,
-    encoded,
     in_rounds,
     latencies,
     reads,
     searched_rounds,
     trial,
     write_json,
+    write_log,
 )
 
 # Function that changes the evidence of a round. Arguments: the round (from 1), its folder, and its client's folder.
@@ -196,10 +197,7 @@ def failing(counts: Sequence[int]) -> Change:
 
     def change(number: int, _: Path, client: Path) -> None:
         if count := counts[number - 1]:
-            (client / "READ-FAILED.hdr").write_text(
-                "#[Logging for: READ-FAILED, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-                f"0.000,1.000,0.500,{encoded({9_000_000: count})}\n"
-            )
+            write_log(client, "READ-FAILED", [(0.0, 1.0, {9_000_000: count})])
             with (client / "result.txt").open("a") as result:
                 result.write(f"[READ-FAILED], Operations, {count}\n[READ], Return=TIMEOUT, {count}\n")
             statuses = {"OK": 20_000, "TIMEOUT": count}
@@ -413,10 +411,7 @@ def on_hosts(
     def change(number: int, folder: Path, client: Path) -> None:
         reads(client, [rate] * 20, latency_us)
         if speed is not None:
-            slices = [1000 * speed + step * (index + number) for index in range(7)]
-            reading = {"name": figure, "of": None, "slices": slices, "unit": "1/s"}
-            content = {"at": "2026-11-26T07:11:30Z", "hosts": {host: {"figures": [reading]}}}
-            write_json(folder / "canary.json", content)
+            canary(folder, {figure: [1000 * speed + step * (index + number) for index in range(7)]}, host)
 
     return change
 
