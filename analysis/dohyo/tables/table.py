@@ -360,8 +360,8 @@ def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
 
 def _rounds_together(summary: Summary) -> list[Trial]:
     """Returns the trials, sorted so that the rounds of a system at a point follow each other."""
-    first: dict[tuple[str, str], int] = {}
-    places = [first.setdefault((trial.system, point_name(trial.point)), len(first)) for trial in summary.trials]
+    first: dict[str, int] = {}
+    places = [first.setdefault(trial.place, len(first)) for trial in summary.trials]
     return [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda item: item[0])]
 
 
