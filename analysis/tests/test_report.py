@@ -214,9 +214,7 @@ def test_without_two_systems_there_is_no_winner() -> None:
 
 
 @pytest.mark.parametrize(("price", "of_all"), [("0.9", 3.6), (None, None), ("", None), ([3], None)])
-def test_a_host_without_a_price_leaves_the_servers_without_one(
-    price: Any, of_all: float | None, tmp_path: Path
-) -> None:
+def test_hosts_have_a_price_if_each_has_one(price: Any, of_all: float | None, tmp_path: Path) -> None:
     """An inventory may set the variable without a value."""
     trial(tmp_path, 1, "cassandra")
     edit_json(tmp_path / "raw/01-cassandra/conditions.json", usd_per_hour={"node1": 2.7, "node2": price})
