@@ -10,16 +10,12 @@ from dohyo.places import ROOT
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import LIKE_MEMORY, doubts, mark_of
-from support.evidence import edit_json, in_rounds, reads, rendered, trial, write_json
+from support.evidence import canary, edit_json, in_rounds, reads, rendered, trial
 
 # The number of records is large enough to avoid the reason "small data".
 PROPERTIES = {"recordcount": "2000000"}
 ACCOUNT = {"sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True}
-HOSTS = {
-    host: {"figures": [{"name": name, "slices": [1000 + second for second in range(7)], "unit": "1/s"}
-                       for name in ("cpu_one", "cpu_all")]}
-    for host in ("node1", "node2")
-}  # fmt: skip
+SPEEDS = {figure: [1000 + second for second in range(7)] for figure in ("cpu_one", "cpu_all")}
 
 
 def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summary:
@@ -62,7 +58,7 @@ def canaries(hosts_at: Callable[[str, int], tuple[str, ...]]) -> Callable[[str, 
 
     def change(system: str, turn: int, folder: Path) -> None:
         if hosts := hosts_at(system, turn):
-            write_json(folder / "canary.json", {"at": "2026-11-26T07:11:30Z", "hosts": {h: HOSTS[h] for h in hosts}})
+            canary(folder, SPEEDS, *hosts)
 
     return change
 

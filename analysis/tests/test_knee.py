@@ -3,23 +3,26 @@
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dohyo.scenario.search import Settings
 from dohyo.scenario.slo import Bound, bounds
 from dohyo.summary import knee
 from dohyo.summary.knee import Knee
 
+SETTINGS = Settings("p99<10ms", 8, 30, 0.03)
 MEASURES = Callable[[float], tuple[str, ...]]
 
 
 def search(system: MEASURES, start: float = 10_000, most: int = 10, precision: float = 0.03) -> Knee:
     """Runs the search on a system until it ends, and returns its final state."""
-    state = Knee("p99<10ms", start, most, precision)
+    state = Knee(Settings("p99<10ms", most, 30, precision), start)
     while (target := state.next_target()) is not None:
-        state = Knee(state.slo, start, most, precision, (*state.tried, (target, " and ".join(system(target)))))
+        state = replace(state, tried=(*state.tried, (target, " and ".join(system(target)))))
         assert len(state.tried) <= most
     return state
 
@@ -76,15 +79,17 @@ def test_a_rate_that_is_not_reached_does_not_hold(achieved: float, reasons: tupl
     assert knee.broken(bounds("p50<10ms"), LATENCIES, 1000, achieved) == reasons
 
 
-@pytest.mark.parametrize("slo", ["p99.9<1s", "scan.p99<1s"])
-def test_an_unknown_latency_is_neither_held_nor_broken(slo: str) -> None:
-    with pytest.raises(ValueError, match="p99: fewer than"):
-        knee.broken(bounds(slo), LATENCIES, 1000, 1000)
-
-
-def test_without_any_latency_nothing_holds() -> None:
-    with pytest.raises(ValueError, match="no latencies"):
-        knee.broken(bounds("p99<1s"), {}, 1000, 1000)
+@pytest.mark.parametrize(
+    ("slo", "latencies", "reason"),
+    [
+        ("p99.9<1s", LATENCIES, "p99: fewer than"),
+        ("scan.p99<1s", LATENCIES, "p99: fewer than"),
+        ("p99<1s", {}, "no latencies"),
+    ],
+)
+def test_an_unknown_latency_is_neither_held_nor_broken(slo: str, latencies: knee.Latencies, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        knee.broken(bounds(slo), latencies, 1000, 1000)
 
 
 def test_a_search_halves_the_closed_loop_maximum_and_then_the_interval() -> None:
@@ -202,16 +207,16 @@ def test_without_the_second_try_there_is_no_maximum() -> None:
 
 def test_of_results_that_contradict_each_other_the_lower_rate_counts() -> None:
     """A probe that fails by chance may lower the maximum, but never raise it."""
-    state = Knee("p99<10ms", 1000, 8, 0.03, ((1000, ""), (800, "slow"), (400, "")))
+    state = Knee(SETTINGS, 1000, ((1000, ""), (800, "slow"), (400, "")))
     assert (state.held, state.unmet) == (400, 800)
     assert state.next_target() == pytest.approx(math.sqrt(400 * 800), rel=1e-3)
-    only = Knee("p99<10ms", 1000, 8, 0.03, ((1000, ""), (800, "slow")))
+    only = Knee(SETTINGS, 1000, ((1000, ""), (800, "slow")))
     assert only.held is None
     assert only.next_target() == 400
 
 
 def test_a_search_without_probes_says_so() -> None:
-    assert Knee("p99<10ms", 1000, 8, 0.03).conclusion() == "no rate was tried"
+    assert Knee(SETTINGS, 1000).conclusion() == "no rate was tried"
 
 
 @given(

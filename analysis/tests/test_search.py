@@ -301,12 +301,6 @@ def test_an_invalid_probe_ends_the_search_with_its_reason(changes: dict[str, Any
     assert summarise(tmp_path).trials[0].status == "ok"  # the runs before the search still count
 
 
-def test_clients_that_did_not_run_together_end_the_search(tmp_path: Path) -> None:
-    folder = searched(tmp_path, (2000, 2000))
-    write_json(folder / "probe-1/clients.json", {"valid": False, "failure": "clients began 60 ms apart"})
-    assert came_to(folder).conclusion == "the search for p99<10ms was ended: probe-1: clients began 60 ms apart"
-
-
 def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 2000), slo="p90<1s")
     for log in folder.glob("probe-1/*/*.hdr"):

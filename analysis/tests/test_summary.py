@@ -31,7 +31,6 @@ from dohyo.summary.trust import doubts
 from dohyo.tables import table
 from dohyo.tables.files import write
 from support.evidence import (
-    DATA,
     clients_json,
     edit_json,
     lasted,
@@ -361,16 +360,6 @@ def test_clients_that_retry_differently_did_not_do_the_same(tmp_path: Path) -> N
     )
 
 
-def test_rounds_that_rise_and_fall_do_not_cancel(tmp_path: Path) -> None:
-    for number, last in enumerate((840, 1410, 840), start=1):
-        folder = trial(tmp_path, number, "cassandra", repeats=1, trial_round=number, trial_rounds=3)
-        reads(folder / "run-1/node1", [1000] * 20 + [last] * 10)
-        edit_json(folder / "run-1/node1/client.json", target=None)
-    summary = summarise(tmp_path)
-    assert [trial.trends for trial in summary.merged] == [{"run": 1.41}]
-    assert any(": cassandra rose by 41 % in round 2, first to last" in note for note in summary.notes)
-
-
 def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2"))
     # Each run continues the counts of the previous one. Two inserts of the last run timed out.
@@ -444,22 +433,8 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
     assert lines == {(0.01, 500_000_000_000, 5_000_000_000)}
 
 
-def test_written_forms_agree(tmp_path: Path) -> None:
-    trial(tmp_path, 1, "cassandra")
-    folder = trial(tmp_path, 2, "hbase")
-    write_json(folder / "state.json", {"status": "failed", "reason": "no | port"})
-    summary = summarise(tmp_path)
-    write(summary, tmp_path)
-    content = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
-    assert content["name"] == tmp_path.name
-    first = content["trials"][0]["rows"][0]
-    lines = list(csv.DictReader((tmp_path / "summary.csv").open(encoding="utf-8")))
-    assert float(lines[0]["ops_per_second"]) == first["ops_per_second"] == pytest.approx(2000)
-    assert int(lines[0]["records"]) == first["records"] == 12_000
+def test_the_columns_of_rows_and_conditions_have_different_names() -> None:
     assert not {field.name for field in fields(Row)} & {field.name for field in fields(Conditions)}
-    assert [line["status"] for line in lines if line["trial"] == "02-hbase"] == ["failed"] * 4
-    page = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert "failed: no \\| port" in page
 
 
 # Records in summary.json.
@@ -475,11 +450,6 @@ def test_every_field_is_documented(record: Any) -> None:
     documented = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
     elsewhere = {"asked_workload", "asked_servers", "configured"}  # trial.json and conditions.json contain these fields
     assert [name for name in record.__match_args__ if f"`{name}`" not in documented and name not in elsewhere] == []
-
-
-def test_data_is_unchanged_by_summarising() -> None:
-    with pytest.raises(FileNotFoundError):
-        summarise(DATA)
 
 
 WRONG: tuple[Any, ...] = (

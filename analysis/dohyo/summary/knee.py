@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dohyo.evidence.hdr_log import BEYOND
 from dohyo.figures import milliseconds, rate
+from dohyo.scenario.search import Settings
 from dohyo.scenario.slo import Bound
 
 # Share of the target by which the achieved rate may fall short, because of timers and of operations at the window's
@@ -58,17 +59,12 @@ def broken(bounds: Sequence[Bound], latencies: Latencies, target: float, achieve
 class Knee:
     """The state of a search. Two rates form its bracket: the highest that held and the lowest that did not.
 
-    :ivar slo: latency bounds as text
     :ivar start: closed-loop maximum in operations per second, above 0
-    :ivar most: maximum number of probes
-    :ivar precision: distance between the sides of the bracket, as a share of the lower one, at which the search ends
     :ivar tried: each tried rate in operations per second, and the bounds that did not hold, as text; empty if all held
     """
 
-    slo: str
+    settings: Settings
     start: float
-    most: int
-    precision: float
     tried: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -99,14 +95,14 @@ class Knee:
 
     def next_target(self) -> float | None:
         """Returns the rate to try next; None when the search is over."""
-        if len(self.tried) >= self.most:
+        if len(self.tried) >= self.settings.probes:
             return None
         following = self._new_target()
         return self.unmet if following is None and not self.is_sure else following
 
     def _new_target(self) -> float | None:
         """Returns the next rate that has not been tried yet."""
-        if self.apart <= self.precision:
+        if self.apart <= self.settings.precision:
             return None
         if self.held and self.unmet:
             # Bisect by the geometric mean, because the precision limits the ratio of the two sides.
@@ -118,19 +114,19 @@ class Knee:
 
     def conclusion(self) -> str:
         """Returns the result of the search as a sentence."""
-        held, unmet = self.held, self.unmet
+        held, unmet, slo, most = self.held, self.unmet, self.settings.slo, self.settings.probes
         if held and unmet:
             remark = "before a second try" if not self.is_sure else ""
-            if self.apart > self.precision:
+            if self.apart > self.settings.precision:
                 remark = f"with rates {self.apart:.0%} apart"
-            met, missed = f"{rate(held)} op/s met {self.slo}", f"{rate(unmet)} op/s had {self._last[unmet]}"
-            if remark and len(self.tried) >= self.most:
-                return f"{met}; {missed}; search.probes={self.most} ended it {remark}"
+            met, missed = f"{rate(held)} op/s met {slo}", f"{rate(unmet)} op/s had {self._last[unmet]}"
+            if remark and len(self.tried) >= most:
+                return f"{met}; {missed}; search.probes={most} ended it {remark}"
             return f"{met} ({held / self.start:.0%} of the closed-loop maximum of {rate(self.start)}); {missed}"
         if unmet:
-            return f"no rate met {self.slo}: the lowest tried, {rate(unmet)} op/s, had {self._last[unmet]}"
+            return f"no rate met {slo}: the lowest tried, {rate(unmet)} op/s, had {self._last[unmet]}"
         if held:
-            return f"every rate tried met {self.slo}, up to {rate(held)} op/s; set a larger search.probes"
+            return f"every rate tried met {slo}, up to {rate(held)} op/s; set a larger search.probes"
         return "no rate was tried"
 
 
