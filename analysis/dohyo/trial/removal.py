@@ -109,11 +109,11 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
         for name, message in messages.items():
             if message:
                 failures.setdefault(name if name in world.hosts else world.first.name, message)
-                world.progress.event("failed", task=step, host=name, message=message, ignored=False)
+                world.event("failed", task=step, host=name, message=message, ignored=False)
 
     def leave(prefix: str, problems_by_host: Mapping[str, list[str]]) -> None:
         for problem in (text for problems in problems_by_host.values() for text in problems):
-            world.progress.event("note", text=f"{prefix}{problem}")
+            world.event("note", text=f"{prefix}{problem}")
 
     def look(host: Host) -> list[str]:
         folders = [[host.values["dohyo_home"], ""]]

@@ -148,10 +148,10 @@ class ServerSteps(Steps):
         return self.system(first).context.state(self.first.role)
 
     def note(self, text: str) -> None:
-        self.world.progress.event("note", text=text)
+        self.world.event("note", text=text)
 
     def refuse(self, step: str, reason: str) -> None:
-        self.world.fail(step, dict.fromkeys(self.world.hosts, reason))
+        self.world.refuse(step, reason)
 
     # ---- configuration and start ------------------------------------------------------------------------------------
 

@@ -26,9 +26,8 @@ def conduct() -> Any:
 
 def test_events_are_lines_of_a_file(conduct: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOHYO_EVENTS", str(tmp_path / "events"))
-    events = conduct.Events()
-    events.event("phase", phase="run", run=1, client_dirs=[])
-    events.event("note", text="run 1: start skew ±1 ms")
+    conduct.report_event("phase", phase="run", run=1, client_dirs=[])
+    conduct.report_event("note", text="run 1: start skew ±1 ms")
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
     assert [(event["event"], event["time"] > 0) for event in lines] == [("phase", True), ("note", True)]
 
@@ -52,10 +51,9 @@ def test_without_a_file_phases_and_notes_are_shown(
     conduct: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("DOHYO_EVENTS", raising=False)
-    events = conduct.Events()
-    events.event("phase", phase="run", run=2, client_dirs=[])
-    events.event("task", task="Ask", action="trial", began=1)
-    events.event("note", text="WARNING: a place is left")
+    conduct.report_event("phase", phase="run", run=2, client_dirs=[])
+    conduct.report_event("task", task="Ask", action="trial", began=1)
+    conduct.report_event("note", text="WARNING: a place is left")
     output = capsys.readouterr().out.splitlines()
     assert [line.rstrip("* ") for line in output if line] == ["PHASE [run 2]", "WARNING: a place is left"]
 
@@ -70,5 +68,5 @@ def test_what_clients_did_is_said_when_a_phase_ends(
     monkeypatch.setattr(conduct, "conduct", lambda *_: None)
     monkeypatch.setattr(conduct, "faults", lambda *_: None)
     monkeypatch.setattr(conduct, "report", lambda *_, **__: {"clients": {}, "failure": "no client was ready"})
-    conduct.Drive(trial.world)({"agents": {}}, phase, tmp_path / "run-3")
+    conduct.drive(trial.world, {"agents": {}}, phase, tmp_path / "run-3")
     assert trial.events == [{"event": "note", "text": "run 3: no client was ready"}]
