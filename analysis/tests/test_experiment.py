@@ -95,10 +95,12 @@ def test_earlier_attempts_are_kept(tmp_path: Path) -> None:
         ).read_text() == f"attempt {number}"
 
 
-def test_no_room_is_said_before_anything_starts(tmp_path: Path) -> None:
-    experiment.check_disk(tmp_path / "not" / "there", 1, "the evidence")
-    with pytest.raises(BadInputError, match=r"no room for the databases: .* of about .* GB needed"):
-        experiment.check_disk(tmp_path / "not" / "there", 10**18, "the databases")
+def test_no_room_is_said_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "FREE_BYTES_FOR_EVIDENCE", 1)
+    experiment.check_disk(tmp_path)
+    monkeypatch.setattr(experiment, "FREE_BYTES_FOR_EVIDENCE", 10**18)
+    with pytest.raises(BadInputError, match=r"no room for the evidence: .* of about .* GB needed"):
+        experiment.check_disk(tmp_path)
 
 
 def test_two_experiments_do_not_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

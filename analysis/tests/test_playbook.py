@@ -71,12 +71,13 @@ def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals)
         signal.signal(number, signal.SIG_DFL)
         signals = Signals()
 
-        def interrupt() -> None:
+        def check() -> None:
             if log.stat().st_size:
                 os.kill(os.getpid(), number)
+            signals.check()
 
         with pytest.raises(Interruption) as interruption:
-            execute(["sh", "-c", "echo $$; sleep 60"], Sink(log), check=signals.check, watch=interrupt)
+            execute(["sh", "-c", "echo $$; sleep 60"], Sink(log), check=check)
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)

@@ -117,30 +117,22 @@ class Sink:
 
 
 def execute(
-    command: Sequence[str | Path],
-    output: Sink | None,
-    *,
-    check: Callable[[], None],
-    watch: Callable[[], None] = lambda: None,
-    env: dict[str, str] | None = None,
-    cwd: Path | None = None,
-    timeout: float = float("inf"),
+    command: Sequence[str | Path], output: Sink | None, *, check: Callable[[], None], timeout: float = float("inf")
 ) -> int:
     """Runs a program until it ends, and appends its output to a file or, without a file, to our own output.
 
     The program inherits the lock of `running.experiment.only_one`, and receives SIGTERM when this process dies.
 
     :param check: called repeatedly; if it raises an exception, the program and its children are stopped first
-    :param watch: called repeatedly, and once more after the end
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
     """
-    process = _begin(command, output, env, cwd)
-    return _attend(process, [output] if output else [], check=check, watch=watch, timeout=timeout)
+    process = _begin(command, output)
+    return _attend(process, [output] if output else [], check=check, watch=lambda: None, timeout=timeout)
 
 
 def _begin(
-    command: Sequence[str | Path], output: Sink | None, env: dict[str, str] | None, cwd: Path | None
+    command: Sequence[str | Path], output: Sink | None, env: dict[str, str] | None = None, cwd: Path | None = None
 ) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *command],
@@ -165,6 +157,7 @@ def _attend(
 ) -> int:
     """Waits until a program ends. The other parameters are those of :func:`execute`.
 
+    :param watch: called repeatedly, and once more after the end
     :param sinks: the program's pipes: the first one carries its output, and ``watch`` reads the others
     """
     deadline = time.monotonic() + timeout
