@@ -26,8 +26,9 @@ import yaml
 
 from dohyo.ansible.data import as_data, check_path
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE, JDK
+from dohyo.places import ANSIBLE, JDK, SETUP
 from dohyo.scenario.hosts import Hosts, of_inventory
+from dohyo.signals import Signals
 
 Event = dict[str, Any]
 # Name of the task in trial.yml that reports why a trial failed.
@@ -129,6 +130,15 @@ def execute(
     """
     process = _begin(command, output)
     return _attend(process, [output] if output else [], check=check, watch=lambda: None, timeout=timeout)
+
+
+def build_client(signals: Signals) -> None:
+    """Installs JDK 17 and Maven, and builds the client, unless they already exist.
+
+    :raises BadInputError: if this fails; the output shows the cause
+    """
+    if execute([SETUP, "client"], None, check=signals.check) != 0:
+        raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")
 
 
 def _begin(

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from dohyo import claimed_folders, folders, host, places
 from dohyo.ansible import availability
-from dohyo.ansible.playbook import Event, Failure, Playbook, named, play
+from dohyo.ansible.playbook import Event, Failure, Playbook, build_client, named, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted
 from dohyo.places import ANSIBLE, RUN, command, shown
@@ -28,7 +28,6 @@ from dohyo.planning.plan import PlannedTrial, course, first_start, inventory_sta
 from dohyo.report import chart_data, files
 from dohyo.report.material import Material
 from dohyo.running import interleaving, neighbours, rounds
-from dohyo.running.client import build_client
 from dohyo.running.experiment import (
     Experiment,
     Status,
