@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from support.agent_home import install
+from support.running_processes import start_of, stat, until
 
 
 @pytest.fixture
@@ -192,10 +193,9 @@ def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> 
     """On a busy machine, the client's supervisor may be delayed."""
     home = tool.parent.parent
     agent = begun(tool, LAUNCH, client=client_of(home, "exec sleep 60"))
-    while not (noted := home / "run/client-host1/pid").exists():
-        time.sleep(0.05)
+    until((noted := home / "run/client-host1/pid").exists)
     pid = int(noted.read_text().split()[0])
-    supervisor = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    supervisor = int(stat(pid)[1])
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(pid, signal.SIGKILL)
     threading.Timer(2, os.kill, [supervisor, signal.SIGCONT]).start()
@@ -208,6 +208,5 @@ def test_the_agent_is_noted_for_the_sampler(tool: Path) -> None:
     agent = begun(tool)
     assert agent.stdout is not None
     next(messages_of(agent.stdout))
-    start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start}\n"
+    assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start_of(agent.pid)}\n"
     agent.communicate('{"do": "finish"}\n', timeout=60)
