@@ -130,16 +130,17 @@ class ServerSteps(Steps):
 
     def answer(self, host: str, **answers: Any) -> None:
         """Records facts about the system on a host for later steps."""
-        state = self.world.hosts[host].values.get("system_state", {})
-        role = self.first.role
-        self.remember(host, system_state={**state, role: {**state.get(role, {}), **answers}})
+        self._record(host, "system_state", answers)
 
     def answer_secret(self, **answers: Any) -> None:
         """Records secrets of the system for later steps, for all database hosts."""
-        role = self.first.role
         for host in self.databases:
-            secrets = self.world.hosts[host].values.get("system_secrets", {})
-            self.remember(host, system_secrets={**secrets, role: {**secrets.get(role, {}), **answers}})
+            self._record(host, "system_secrets", answers)
+
+    def _record(self, host: str, variable: str, answers: Mapping[str, Any]) -> None:
+        """Adds values to a variable of a host, which contains values by role."""
+        recorded, role = self.world.hosts[host].values.get(variable, {}), self.first.role
+        self.remember(host, **{variable: {**recorded, role: {**recorded.get(role, {}), **answers}}})
 
     @property
     def _first_server(self) -> str:
