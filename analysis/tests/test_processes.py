@@ -194,12 +194,6 @@ def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["secret"]
 
 
-def test_the_last_one_started_is_stopped_first(host: Host) -> None:
-    host.start("server", "sleep", "300")
-    host.start("client", "sleep", "300")
-    assert host.call("stop-all", 30) == "stopped client\nstopped server\n"
-
-
 def test_processes_without_kept_data_are_killed_at_once(host: Host) -> None:
     for name in ("other", "db", "db-part"):
         host.start(name, "bash", "-c", ASKED, name)

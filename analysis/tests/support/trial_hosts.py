@@ -177,6 +177,10 @@ class FakeTrial:
                 lines.append(line)
         return lines
 
+    def observe(self, *names: str) -> None:
+        """Makes hosts of an attached system reachable, which are not among the hosts of the trial."""
+        self.world.reach = {name: FakeHost(name, {}, self) for name in names}.__getitem__
+
     def note(self, text: str) -> None:
         """Appends a line to the notes."""
         with (self.folder / "notes").open("a", encoding="utf-8") as file:
