@@ -16,6 +16,7 @@ import pytest
 
 import processes
 from support.agent_home import MODULES, install
+from support.clock import Clock
 from support.running_processes import await_end, start_of, stat, until
 
 # Script of a server that records SIGTERM in a file.
@@ -144,7 +145,10 @@ def test_an_exit_code_that_is_written_late_is_waited_for(host: Host) -> None:
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0, 0.02), (1, 0.1), (60, 0.2)])
 def test_checks_become_rarer(seconds: float, pause: float) -> None:
-    assert processes._rest(time.monotonic() - seconds) == pytest.approx(pause, abs=0.01)
+    clock = Clock()
+    begin = clock.monotonic()
+    clock.sleep(seconds)
+    assert processes.Processes(clock=clock)._rest(begin) == pytest.approx(pause, abs=0.01)
 
 
 def test_a_process_that_ignores_term_is_killed_in_the_end(host: Host) -> None:
