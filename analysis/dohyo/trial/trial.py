@@ -11,6 +11,7 @@ from dohyo.systems.context import Context
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
 from dohyo.trial import attached_systems, canary, conditions, processes
+from dohyo.trial.evidence import Evidence
 from dohyo.trial.hosts import check_clients, check_owner, check_servers, read_resources, report, take
 from dohyo.trial.loads import Load
 from dohyo.trial.measurement import Conduct, Measuring
@@ -54,8 +55,8 @@ class TrialSteps:
         self.turns = OwnTurns(self.values["trial_turns"])
         self.beside = self.values["trial_beside"]
         self.measuring = Measuring(world, self.servers, conduct, self.turns)
-        self.load = Load(world)
-        self.evidence = self.load.evidence
+        self.evidence = Evidence(world)
+        self.load = Load(world, self.evidence)
         self.failures: dict[str, str] = {}
         self.started = False
 
