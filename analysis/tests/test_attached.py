@@ -17,7 +17,6 @@ from dohyo.running import attachment
 from dohyo.scenario import loading, phases, properties
 from dohyo.scenario.scenario import Scenario
 from dohyo.systems import catalogue
-from filter.dohyo_filters import others
 
 
 @pytest.mark.parametrize(
@@ -246,11 +245,3 @@ def test_a_system_is_attached_once() -> None:
 def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
     """trial/test_trial.py tests this for trials, and trial/test_stop.py for stop.yml and destroy.yml."""
     assert "tasks/ours.yml" in (ANSIBLE / "attached.yml").read_text("utf-8")
-
-
-def test_servers_that_were_kept_up_are_in_the_way_of_attached_ones_alone() -> None:
-    use = {"deployment": "0123456789ab", "since": 1.0, "pid": 1, "start": 1, "own": False, "kept": True}
-    assert others([use], "0123456789ab") == []
-    (message,) = others([use], "0123456789ab", attaches=True)
-    assert "has kept servers running there" in message
-    assert "run stop.yml" in message

@@ -220,7 +220,7 @@ def resumed(interrupted: experiment.Experiment, monkeypatch: pytest.MonkeyPatch,
     with played(monkeypatch, play):
         monkeypatch.setattr(runner, "Signals", lambda: signals)
         monkeypatch.setattr(experiment, "RESULTS", interrupted.folder.parent)  # locks this folder only
-        code = runner.resume(str(interrupted.folder), None, False, Console(file=io.StringIO()))
+        code = runner.resume(str(interrupted.folder), None, runner.Options(), Console(file=io.StringIO()))
     return play, code
 
 

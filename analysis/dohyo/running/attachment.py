@@ -14,11 +14,10 @@ import click
 import yaml
 
 from dohyo import terminal
-from dohyo.ansible.playbook import decrypted, host_variables, play
+from dohyo.ansible.playbook import build_client, decrypted, host_variables, play
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import counted, size
 from dohyo.planning import plan
-from dohyo.running.client import build_client
 from dohyo.running.experiment import only_one, read_json
 from dohyo.scenario import properties
 from dohyo.scenario.phases import INSERT

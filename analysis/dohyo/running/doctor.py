@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import terminal
-from dohyo.ansible.playbook import play
+from dohyo.ansible.playbook import build_client, play
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.records import ExperimentFacts
@@ -21,7 +21,6 @@ from dohyo.operations import OVERALL
 from dohyo.places import RESULTS
 from dohyo.planning import plan
 from dohyo.report import site
-from dohyo.running.client import build_client
 from dohyo.running.experiment import only_one, read_json
 from dohyo.scenario import published
 from dohyo.scenario.phases import INSERT, LOAD, PROPORTIONS

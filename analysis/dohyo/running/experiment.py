@@ -308,19 +308,15 @@ def _inventory(name: str, folder: Path) -> Path:
     return path
 
 
-def check_disk(folder: Path, needed: int, purpose: str) -> None:
-    """Checks that a file system has enough free space.
+def check_disk(folder: Path) -> None:
+    """Checks that the file system of a folder has enough free space for the evidence.
 
-    :param folder: folder on the file system, which may not exist yet
-    :param needed: space in bytes
     :raises BadInputError: with the folder, the available and the needed space
     """
-    while not folder.exists():
-        folder = folder.parent
     free = shutil.disk_usage(folder).free
-    if free < needed:
+    if free < FREE_BYTES_FOR_EVIDENCE:
         raise BadInputError(
-            f"no room for {purpose}: {folder} has {free / 10**9:.1f} of {needed / 10**9:.1f} GB;"
+            f"no room for the evidence: {folder} has {free / 10**9:.1f} of {FREE_BYTES_FOR_EVIDENCE / 10**9:.1f} GB;"
             " free space, or lower --records"
         )
 

@@ -69,7 +69,7 @@ def take(world: World) -> None:
             sentence for notes in uses.values() for sentence in others(notes, deployment, exclusive, attaches, group)
         )
         if rivals:
-            world.fail("Check that no other playbook uses the hosts", dict.fromkeys(world.hosts, "; ".join(rivals)))
+            world.refuse("Check that no other playbook uses the hosts", "; ".join(rivals))
     except BaseException:
         world.attempt(world.hosts, lambda host: note_use(host, "withdrawn"))
         raise

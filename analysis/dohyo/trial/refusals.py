@@ -31,30 +31,29 @@ def refuse(world: World) -> None:
     :raises StepError: if something cannot be measured; the message says why
     """
     values = world.first.values
-    problem = asked_in_vain(values) or indivisible(values)
-    if problem:
-        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+    if problem := asked_in_vain(values) or indivisible(values):
+        world.refuse(STEP, problem)
     try:
         role = values["systems"][values["trial_system"]]["role"]
         planned = planned_faults(values["trial_phases"], values["groups"]["database"], role)
         for name in world.clients:
             ClientOptions.of(world.hosts[name].values)
     except BadInputError as error:
-        world.fail(STEP, dict.fromkeys(world.hosts, str(error)))
+        world.refuse(STEP, str(error))
     shared = [name for name in world.databases if Context(world.hosts[name].values).systemd]
     if values["trial_beside"] and any(int(world.hosts[name].values["host_budget_mb"]) for name in shared):
         problem = "interleave=on: host_memory_budget limits all systems together; unset it, or set interleave=off"
-        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+        world.refuse(STEP, problem)
     if planned and values["trial_system"] in values["attached"]:
         problem = "faults: not possible on attached servers; leave faults out"
-        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+        world.refuse(STEP, problem)
     switched = {name for fault in planned if fault["kind"] == "power" for name in fault["hosts"]}
     if problems := {name: reason for name in sorted(switched) if (reason := why_it_stays_on(world, name))}:
         world.fail(STEP, problems)
     addresses = [str(world.hosts[name].values["dohyo_address"]) for name in world.databases]
     if any(fault["kind"] == "partition" for fault in planned) and (local := of_this_machine(addresses)):
         problem = f"faults: a partition would cut off {local[0]}, where Ansible runs; run Ansible on another machine"
-        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+        world.refuse(STEP, problem)
 
 
 def _wrong_condition(conditions: Mapping[str, Any]) -> str:
