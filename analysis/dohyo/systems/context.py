@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dohyo.bad_input import BadInputError
@@ -51,25 +50,6 @@ class ScenarioValue(Generic[T]):
 
     def __get__(self, context: object, owner: type) -> T:
         return self._kind(getattr(context, self._group).get(self._name, self._default))
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """A configured server.
-
-    :ivar values: the server's address, its ports by name, and other values that nodes and clients need
-    """
-
-    values: Mapping[str, Any]
-
-    @property
-    def address(self) -> str:
-        """Address for clients and for other nodes."""
-        return str(self.values["address"])
-
-    def __getitem__(self, name: str) -> Any:
-        """Returns a port by its name, or a value of the system's member ``node_more``."""
-        return self.values[name]
 
 
 class Context:
@@ -357,9 +337,12 @@ class Context:
         """Returns the values that a system's tasks recorded for a host, by default for this host."""
         return dict(self.of_host(host or self.host, "system_state", {}).get(role, {}))
 
-    def node(self, role: str, host: str = "") -> Endpoint:
-        """Returns the configured server on a host, by default on this host."""
-        return Endpoint(self.state(role, host)["node"])
+    def node(self, role: str, host: str = "") -> dict[str, Any]:
+        """Returns the configured server on a host, by default on this host.
+
+        :returns: ``address``, its ports by name, and the values of the system's member ``node_more``
+        """
+        return dict(self.state(role, host)["node"])
 
     @property
     def java_home(self) -> str:

@@ -92,7 +92,7 @@ class Cql(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        hosts = ",".join(node.address for node in self.nodes)
+        hosts = ",".join(node["address"] for node in self.nodes)
         return {**self._connect(hosts, self.node["cql"], self.keyspace), **self.access}
 
     def _connect(self, hosts: str, port: Any, keyspace: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.systems.context import Endpoint
 from dohyo.systems.declaration import Declared
 from dohyo.systems.records import ConfigFile, Owner
 
@@ -140,12 +139,12 @@ class Placed(Declared):
         return {}
 
     @property
-    def node(self) -> Endpoint:
+    def node(self) -> dict[str, Any]:
         """This host's server; it exists once the ports are chosen."""
         return self.context.node(self.role)
 
     @property
-    def nodes(self) -> list[Endpoint]:
+    def nodes(self) -> list[dict[str, Any]]:
         """Servers of all hosts."""
         return [self.context.node(self.role, host) for host in self.hosts]
 

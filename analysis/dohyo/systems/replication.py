@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dohyo.places import ANSIBLE
-from dohyo.systems.context import Endpoint, mib
+from dohyo.systems.context import mib
 from dohyo.systems.option import option
 from dohyo.systems.records import Binaries, ConfigFile, Owner, Script
 from dohyo.systems.rendering import as_properties
@@ -122,9 +122,9 @@ class Replicated(System):
     def ports(self) -> dict[str, int]:
         return {self.role: self.port}
 
-    def place(self, node: Endpoint) -> str:
+    def place(self, node: Mapping[str, Any]) -> str:
         """Returns the address and port of a server, as ``ADDRESS:PORT``."""
-        return f"{node.address}:{node[self.role]}"
+        return f"{node['address']}:{node[self.role]}"
 
     def url(self, address: str, database: str) -> dict[str, Any]:
         """Returns the property with the JDBC URL."""

@@ -135,7 +135,7 @@ class System(Administered):
         """Command that succeeds when this host's server is up; the default connects to the port ``opens``."""
         if not self.opens:
             return []
-        return ["bash", "-c", f": < /dev/tcp/{self.node.address}/{self.node[self.opens]}"]
+        return ["bash", "-c", f": < /dev/tcp/{self.node['address']}/{self.node[self.opens]}"]
 
     @property
     def asks_ready(self) -> bool:

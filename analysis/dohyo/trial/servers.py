@@ -167,7 +167,7 @@ class ServerSteps(Steps):
             self.answer(host, ports=ports, node={**ports["ports"], "address": self.system(host).address})
         for host in self.first.hosts:
             if more := self.system(host).node_more:
-                self.answer(host, node={**self.system(host).node.values, **more})
+                self.answer(host, node={**self.system(host).node, **more})
         if self.first.has_certificates:
             self.certify()
         self.each("Write the configuration", self._write_configuration, self.databases)

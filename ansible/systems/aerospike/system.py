@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -465,10 +464,10 @@ class Aerospike(System):
         return {"service": self.service_port, "fabric": self.fabric_port, "heartbeat": self.heartbeat_port, "info": self.info_port}
 
     @property
-    def seeds(self) -> list[Mapping[str, Any]]:
+    def seeds(self) -> list[dict[str, Any]]:
         """Addresses and ports of the other nodes, to which heartbeats are sent."""
-        address = self.node.address
-        return [node.values for node in self.nodes if node.address != address]
+        address = self.node["address"]
+        return [node for node in self.nodes if node["address"] != address]
 
     @property
     def raw_devices(self) -> list[str]:
@@ -535,7 +534,7 @@ class Aerospike(System):
     @property
     def words(self) -> list[str]:
         return [
-            f"hosts={self.node.address}:{self.node['service']}",
+            f"hosts={self.node['address']}:{self.node['service']}",
             f"namespace={self.namespace}",
             f"access={self.access_file}",
             f"layout={self.layout}",
@@ -564,7 +563,7 @@ class Aerospike(System):
         # Inline processing suits files, whose records are in the page cache. With a device, the server can do other work while it waits.
         inline = self.context.properties.get("aerospike.inline", self.storage != "device")
         return {
-            "aerospike.hosts": ",".join(f"{node.address}:{node['service']}" for node in self.nodes),
+            "aerospike.hosts": ",".join(f"{node['address']}:{node['service']}" for node in self.nodes),
             "aerospike.port": self.node["service"],
             "aerospike.namespace": self.namespace,
             "aerospike.inline": str(inline).lower(),

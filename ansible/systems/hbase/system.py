@@ -216,7 +216,7 @@ class HBase(HBaseProcesses):
             for name in self.parts_here
             if name not in ("kdc", "zookeeper", "regionserver")
         ]
-        hdfs = f"http://{self.nodes[0].address}:{self.nodes[0]['namenode_info']}" if self.distributed else ""
+        hdfs = f"http://{self.nodes[0]['address']}:{self.nodes[0]['namenode_info']}" if self.distributed else ""
         return [
             f"hbase.zookeeper.quorum={self.zookeepers}",
             f"hdfs={hdfs}",
@@ -226,7 +226,7 @@ class HBase(HBaseProcesses):
         ]
 
     def _page(self, name: str) -> str:
-        return f"http://{self.node.address}:{self.node[f'{name}_info']}"
+        return f"http://{self.node['address']}:{self.node[f'{name}_info']}"
 
     @property
     def schema_words(self) -> list[str]:

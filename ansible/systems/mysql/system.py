@@ -176,7 +176,7 @@ class Mysql(Replicated):
     def secret_files(self) -> list[ConfigFile]:
         first = self.nodes[0]
         account = {"user": "replica", "password": self.passwords["replica"]}
-        replication = {"host": first.address, "port": first[self.role], **account}
+        replication = {"host": first["address"], "port": first[self.role], **account}
         return [
             ConfigFile(f"{self.secret}/init.sql", self.render("init.sql"), self.owner.uid),
             *super().secret_files,

@@ -113,7 +113,7 @@ class Postgresql(Replicated):
         name = re.sub("[^0-9A-Za-z]", "_", self.context.host)
         passfile = f"{self.secret}/pgpass".replace("\\", "\\\\").replace("'", "\\'")
         first = self.nodes[0]
-        return f"host={first.address} port={first[self.role]} user=dohyo application_name={name} passfile='{passfile}'"
+        return f"host={first['address']} port={first[self.role]} user=dohyo application_name={name} passfile='{passfile}'"
 
     @property
     def files(self) -> list[ConfigFile]:
