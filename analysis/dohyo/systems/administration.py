@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dohyo.systems.installation import Installed
-from dohyo.systems.records import Attach, Attached
+from dohyo.systems.records import Attached
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Administered(Installed):
             f"write_acks={self.context.write_acks}",
             f"read_acks={self.context.read_acks}",
             *self._words_of_tables(True),
-            *self.attachment.arguments,
+            *attached.arguments,
         ]
 
     def _words_of_tables(self, counts: bool) -> list[str]:
@@ -130,17 +130,8 @@ class Administered(Installed):
                 stored = f"RAID0 of {count} disks"
         return f"{stored}{', log on a disk of its own' if self.logs else ''}"
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to access attached servers; only systems with ``attaches`` implement it."""
-        raise NotImplementedError
-
     @property
     def attached(self) -> Attached:
-        """Attached servers of this system, and the name of the keyspace or database that Dohyo creates on them."""
+        """Attached servers of this system; only systems with ``attaches`` add how to access them."""
         servers = str(self.context.get("attached", {}).get(self.name, ""))
         return Attached(servers, f"dohyo_{self.context.trial_id}", f"{self.context.home}/attached/{self.role}")
-
-    @property
-    def attachment(self) -> Attach:
-        """How to access the attached servers of this system."""
-        return self.attach(self.attached)

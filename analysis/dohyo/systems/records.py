@@ -198,33 +198,25 @@ class Initialise:
 
 
 @dataclass(frozen=True)
-class Attach:
-    """How to access attached servers (docs/attach.md).
+class Attached:
+    """Attached servers, and how to access them (docs/attach.md).
 
+    :ivar servers: their addresses as the user entered them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
+    :ivar namespace: name of the keyspace, database or the like that Dohyo creates there
+    :ivar folder: folder on the host for the connection's files
     :ivar admin: class of the administration
     :ivar arguments: arguments of all its commands
     :ivar client_properties: properties of clients
     :ivar schema_words: arguments of the command that creates the tables
     """
 
-    admin: str
-    arguments: Sequence[str]
-    client_properties: Mapping[str, Any]
-    schema_words: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Attached:
-    """Attached servers.
-
-    :ivar servers: their addresses as the user entered them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
-    :ivar namespace: name of the keyspace, database or the like that Dohyo creates there
-    :ivar folder: folder on the host for the connection's files
-    """
-
     servers: str
     namespace: str
     folder: str
+    admin: str = ""
+    arguments: Sequence[str] = ()
+    client_properties: Mapping[str, Any] = field(default_factory=dict)
+    schema_words: Sequence[str] = ()
 
     @property
     def hosts(self) -> str:

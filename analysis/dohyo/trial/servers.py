@@ -80,7 +80,7 @@ class ServerSteps(Steps):
         :param more: variables, as for World.system
         """
         values, system = self.world.hosts[host].values, self.system(host, **more)
-        name = system.attachment.admin if self.is_attached else system.admin
+        name = system.attached.admin if self.is_attached else system.admin
         connection = system.attached_words if self.is_attached else system.admin_words
         bundle = f"{values['dohyo_home']}/bundle/{system.binding}/*"
         return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *connection, *arguments]
@@ -314,7 +314,7 @@ class ServerSteps(Steps):
 
         def make(host: str) -> dict[str, Any]:
             system = self.system(host)
-            arguments = [*system.tables_words, *system.attachment.schema_words] if self.is_attached else [
+            arguments = [*system.tables_words, *system.attached.schema_words] if self.is_attached else [
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
             return parsed("schema", self.admin(host, "schema", *arguments))
 
@@ -328,7 +328,7 @@ class ServerSteps(Steps):
             title = f"{state.get('product', system.title)} (attached)"
             more = {"title": title, "attached": target.servers, "notes": [note, *state["notes"]]}
             self.answer(host, conditions={**state, **more}, server_properties={"server.pid": ""})
-            connection = {**self.access(), **system.attachment.client_properties}
+            connection = {**self.access(), **system.attached.client_properties}
         else:
             more = {"notes": [*state["notes"], *system.all_notes], "disks": system.disks_in_words, **system.in_effect}
             properties = {"server.pid": tables["pid"], **system.server_properties}
@@ -344,7 +344,7 @@ class ServerSteps(Steps):
 
         def ask(host: str) -> Any:
             system = self.system(host)
-            return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
+            return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attached.schema_words))
 
         first = [name for name in self.databases if self.system(name).is_first]
         write_json(file, next(iter(self.each("Examine the attached system", ask, first).values())))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.places import ANSIBLE
 from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib, whole
 from dohyo.systems.option import HEAP, SHA256, SIZE, option
-from dohyo.systems.records import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
+from dohyo.systems.records import Archive, Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_properties, as_sections
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import System
@@ -571,10 +571,13 @@ class Aerospike(System):
             **self.access,
         }
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
+        servers = super().attached
         hosts, namespace = servers.servers.partition("/")[0], servers.path or "test"
-        return Attach(
+        return replace(
+            servers,
             admin="dohyo.aerospike.admin.AttachedAerospike",
             arguments=[
                 f"hosts={hosts}",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.systems.context import is_older
 from dohyo.systems.option import SIZE, option
-from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
+from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
@@ -235,10 +235,18 @@ class Mysql(Replicated):
             return []
         return [f"the server runs as root: {self.run_as} cannot reach {self.context.home}"]
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, whose address has the syntax of the JDBC driver."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers, whose address has the syntax of the JDBC driver."""
+        servers = super().attached
         properties = {**self.url(servers.servers, servers.namespace), "mysql.columntype": self.column_type}
-        return Attach("dohyo.mysql.admin.AttachedMysql", [f"server={servers.servers}"], properties, self.table_words)
+        return replace(
+            servers,
+            admin="dohyo.mysql.admin.AttachedMysql",
+            arguments=[f"server={servers.servers}"],
+            client_properties=properties,
+            schema_words=self.table_words,
+        )
 
     def ready(self, steps: Steps) -> None:
         """Makes the replicas follow the primary."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.systems.context import is_older
 from dohyo.systems.option import SIZE, option
-from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
+from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
 
@@ -135,11 +135,14 @@ class Postgresql(Replicated):
         ready = '"$0" log postgresql | grep -E "database system is ready to accept (read-only )?connections"'
         return ["bash", "-c", ready, f"{self.context.home}/bin/agent"]
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, given as HOST:PORT[/DATABASE]; Dohyo first connects to DATABASE."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers, given as HOST:PORT[/DATABASE]; Dohyo first connects to DATABASE."""
+        servers = super().attached
         server = servers.servers.partition("/")[0]
         arguments = [f"server={server}", f"database={servers.path or 'postgres'}"]
-        return Attach("dohyo.postgresql.admin.AttachedPostgresql", arguments, self.url(server, servers.namespace))
+        properties = self.url(server, servers.namespace)
+        return replace(servers, admin="dohyo.postgresql.admin.AttachedPostgresql", arguments=arguments, client_properties=properties)
 
     def ready(self, steps: Steps) -> None:
         """Starts the standbys from an archive of the primary, because the binaries from Maven Central lack pg_basebackup."""
