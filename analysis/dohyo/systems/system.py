@@ -14,7 +14,7 @@ from dohyo.places import ANSIBLE
 from dohyo.systems import rendering
 from dohyo.systems.administration import Administered
 from dohyo.systems.context import MIB
-from dohyo.systems.records import ConfigFile, DataNeeds, HostNeeds, Initialise
+from dohyo.systems.records import ConfigFile, DataNeeds, HostNeeds, Script
 from dohyo.systems.steps import Steps
 
 # Command that prints distribution, version and architecture of a host; see System.platform.
@@ -126,8 +126,8 @@ class System(Administered):
         return [self.role]
 
     @property
-    def initialise(self) -> Initialise | None:
-        """Script that creates the data before the first start; None if the server creates it."""
+    def initialise(self) -> Script | None:
+        """Bash script that creates the data before the first start; None if the server creates it."""
         return None
 
     @property

