@@ -13,11 +13,10 @@ import process_limits
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import sizing
-from dohyo.planning.sizing import MIB
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
-from dohyo.systems.context import budget_mb, cpus, shortages
+from dohyo.systems.context import MIB, budget_mb, cpus, shortages
 from dohyo.trial import processes
 from dohyo.trial.conditions import limits
 from dohyo.trial.hosts import check_servers
@@ -159,14 +158,13 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path, monk
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\nrecordcount=1000\nthreadcount=3\n")
     scenario = loading.load(file, {"systems": ",".join(catalogue.all_systems())})
     sizes = sizing.ask(scenario, Hosts(3, 192 * GIB, None, True), tmp_path)
-    needs_of = {needs.system: needs for needs in sizes.needs}
     aside = 3 * 1024 + 512 + 4 * 150
     bucket = 153600 - (3 * 1024 + 512 + 600) - 600 - 20480 - 2048 - 2048
     expected = DIVIDED | {"hbase": (aside + 20480 + 600 + bucket, bucket)}
-    assert {name: (needs_of[name].memory // MIB, needs_of[name].cache // MIB) for name in expected} == expected
-    assert {needs.budget for needs in sizes.needs} == {150 * GIB}
+    assert {name: (needs.memory_mb, needs.cache_mb) for name, needs in sizes.needs.items()} == expected
+    assert {needs.budget_mb for needs in sizes.needs.values()} == {153600}
     assert f"| {bucket / 1024:.1f} GiB | none |" in (ROOT / "docs/sizing.md").read_text()
-    assert all(needs.memory <= needs.budget for needs in sizes.needs)
+    assert all(needs.memory_mb <= needs.budget_mb for needs in sizes.needs.values())
     sizes.check()
     small = sizing.Sizes(scenario, Hosts(3, 150 * GIB, None, True, "the hosts"), sizes.needs)
     with pytest.raises(BadInputError, match=r"cassandra needs 161.8 GB of memory \(161.1 GB available\)"):

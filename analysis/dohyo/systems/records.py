@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from dohyo.systems.context import MIB
 
@@ -49,6 +49,9 @@ class HostNeeds:
     :ivar unmet: a sentence for each requested value that the system cannot use
     :ivar instead: values that the system uses instead, by variable
     :ivar way_out: advice on how to reduce the memory per record
+    :ivar values: the system's variables and settings, with the values of ``instead``; set by ``System.planned``
+    :ivar budget_mb: memory limit for all its processes, in MiB; 0 without a limit; set by ``System.planned``
+    :ivar unknown: whether the budget is a share of an unknown memory, so that the sizes are those of a small machine
     """
 
     memory_mb: int
@@ -57,6 +60,20 @@ class HostNeeds:
     unmet: Sequence[str] = ()
     instead: Mapping[str, Any] = field(default_factory=dict)
     way_out: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    budget_mb: int = 0
+    unknown: bool = False
+
+    @classmethod
+    def of_plan(cls, planned: Mapping[str, Any]) -> Self:
+        """Returns the needs that ``System.planned`` contains."""
+        own = {name: planned[name] for name in (entry.name for entry in fields(cls))}
+        return cls(**{**own, "size": DataNeeds(**own["size"])})
+
+    def cached(self, replication: int, hosts: int) -> int:
+        """Returns the size of the data, in bytes, that fills the caches of all hosts. Copies of a record count once."""
+        cache = self.cache_mb * MIB
+        return cache * hosts // replication if self.size.spread else cache
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ docs/adding-a-system.md shows how to write one.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, cast
 
 from dohyo.places import ANSIBLE
@@ -76,16 +76,14 @@ class System(Administered):
     def planned(self) -> dict[str, Any]:
         """Facts for planning and deployment, known before a host is examined. Attached systems need no resources."""
         is_attached = self.name in self.context.get("attached", {})
-        needs = asdict(HostNeeds(0, DataNeeds(0)) if is_attached else self.needs())
         if is_attached:
-            return {**needs, "values": {}, "budget_mb": 0, "unknown": False, "data_mb": 0, "disks": 1, "log_disks": [],
-                    "open": "", "ports": {}}  # fmt: skip
+            nothing = asdict(HostNeeds(0, DataNeeds(0)))
+            return {**nothing, "data_mb": 0, "disks": 1, "log_disks": [], "open": "", "ports": {}}
+        needs = self.needs()
+        values, budget_mb = {**self.values, **needs.instead}, self.context.budget_mb
+        unknown = bool(self.context.budget) and budget_mb == 0
         return {
-            **needs,
-            "values": {**self.values, **needs["instead"]},
-            "budget_mb": self.context.budget_mb,
-            # True if the budget is a share of unknown memory; the sizes are then those for a small machine.
-            "unknown": bool(self.context.budget) and self.context.budget_mb == 0,
+            **asdict(replace(needs, values=values, budget_mb=budget_mb, unknown=unknown)),
             "data_mb": self.data_mb,
             "disks": self.disks,
             "log_disks": self.log_disks,
