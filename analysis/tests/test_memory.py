@@ -16,7 +16,7 @@ from dohyo.planning import sizing
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
-from dohyo.systems.context import MIB, budget_mb, cpus, shortages
+from dohyo.systems.context import MIB, Context, budget_mb, cpus
 from dohyo.trial import processes
 from dohyo.trial.conditions import limits
 from dohyo.trial.hosts import check_servers
@@ -24,7 +24,6 @@ from support.described import described
 from support.trial_hosts import RESOURCES, fake_trial
 
 GIB = 2**30
-NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
 
 
 @pytest.mark.parametrize(
@@ -55,23 +54,28 @@ def test_processors_are_numbers_and_ranges() -> None:
 
 
 def test_what_does_not_fit_a_host_is_refused() -> None:
-    has = {"memory_mb": 1000, "cpus": [0, 1, 2, 3]}
-    fits = {"budget": "80%", "budget_mb": 800, "client_mb": 0, "server_cpus": "0-2", "client_cpus": "3"}
-    assert shortages(has, {"hbase": 800}, fits) == []
-    assert shortages({}, {"hbase": 900}, NOTHING) == []
-    assert shortages(has, {}, {**fits, "client_mb": 300}) == [
+    on_host = {"host_has": {"memory_mb": 1000, "cpus": [0, 1, 2, 3]}, "host_memory_budget": "80%"}
+    alone = {"groups": {"client": []}, **on_host}
+
+    def shortages(variables: dict[str, Any], **more: Any) -> list[str]:
+        return Context({"client_heap": "100m", **variables, **more}).shortages
+
+    assert shortages(alone, host_memory_mb={"hbase": 800}, host_cpus_server="0-3") == []
+    assert shortages({}, host_memory_mb={"hbase": 900}) == []
+    assert shortages(on_host) == [
         "host_memory_budget=80% is 800 MiB, and its client needs 300, but the host has 1000; set a smaller budget"
         " or a smaller client_heap, or give the clients separate hosts"
     ]
-    assert shortages(has, {"cassandra": 700, "hbase": 900}, fits) == [
+    assert shortages(alone, host_memory_mb={"cassandra": 700, "hbase": 900}) == [
         "hbase needs 900 MiB, but host_memory_budget=80% leaves it only 800; set a larger budget, or leave out the"
         " sizes that an inventory or the scenario sets"
     ]
-    assert shortages(has, {}, {**fits, "server_cpus": "2-5"}) == [
+    small = {**on_host, "host_memory_budget": "70%"}
+    assert shortages(small, host_cpus_server="2-5", host_cpus_client="3") == [
         "host_cpus_server=2-5: the host has no processors 4, 5; lscpu lists its processors",
         "host_cpus_server=2-5 and host_cpus_client=3 share processors 3; give each its own",
     ]
-    assert shortages(has, {}, {**fits, "server_cpus": [0, 1], "client_cpus": "x"}) == [
+    assert shortages(small, host_cpus_server=[0, 1], host_cpus_client="x") == [
         "host_cpus_server: [0, 1] must be numbers and ranges, as in 0-3,8-11",
         "host_cpus_client: 'x' must be numbers and ranges, as in 0-3,8-11",
     ]
