@@ -13,7 +13,11 @@ from typing import Any
 
 import pytest
 
+import conversation
+import proc
+import processes
 from support.agent_home import install
+from support.clock import Clock
 
 
 @pytest.fixture
@@ -180,7 +184,7 @@ def test_a_client_pauses_between_two_conversations_and_goes_on(tool: Path) -> No
 
 def test_a_client_that_ended_while_it_paused_fails(tool: Path) -> None:
     home = tool.parent.parent
-    first = client_of(home, "touch ready paused; sleep 300", lane="cassandra")
+    first = client_of(home, "touch ready paused; exec sleep 300", lane="cassandra")
     assert until_end(begun(tool, LAUNCH, client=first))[-1]["exit"] == 0
     subprocess.run([tool, "stop", "client-host1.cassandra", "0"], check=True)
     ended = until_end(begun(tool, LAUNCH, client=client_of(home, "exit 9", 2, "cassandra")))[-1]
@@ -211,3 +215,29 @@ def test_the_agent_is_noted_for_the_sampler(tool: Path) -> None:
     start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
     assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start}\n"
     agent.communicate('{"do": "finish"}\n', timeout=60)
+
+
+def test_an_agent_that_hears_nothing_stops_its_client_and_ends(tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, clock = tool.parent.parent, Clock()
+    monkeypatch.setattr(processes, "SELF", [sys.executable, "-EsSB", str(tool.parent / "modules/agent.py")])
+    heard, says = os.pipe()
+    with os.fdopen(heard) as stdin, (home / "said").open("w") as stdout, os.fdopen(says, "w") as controller:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        agent = threading.Thread(target=conversation.Agent(processes.Processes(str(home), clock)).serve)
+        agent.start()
+        begin = {"do": "begin", "tool": str(tool), "client": client_of(home, "exec sleep 60"), "servers": ""}
+        for message in ({"do": "ping", "sent": 1}, begin, LAUNCH):
+            controller.write(json.dumps(message) + "\n")
+        controller.flush()
+        while not (noted := home / "run/client-host1/pid").exists():
+            time.sleep(0.02)
+        pid, start = map(int, noted.read_text().split())
+        clock.sleep(proc.HEARTBEAT - 5)
+        time.sleep(2 * conversation.LOOK)
+        assert agent.is_alive()
+        assert proc.is_alive(pid, start)
+        clock.sleep(5)
+        agent.join(10)
+        assert not agent.is_alive()
+        assert not proc.is_alive(pid, start)

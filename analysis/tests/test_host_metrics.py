@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import proc
 import sampler
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
@@ -33,6 +34,7 @@ from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
 from filter.dohyo_filters import others
 from support.agent_home import MODULES, install
+from support.clock import Clock
 from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 
 SAMPLER = MODULES / "sampler.py"
@@ -101,7 +103,7 @@ def test_the_sampler_takes_a_sample_a_second_and_costs_next_to_nothing(tmp_path:
 
 
 def test_what_a_killed_sampler_has_left_can_be_read(tmp_path: Path) -> None:
-    assert sampled(tmp_path / FILE, 2.5, signal.SIGKILL).returncode == -signal.SIGKILL
+    assert sampled(tmp_path / FILE, 1.2, signal.SIGKILL).returncode == -signal.SIGKILL
     warnings: list[str] = []
     assert read(tmp_path / FILE, warnings.append).cpus == os.cpu_count()
     assert any("cut off" in warning for warning in warnings)
@@ -111,12 +113,11 @@ def test_the_tool_of_the_host_starts_and_ends_the_sampler(tmp_path: Path) -> Non
     tool = install(tmp_path)
     subprocess.run([tool, "start", "host-metrics", tmp_path, FILE, "log", tool, "sample"], check=True, timeout=60)
     until_it_samples(tmp_path / FILE)
-    time.sleep(1.5)
     stopped = subprocess.run([tool, "stop-all", "30"], check=True, timeout=60, capture_output=True, text=True)
     assert stopped.stdout == "stopped host-metrics\n"
     assert (tmp_path / "run/host-metrics/exit").read_text() == "0\n"
     assert (tmp_path / "log").read_text() == ""
-    assert count(read(tmp_path / FILE, pytest.fail)) >= 1
+    assert counters(tmp_path / FILE)[1]
 
 
 def lookup_controller(process: "subprocess.Popen[bytes]", machine: str = "") -> str:
@@ -128,28 +129,37 @@ def lookup_controller(process: "subprocess.Popen[bytes]", machine: str = "") -> 
 
 @pytest.mark.parametrize("is_here", [True, False])
 def test_the_sampler_ends_when_nobody_is_left_to_read(tmp_path: Path, is_here: bool) -> None:
-    tool = install(tmp_path)
-    (tmp_path / "run/agent").mkdir(parents=True)
-    constants = tmp_path / "bin/modules/proc.py"
-    text = constants.read_text()
-    assert "HEARTBEAT = 30.0" in text
-    constants.write_text(text.replace("HEARTBEAT = 30.0", "HEARTBEAT = 2.0"))
-    process = subprocess.Popen(["sleep", "60"])
-    controller = lookup_controller(process, "" if is_here else "another pid:[1]")
-    if not is_here:
-        (tmp_path / "run/agent/pid").write_text(" ".join(controller.split()[:2]) + "\n")
-    with (tmp_path / FILE).open("wb") as output:
-        sampling = subprocess.Popen([tool, "sample", "9999" if is_here else "2", controller], stdout=output)
-    try:
-        time.sleep(5)
-        assert sampling.poll() is None
+    clock = Clock()
+    (tmp_path / "agent").mkdir()
+    with subprocess.Popen(["sleep", "60"]) as process:
+        controller = lookup_controller(process, "" if is_here else "another pid:[1]")
+        if not is_here:
+            (tmp_path / "agent/pid").write_text(" ".join(controller.split()[:2]) + "\n")
+        patience = proc.HEARTBEAT if is_here else 9
+        sampling = sampler.Sampler(str(tmp_path), "9999" if is_here else "9", controller, clock=clock)
+        clock.sleep(1000)
+        assert not sampling.is_over()
         process.kill()  # the zombie remains until wait()
-        assert sampling.wait(30) == 0
-        assert count(read(tmp_path / FILE, pytest.fail)) >= 3
-    finally:
-        for child in (process, sampling):
-            child.kill()
-            child.wait(60)
+        until_dead(process.pid)
+        clock.sleep(patience - 2)
+        assert not sampling.is_over()
+        clock.sleep(3)
+        assert sampling.is_over()
+
+
+def until_dead(pid: int) -> None:
+    while proc.start_time(pid) is not None:
+        time.sleep(0.01)
+
+
+def without_reader(
+    path: Path, *servers: str, within: Sequence[str] = ()
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Runs a sampler that ends after its first second, because it has no reader. Returns its output."""
+    with path.open("wb") as output:
+        command = [*within, sys.executable, str(SAMPLER), "0", "", *servers]
+        assert subprocess.run(command, stdout=output, check=True, timeout=60).returncode == 0
+    return counters(path)
 
 
 def counters(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -203,6 +213,7 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     assert all(earlier["known"][0] <= later["known"][0] for earlier, later in itertools.pairwise(counted))
 
 
+@pytest.mark.slow
 def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_path: Path) -> None:
     """Covers the supervisor, which ends with its client. Only init knows how much CPU time the supervisor used."""
     tool = install(tmp_path)
@@ -267,11 +278,8 @@ def test_servers_that_run_already_on_a_host_make_its_other_processes_unknown(tmp
     for servers in ("", "192.0.2.1:3306", "no.invalid"):
         assert not has_servers(servers)
     for servers in ("192.0.2.1:3306", "127.0.0.1:3306"):
-        with (tmp_path / FILE).open("wb") as output:
-            command = ["timeout", "2.5", sys.executable, str(SAMPLER), "inf", "", servers]
-            subprocess.run(command, stdout=output, check=False)
-        host, counted = counters(tmp_path / FILE)
-        assert len(counted) > 1
+        host, counted = without_reader(tmp_path / FILE, servers)
+        assert counted
         assert not host["sees_all"] or servers == "192.0.2.1:3306"
         assert all(("known" in sample) == host["sees_all"] for sample in counted)
 
@@ -292,10 +300,7 @@ def test_in_a_container_and_below_a_quota_nothing_is_said_of_other_processes(tmp
     namespaces = ["unshare", "--user", "--map-root-user", *within]
     if subprocess.run([*namespaces, "true"], check=False, capture_output=True).returncode:
         pytest.skip("this user may not create namespaces")
-    with (tmp_path / FILE).open("wb") as output:
-        sampler = subprocess.Popen([*namespaces, "timeout", "2.5", sys.executable, SAMPLER], stdout=output)
-    sampler.wait(60)
-    host, samples = counters(tmp_path / FILE)
+    host, samples = without_reader(tmp_path / FILE, within=namespaces)
     assert host["sees_all"] is False
     assert samples
     assert not any("known" in sample for sample in samples)

@@ -16,6 +16,7 @@ import pytest
 
 import processes
 from support.agent_home import MODULES, install
+from support.clock import Clock
 
 # Script of a server that records SIGTERM in a file.
 ASKED = 'trap "echo asked > asked-$0; exit 0" TERM; echo up > up-$0; while :; do sleep 0.05; done'
@@ -160,7 +161,10 @@ def test_an_exit_code_that_is_written_late_is_waited_for(host: Host) -> None:
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0, 0.02), (1, 0.1), (60, 0.2)])
 def test_checks_become_rarer(seconds: float, pause: float) -> None:
-    assert processes._rest(time.monotonic() - seconds) == pytest.approx(pause, abs=0.01)
+    clock = Clock()
+    begin = clock.monotonic()
+    clock.sleep(seconds)
+    assert processes.Processes(clock=clock)._rest(begin) == pytest.approx(pause, abs=0.01)
 
 
 def test_a_process_that_ignores_term_is_killed_in_the_end(host: Host) -> None:

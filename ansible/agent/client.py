@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import time
 from pathlib import Path
 
 import proc
@@ -34,7 +33,7 @@ class Client:
         self._has_begun = None  # function that returns whether the client has started; None unless a start is under way
         self._process = None
         self._ready = self._stopping = self._ended = False
-        self._patience = 0.0  # deadline for a start, a stop or an exit code, according to time.monotonic()
+        self._patience = 0.0  # deadline for a start, a stop or an exit code, according to clock.monotonic()
         self._gone_at = None  # time at which the client's end was noticed, in seconds since 1970
         self._read = {}  # number of bytes already read from each log
         self._next_forward = 0.0
@@ -56,7 +55,7 @@ class Client:
             return
         try:
             self._has_begun = self._processes.begin(self._name, str(self._folder), "result.txt", "status.txt", *self._command)
-            self._patience = time.monotonic() + LONGEST_START
+            self._patience = self._processes.clock.monotonic() + LONGEST_START
         except (AgentError, OSError) as failure:
             self._report_end(None, f"ERROR: {failure}")
 
@@ -80,7 +79,7 @@ class Client:
             return
         if self._has_begun is not None:
             with contextlib.suppress(AgentError):
-                proc.waited(self._has_begun, LONGEST_START)
+                proc.waited(self._has_begun, LONGEST_START, self._processes.clock)
         self._processes.stop(self._name, STOP)
         self._secrets.unlink(missing_ok=True)
 
@@ -129,7 +128,7 @@ class Client:
 
     def _look_at_end(self, now):
         if self._gone_at is None:
-            self._gone_at, self._patience = time.time(), now + LONGEST_EXIT
+            self._gone_at, self._patience = self._processes.clock.time(), now + LONGEST_EXIT
         if self._processes.is_over(self._name) or now > self._patience:
             code, message = self._processes.exit_code(self._name), self._processes.how_it_ended(self._name, 0)
             self._report_end(1 if code is None else code, "" if code == 0 else message)
@@ -147,7 +146,7 @@ class Client:
 
     def _report_end(self, code, message):
         self._ended = True
-        moment = self._gone_at or time.time()
+        moment = self._gone_at or self._processes.clock.time()
         self._secrets.unlink(missing_ok=True)
         self._forward()
         if code is not None:

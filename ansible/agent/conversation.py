@@ -28,7 +28,6 @@ import json
 import os
 import select
 import sys
-import time
 from pathlib import Path
 
 import proc
@@ -78,9 +77,10 @@ class Agent:
 
     def __init__(self, processes):
         self._processes = processes
+        self._clock = processes.clock
         self._received = b""
         self._unsent = b""
-        self._heard = time.monotonic()
+        self._heard = self._clock.monotonic()
         self._client = None
         self._servers = None
         self._compilers = None
@@ -106,7 +106,7 @@ class Agent:
             self._flush()
         if readable:
             self._receive()
-        now = time.monotonic()
+        now = self._clock.monotonic()
         if now - self._heard > proc.HEARTBEAT:
             raise GoneError
         if self._faults is not None:
@@ -128,9 +128,9 @@ class Agent:
             getattr(self, "_do_" + message.pop("do"))(**message)
 
     def _do_ping(self, sent):
-        self._heard = time.monotonic()
+        self._heard = self._clock.monotonic()
         # `time` is in nanoseconds since 1970, on this host's clock.
-        self._send("pong", sent=sent, time=time.time_ns())
+        self._send("pong", sent=sent, time=self._clock.time_ns())
 
     def _do_begin(self, tool, client, servers, faults="", lane=""):
         # This pid file makes the host's sampler count this process as one of Dohyo's.
@@ -158,7 +158,8 @@ class Agent:
             self._client.tell("start", at)
         self._measure(window)
         if compilers:
-            self._compilers = Compilers(self._send, [part for part in (self._client, self._servers) if part is not None])
+            parts = [part for part in (self._client, self._servers) if part is not None]
+            self._compilers = Compilers(self._send, parts, self._clock)
             self._compilers.watch(window[0])
 
     def _do_measure(self, window):
@@ -174,15 +175,15 @@ class Agent:
 
     def _do_readback(self):
         if self._client is not None:
-            self._client.tell("readback", time.time())
+            self._client.tell("readback", self._clock.time())
 
     def _do_stop(self):
         self._client.stop()
 
     def _do_finish(self):
         self._servers.finish()
-        end = time.monotonic() + 5
-        while self._unsent and time.monotonic() < end:
+        end = self._clock.monotonic() + 5
+        while self._unsent and self._clock.monotonic() < end:
             select.select([], [sys.stdout], [], 1)
             self._flush()
         raise GoneError

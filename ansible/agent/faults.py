@@ -432,10 +432,11 @@ class Serving:
 
     def __init__(self, processes, folder, plan):
         self._folder = folder
+        self._clock = processes.clock
         self._faults = Faults(processes, folder, plan)
         self._events = plan["events"]
         self._unit = plan["unit"]
-        self._until = time.time() + plan["patience"]
+        self._until = self._clock.time() + plan["patience"]
         self._window = None
 
     def go_on(self):
@@ -443,29 +444,29 @@ class Serving:
         self._faults.changed.forget_all()
         # Check the pid file first, because the agent removes the old window before it writes its pid file.
         while not (self._agent_lives(False) and self._read_window()):
-            if time.time() > self._until:
+            if self._clock.time() > self._until:
                 remove_unit(self._unit)
                 return
-            time.sleep(proc.LOOK)
-        past = [n for n, event in enumerate(self._events) if event["kind"] == "power" and self._due(event) <= time.time()]
+            self._clock.sleep(proc.LOOK)
+        past = [n for n, event in enumerate(self._events) if event["kind"] == "power" and self._due(event) <= self._clock.time()]
         self._events = self._events[max(past, default=-1) + 1 :]
         self.serve()
 
     def serve(self):
         due = [event for event in self._events if event["kind"] != "power"]
-        while self._agent_lives(time.time() < self._until):
+        while self._agent_lives(self._clock.time() < self._until):
             self._read_window()
             if self._window is None:
-                if time.time() > self._until:
+                if self._clock.time() > self._until:
                     break
-            elif due and time.time() >= self._due(due[0]) - AHEAD:
+            elif due and self._clock.time() >= self._due(due[0]) - AHEAD:
                 self._do(due[0], self._due(due[0]))
                 del due[0]
                 continue
-            elif time.time() >= self._window[1]:
+            elif self._clock.time() >= self._window[1]:
                 self._end()
                 return
-            time.sleep(proc.LOOK)
+            self._clock.sleep(proc.LOOK)
         for event in self._faults.undo(starts=False):
             self._do(event, 0)
         remove_unit(self._unit)
@@ -476,23 +477,23 @@ class Serving:
     def _end(self):
         for event in self._faults.undo(starts=True):
             self._do(event, 0)
-        limit = time.time() + READY
+        limit = self._clock.time() + READY
         ready = self._faults.are_ready()
-        while not ready and time.time() < limit and self._agent_lives(False):
-            time.sleep(PROBE)
+        while not ready and self._clock.time() < limit and self._agent_lives(False):
+            self._clock.sleep(PROBE)
             ready = self._faults.are_ready()
-        self._say({"whole": time.time() if ready else None})
+        self._say({"whole": self._clock.time() if ready else None})
         remove_unit(self._unit)
 
     def _do(self, event, moment):
         began = finished = effect = error = None
         try:
             carry_out = self._faults.prepare(event)
-            while time.time() < moment:
-                time.sleep(min(proc.LOOK, max(0.0, moment - time.time())))
-            began = time.time()
+            while self._clock.time() < moment:
+                self._clock.sleep(min(proc.LOOK, max(0.0, moment - self._clock.time())))
+            began = self._clock.time()
             effect = carry_out()
-            finished = time.time()
+            finished = self._clock.time()
         except (OSError, RuntimeError, ValueError, AgentError) as failure:
             error = str(failure)
         self._say({"n": event["n"], "kind": event["kind"], "began": began, "done": finished, "what": effect, "error": error})

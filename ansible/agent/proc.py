@@ -98,11 +98,11 @@ def write(file, text, sync=False):
     os.replace(new, file)
 
 
-def waited(holds, seconds):
+def waited(holds, seconds, clock=time):
     """Waits up to `seconds` until `holds()` returns a true value. Returns the last value of `holds()`."""
-    end = time.monotonic() + seconds
-    while not (answer := holds()) and time.monotonic() < end:
-        time.sleep(LOOK)
+    end = clock.monotonic() + seconds
+    while not (answer := holds()) and clock.monotonic() < end:
+        clock.sleep(LOOK)
     return answer
 
 

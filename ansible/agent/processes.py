@@ -29,10 +29,14 @@ FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z
 
 
 class Processes:
-    """Manages the processes that were started from one home folder."""
+    """Manages the processes that were started from one home folder.
 
-    def __init__(self, home=HOME):
+    All modules of the agent that wait use `clock`: the module `time`, or in tests an object with the same functions.
+    """
+
+    def __init__(self, home=HOME, clock=time):
         self.home = home
+        self.clock = clock
         self.run = os.path.join(home, "run")
         if os.path.islink(self.run):
             target = os.readlink(self.run)
@@ -143,7 +147,7 @@ class Processes:
 
     def how_it_ended(self, name, patience=LONGEST_EXIT):
         """Waits up to `patience` seconds for the end of NAME, and returns a sentence that says how NAME ended."""
-        proc.waited(lambda: self.is_over(name), patience)
+        proc.waited(lambda: self.is_over(name), patience, self.clock)
         code = self.exit_code(name)
         if code is not None:
             return f"{name} ended with exit code {code}{_signal(code)}: {self.last_words(name)}"
@@ -191,7 +195,7 @@ class Processes:
     def start(self, name, folder, out, err, *command):
         """Starts NAME in a folder and a new session, and writes its output to files. Raises AgentError if NAME does not start."""
         has_begun = self.begin(name, folder, out, err, *command)
-        if not proc.waited(has_begun, LONGEST_START):
+        if not proc.waited(has_begun, LONGEST_START, self.clock):
             raise AgentError(f"{name} was not started: {self.last_words(name)}")
 
     def begin(self, name, folder, out, err, *command):
@@ -284,15 +288,15 @@ class Processes:
 
     def until(self, name, seconds, command):
         """Waits until a command succeeds. Raises AgentError after `seconds`, or as soon as NAME ends."""
-        begin = time.monotonic()
-        while (remaining := begin + seconds - time.monotonic()) > 0:
+        begin = self.clock.monotonic()
+        while (remaining := begin + seconds - self.clock.monotonic()) > 0:
             used = _used_by_children()
             if succeeds(command, remaining):
                 return
             if not self.pid(name):
                 raise AgentError(self.how_it_ended(name))
             # Pause for as long as the check used a processor, so that checks leave processor time to the starting server.
-            time.sleep(max(_rest(begin), _used_by_children() - used))
+            self.clock.sleep(max(self._rest(begin), _used_by_children() - used))
         if not self.pid(name):
             raise AgentError(self.how_it_ended(name))
         raise AgentError(f"{name} is not ready after {seconds} s: {self.last_words(name)}")
@@ -341,12 +345,16 @@ class Processes:
 
     def wait_for_end(self, name, seconds):
         """Waits up to `seconds` for all processes of NAME to end. Returns whether they have ended."""
-        begin = time.monotonic()
+        begin = self.clock.monotonic()
         while self.marked(name):
-            if time.monotonic() >= begin + seconds:
+            if self.clock.monotonic() >= begin + seconds:
                 return False
-            time.sleep(_rest(begin))
+            self.clock.sleep(self._rest(begin))
         return True
+
+    def _rest(self, begin):
+        """Returns the seconds until the next check: a tenth of the time since the first check, but at most REST."""
+        return min(max((self.clock.monotonic() - begin) / 10, proc.LOOK), REST)
 
     def stop_all(self, seconds, killed="", *spared):
         """Stops all processes, in reverse order of their start, and removes files with connection settings. Yields what was done.
@@ -397,11 +405,6 @@ def succeeds(command, seconds):
             proc.send(STOP_SIGNAL, children)
             proc.send(KILL, [check.pid, *children, *proc.descendants([check.pid], [check.pid])])
             check.wait()
-
-
-def _rest(begin):
-    """Returns the seconds until the next check: a tenth of the time since the first check, but at most REST."""
-    return min(max((time.monotonic() - begin) / 10, proc.LOOK), REST)
 
 
 def _used_by_children():

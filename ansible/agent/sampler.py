@@ -24,7 +24,6 @@ reboots and overflows.
 
 import contextlib
 import glob
-import itertools
 import json
 import os
 import re
@@ -224,37 +223,25 @@ class Known:
         return getattr(now[pid], figure) - (getattr(self._before[pid], figure) if self._is_same(pid, now) else 0)
 
 
-def sample(tracker, clock):
-    return {
-        "time": round(time.time(), 3),
-        "up": round(time.clock_gettime(time.CLOCK_BOOTTIME), 3),
-        "cpu": processors(),
-        "memory": memory(),
-        "disks": disks(),
-        "networks": networks(),
-        **({"known": ticks} if tracker and (ticks := tracker.look()) else {}),
-        **clock,
-    }
-
-
 class Reader:
     """Checks whether the reader of the samples has ended. The reader is the controller (PID START as in the lookup `controller`)
     if it runs on this machine, otherwise the agent. The agent runs only during loads and runs, so it may be missing for SECONDS."""
 
-    def __init__(self, run, seconds="inf", controller="", _servers="", lane=""):
+    def __init__(self, run, seconds, controller, lane, clock):
         pid, start, machine = (*controller.split(" ", 2), "", "", "")[:3]
         this_machine = f"{read('/proc/sys/kernel/random/boot_id').strip()} {os.readlink('/proc/self/ns/pid')}"
         is_seen = machine == this_machine and proc.is_alive(pid, int(start))
         self._agent = f"{run}/{proc.in_lane('agent', lane)}/pid"
         self._controller = (pid, int(start)) if is_seen else None
         self._patience = float(seconds) if self._controller is None else proc.HEARTBEAT
-        self._last_seen = time.monotonic()
+        self._clock = clock
+        self._last_seen = clock.monotonic()
 
     def is_gone(self):
         reader = self._controller or proc.read_pid(self._agent)
         if reader and proc.is_alive(*reader):
-            self._last_seen = time.monotonic()
-        return time.monotonic() - self._last_seen > self._patience
+            self._last_seen = self._clock.monotonic()
+        return self._clock.monotonic() - self._last_seen > self._patience
 
 
 class Output:
@@ -276,27 +263,57 @@ class Output:
         sys.stdout.buffer.flush()
 
 
+class Sampler:
+    """Writes the first line, and a sample for each call of `sample`. `clock` is the module `time`; tests pass another."""
+
+    def __init__(self, run, seconds="inf", controller="", servers="", lane="", clock=time):
+        self._clock = clock
+        self._reader = Reader(run, seconds, controller, lane, clock)
+        self._output = Output()
+        self._known = Known(run, lane) if sees_all() and not has_servers(servers) else None
+        self._samples = 0
+        boot = read("/proc/sys/kernel/random/boot_id").strip()
+        self._output.line({"cpus": os.cpu_count(), "boot": boot, "sees_all": self._known is not None})
+
+    def sample(self):
+        is_tenth = self._samples % FLUSH == 0
+        self._output.line(
+            {
+                "time": round(self._clock.time(), 3),
+                "up": round(self._clock.clock_gettime(time.CLOCK_BOOTTIME), 3),
+                "cpu": processors(),
+                "memory": memory(),
+                "disks": disks(),
+                "networks": networks(),
+                **({"known": ticks} if self._known and (ticks := self._known.look()) else {}),
+                **(clocks() if is_tenth else {}),
+            }
+        )
+        if is_tenth:
+            self._output.flush()
+        self._samples += 1
+
+    def is_over(self):
+        """Returns whether the reader of the samples has ended, or the output is too large."""
+        return self._output.written > LIMIT or self._reader.is_gone()
+
+    def finish(self):
+        self._output.flush(zlib.Z_FINISH)
+
+
 def main(run="", *arguments):
-    output = Output()
     # A signal during a write would damage the file, so signals are blocked and checked only between two samples.
     ends = (signal.SIGTERM, signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
-    reader = Reader(run, *arguments)
-    servers, lane = (*arguments[2:], "", "")[:2]
-    tracker = Known(run, lane) if sees_all() and not has_servers(servers) else None
-    boot = read("/proc/sys/kernel/random/boot_id").strip()
-    output.line({"cpus": os.cpu_count(), "boot": boot, "sees_all": tracker is not None})
+    sampler = Sampler(run, *arguments)
     due = time.monotonic()
-    for count in itertools.count():
-        output.line(sample(tracker, clocks() if count % FLUSH == 0 else {}))
-        if count % FLUSH == 0:
-            output.flush()
+    while True:
+        sampler.sample()
         # After a pause of the host, continue with the current time, and do not make up for missed samples.
         due = max(due + PERIOD, time.monotonic())
-        ended = signal.sigtimedwait(ends, max(0, due - time.monotonic()))
-        if ended is not None or output.written > LIMIT or reader.is_gone():
+        if signal.sigtimedwait(ends, max(0, due - time.monotonic())) is not None or sampler.is_over():
             break
-    output.flush(zlib.Z_FINISH)
+    sampler.finish()
 
 
 if __name__ == "__main__":

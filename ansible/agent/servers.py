@@ -1,6 +1,5 @@
 """Watches the server processes of a database on this host during a load or run, and measures their processor time and memory."""
 
-import time
 from os import sysconf
 from pathlib import Path
 
@@ -139,13 +138,13 @@ class Servers:
                 self._report(name)
         if self._window and self._processes and len(self._cpu) < 2:
             due = self._window[len(self._cpu)]
-            if due is not None and time.time() >= due:
+            if due is not None and self._of_host.clock.time() >= due:
                 self._sample()
 
     def _report(self, name):
-        moment = self._ends.setdefault(name, time.time())
+        moment = self._ends.setdefault(name, self._of_host.clock.time())
         processes = self._of_host
-        if processes.pid(name) or processes.is_over(name) or time.time() > moment + LONGEST_EXIT:
+        if processes.pid(name) or processes.is_over(name) or processes.clock.time() > moment + LONGEST_EXIT:
             self._reported.add(name)
             # A server process has ended. `at` is on this host's clock, and at most LOOK seconds (conversation.py) late.
             self._send("server", name=name, at=moment, words=processes.status(name, 0)[0])
@@ -155,7 +154,7 @@ class Servers:
         return all(process.alive or name in self._reported for name, process in self._processes.items())
 
     def finish(self):
-        proc.waited(self._all_are_reported, AT_THE_END)
+        proc.waited(self._all_are_reported, AT_THE_END, self._of_host.clock)
         if len(self._cpu) == 1:
             self._sample()
         cpu = memory = None
@@ -172,9 +171,10 @@ class Servers:
 class Compilers:
     """Until the measured window begins, reports the processor time of the JIT compilers in the client's and servers' JVMs."""
 
-    def __init__(self, send, parts):
+    def __init__(self, send, parts, clock):
         self._send = send
         self._parts = parts
+        self._clock = clock
         self._until = 0.0
         self._next = 0.0
         self._last = {}  # last known processor seconds of each thread, even if the thread has ended
@@ -184,7 +184,7 @@ class Compilers:
         self._until = until
 
     def look(self):
-        moment = time.time()
+        moment = self._clock.time()
         if not self._next <= moment < self._until:
             return
         self._next = moment + LOOK_AT_COMPILERS
