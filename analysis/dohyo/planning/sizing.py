@@ -314,8 +314,8 @@ def ask_points(
         alike = json.dumps(_what_matters(point), sort_keys=True)
         if missing := [name for name in names if (alike, name) not in cache]:
             subset = replace(point, values={**point.values, "systems": ",".join(missing)})
-            asked = ask(subset, hosts, inventory, check).needs
-            cache |= {(alike, system): needs for system, needs in asked.items()}
+            missing_needs = ask(subset, hosts, inventory, check).needs
+            cache |= {(alike, system): needs for system, needs in missing_needs.items()}
         result.append(Sizes(point, hosts, {name: cache[alike, name] for name in names}))
     return result
 

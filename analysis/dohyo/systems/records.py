@@ -67,8 +67,8 @@ class HostNeeds:
     @classmethod
     def of_plan(cls, planned: Mapping[str, Any]) -> Self:
         """Returns the needs that ``System.planned`` contains."""
-        own = {name: planned[name] for name in (entry.name for entry in fields(cls))}
-        return cls(**{**own, "size": DataNeeds(**own["size"])})
+        values = {entry.name: planned[entry.name] for entry in fields(cls)}
+        return cls(**{**values, "size": DataNeeds(**values["size"])})
 
     def cached(self, replication: int, hosts: int) -> int:
         """Returns the size of the data, in bytes, that fills the caches of all hosts. Copies of a record count once."""
