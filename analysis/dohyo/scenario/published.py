@@ -202,12 +202,12 @@ def _figure(line: Any, number: int) -> PublishedFigure:
 def _ratio(line: dict[str, Any]) -> list[float] | None:
     if "l1_cache_hit_ratio" not in line:
         return None
-    given = line["l1_cache_hit_ratio"]
-    values = given if isinstance(given, list) else [given]
+    ratio = line["l1_cache_hit_ratio"]
+    values = ratio if isinstance(ratio, list) else [ratio]
     numbers = all(type(value) in (int, float) and 0 <= value <= 1 for value in values)
     if not numbers or len(values) not in (1, 2) or values != sorted(values):
         raise BadInputError(
-            f"l1_cache_hit_ratio: {given}: must be a number from 0 to 1, or a list of minimum and maximum"
+            f"l1_cache_hit_ratio: {ratio}: must be a number from 0 to 1, or a list of minimum and maximum"
         )
     return values
 
