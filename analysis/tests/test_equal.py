@@ -16,7 +16,7 @@ from dohyo.cli import cli
 from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN
 from dohyo.planning import plan
-from dohyo.planning.sizing import Needs, Sizes
+from dohyo.planning.sizing import Sizes
 from dohyo.running import runner
 from dohyo.running.experiment import Experiment
 from dohyo.scenario import loading
@@ -26,7 +26,7 @@ from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trial_evidence import own_target
 from dohyo.summary.trust import doubts
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables import table
 from dohyo.tables.verdict import verdict
 from support.evidence import edit_json, on_screen, reads, rendered, write_json
@@ -249,8 +249,8 @@ def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
     )
     fixed = loaded(tmp_path, "phases=max,equal\nequal.target=5000\n")
     assert plan.course(fixed).endswith("equal at 5,000 op/s")
-    sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), [])
-    needs = Needs("cassandra", 10**9, DataNeeds(1.0, spread=False))
+    sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), {})
+    needs = HostNeeds(1000, DataNeeds(1.0, spread=False))
     assert sizes.trial_seconds(needs, 2) == sizes.trial_seconds(needs, 1) + 4
     assert [plan.phases_in(scenario, 1) for scenario in (chosen, fixed)] == [["max"], ["max", "equal"]]
 
@@ -393,6 +393,6 @@ def test_a_broken_rate_counts_as_none(tmp_path: Path) -> None:
 
 def test_sizing_shows_the_equal_phase(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED.replace("rounds=3", "rounds=2"))
-    needs = [Needs(name, 10**9, DataNeeds(1.0, spread=False)) for name in ("cassandra", "hbase")]
+    needs = dict.fromkeys(("cassandra", "hbase"), HostNeeds(1000, DataNeeds(1.0, spread=False)))
     sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)
     assert "equal from round 2 on, at 70% of the slowest system's max in round 1" in shown_plan(chosen, [sizes], 500)

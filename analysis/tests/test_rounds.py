@@ -22,7 +22,7 @@ from dohyo import statistics
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.planning import plan
-from dohyo.planning.sizing import Needs, Sizes
+from dohyo.planning.sizing import Sizes
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
@@ -31,7 +31,7 @@ from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables.verdict import verdict
 from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
@@ -340,7 +340,7 @@ def test_rounds_on_the_command_line_replace_the_precision(tmp_path: Path) -> Non
 
 
 def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
-    needs = [Needs("cassandra", 10**9, DataNeeds(1.0, spread=False))]
+    needs = {"cassandra": HostNeeds(1000, DataNeeds(1.0, spread=False))}
 
     small = SMALL.replace("cassandra,hbase", "cassandra").replace("duration=3\n", "duration=300\n")
 

@@ -17,7 +17,7 @@ from dohyo.cli import cli
 from dohyo.evidence.records import TrialSettings, decoded
 from dohyo.places import ROOT
 from dohyo.planning import plan
-from dohyo.planning.sizing import Needs, Sizes
+from dohyo.planning.sizing import Sizes
 from dohyo.running import progress
 from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario import loading, scenario, search
@@ -27,7 +27,7 @@ from dohyo.summary import precision, probes, trust
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables import table
 from support.evidence import edit_json, lasted, rendered, searched, trial, write_json
 
@@ -110,8 +110,8 @@ def test_a_read_modify_write_has_two_halves_that_can_be_bounded(tmp_path: Path) 
 
 def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) -> None:
     plain, chosen = load(tmp_path, systems="cassandra"), load(tmp_path, **ASKED, systems="cassandra")
-    needs = Needs("a", 2**30, DataNeeds(2000))
-    times = [Sizes(case, Hosts(), [needs]).trial_seconds(needs) for case in (plain, chosen)]
+    needs = HostNeeds(1024, DataNeeds(2000))
+    times = [Sizes(case, Hosts(), {}).trial_seconds(needs) for case in (plain, chosen)]
     assert times[1] - times[0] == 10 * (10 + 30)
     assert plan.course(chosen) == (
         f"{plan.course(plain)}, at most 10 × (10 s warm-up + 30 s) for the highest rate with p99<10ms"

@@ -522,4 +522,4 @@ def _check_systems(names: Sequence[str]) -> None:
     systems = catalogue.all_systems()
     for name in names:
         if name not in systems:
-            raise unknown("system", name, systems, "there are: " + ", ".join(systems))
+            raise unknown("system", name, systems)

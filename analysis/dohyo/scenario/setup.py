@@ -96,7 +96,7 @@ def parts(content: list[Any], check_point: Callable[[Any], dict[str, list[str]]]
             if not isinstance(part, dict):
                 raise BadInputError(f"{part!r}: must be a mapping of keys to values")
             if strange := [key for key in part if key not in ("at", *GROUPS)]:
-                raise unknown("key", str(strange[0]), ("at", *GROUPS), "there are: " + ", ".join(("at", *GROUPS)))
+                raise unknown("key", str(strange[0]), ("at", *GROUPS))
             point = check_point(part.get("at", {}))
             for group in (group for group in GROUPS if group in part):
                 if not isinstance(part[group], dict):

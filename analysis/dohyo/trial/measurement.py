@@ -219,7 +219,7 @@ class Measuring:
             faults=faults.on_hosts(requested_faults, self.world.databases, system.role),
             connection=connection,
             # Credentials do not belong in the evidence.
-            hidden=[key for key in connection if key not in system.attachment.client_properties] if attached else [],
+            hidden=[key for key in connection if key not in system.attached.client_properties] if attached else [],
             servers="" if attached else system.role,
             # Only runs that take turns pause their clients.
             windows=int(values["trial_repeats"]) if values["trial_turns"] and name in self._phases else 1,

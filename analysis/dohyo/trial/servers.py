@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.records import ConfigFile
 from dohyo.systems.rendering import as_properties
@@ -80,7 +79,7 @@ class ServerSteps(Steps):
         :param more: variables, as for World.system
         """
         values, system = self.world.hosts[host].values, self.system(host, **more)
-        name = system.attachment.admin if self.is_attached else system.admin
+        name = system.attached.admin if self.is_attached else system.admin
         connection = system.attached_words if self.is_attached else system.admin_words
         bundle = f"{values['dohyo_home']}/bundle/{system.binding}/*"
         return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *connection, *arguments]
@@ -177,7 +176,7 @@ class ServerSteps(Steps):
             self.answer(host, ports=ports, node={**ports["ports"], "address": self.system(host).address})
         for host in self.first.hosts:
             if more := self.system(host).node_more:
-                self.answer(host, node={**self.system(host).node.values, **more})
+                self.answer(host, node={**self.system(host).node, **more})
         if self.first.has_certificates:
             self.certify()
         self.each("Write the configuration", self._write_configuration, self.databases)
@@ -280,10 +279,9 @@ class ServerSteps(Steps):
             self.each(f"Wait for {system.title}", self._await_node, turn)
 
     def _initialise(self, host: str) -> None:
-        if (initialisation := self.system(host).initialise) is not None:
-            script = (ANSIBLE / "systems" / self.first.role / "files/initialise").read_text("utf-8")
-            more: dict[str, Any] = {"creates": initialisation.creates} if initialisation.creates else {}
-            self.run(host, initialisation.argv, stdin=script, **more)
+        if (script := self.system(host).initialise) is not None:
+            more: dict[str, Any] = {"creates": script.creates} if script.creates else {}
+            self.run(host, ["bash", "-s", "--", *script.arguments], stdin=script.text, **more)
 
     def _start_node(self, host: str) -> None:
         system = self.system(host)
@@ -323,7 +321,7 @@ class ServerSteps(Steps):
 
         def make(host: str) -> dict[str, Any]:
             system = self.system(host)
-            arguments = [*system.tables_words, *system.attachment.schema_words] if self.is_attached else [
+            arguments = [*system.tables_words, *system.attached.schema_words] if self.is_attached else [
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
             return parsed("schema", self.admin(host, "schema", *arguments))
 
@@ -340,7 +338,7 @@ class ServerSteps(Steps):
             title = f"{state.get('product', system.title)} (attached)"
             more = {"title": title, "attached": target.servers, "notes": [note, *state["notes"]]}
             self.answer(host, conditions={**state, **more}, server_properties={"server.pid": ""})
-            connection = {**self.access(), **system.attachment.client_properties}
+            connection = {**self.access(), **system.attached.client_properties}
         else:
             more = {"notes": [*state["notes"], *system.all_notes], "disks": system.disks_in_words, **system.in_effect}
             properties = {"server.pid": tables["pid"], **system.server_properties}
@@ -356,7 +354,7 @@ class ServerSteps(Steps):
 
         def ask(host: str) -> Any:
             system = self.system(host)
-            return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
+            return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attached.schema_words))
 
         write_json(file, self._on_first_server("Examine the attached system", ask))
 

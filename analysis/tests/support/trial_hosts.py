@@ -333,7 +333,7 @@ def fake_trial(
     for number, name in enumerate(names):
         on = described(system, hosts, min(number, hosts - 1) + 1, **common)
         more = {key: by_host[name] for key, by_host in host_variables.items() if name in by_host}
-        connection = on.attachment.client_properties if common["attached"] else on.client_properties
+        connection = on.attached.client_properties if common["attached"] else on.client_properties
         password = {"cassandra.username": "me", "cassandra.password": "secret"} if common["attached"] else {}
         secrets = {on.role: {"client_properties": {**password, **connection}}}
         address = f"10.0.0.{number + 1}"

@@ -15,7 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.systems import catalogue
 from dohyo.systems.catalogue import all_systems
-from dohyo.systems.context import Context, Endpoint
+from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from support.described import described
 from vars import systems as plugin
@@ -49,7 +49,7 @@ def kind(owner: type, name: str) -> Any:
     hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or owner)
     returned = hints.get("return") if member is not None and not isinstance(member, type) else None
     parts = [part for part in typing.get_args(returned) or [returned] if part not in (None, types.NoneType)]
-    return parts[0] if len(parts) == 1 and dataclasses.is_dataclass(parts[0]) and parts[0] is not Endpoint else None
+    return parts[0] if len(parts) == 1 and dataclasses.is_dataclass(parts[0]) else None
 
 
 def lookups(text: str) -> Iterator[tuple[str, str]]:

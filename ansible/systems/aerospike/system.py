@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.places import ANSIBLE
 from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib, whole
 from dohyo.systems.option import HEAP, SHA256, SIZE, option
-from dohyo.systems.records import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
+from dohyo.systems.records import Archive, Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_properties, as_sections
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import System
@@ -461,10 +460,10 @@ class Aerospike(System):
         return {"service": self.service_port, "fabric": self.fabric_port, "heartbeat": self.heartbeat_port, "info": self.info_port}
 
     @property
-    def seeds(self) -> list[Mapping[str, Any]]:
+    def seeds(self) -> list[dict[str, Any]]:
         """Addresses and ports of the other nodes, to which heartbeats are sent."""
-        address = self.node.address
-        return [node.values for node in self.nodes if node.address != address]
+        address = self.node["address"]
+        return [node for node in self.nodes if node["address"] != address]
 
     @property
     def raw_devices(self) -> list[str]:
@@ -531,7 +530,7 @@ class Aerospike(System):
     @property
     def words(self) -> list[str]:
         return [
-            f"hosts={self.node.address}:{self.node['service']}",
+            f"hosts={self.node['address']}:{self.node['service']}",
             f"namespace={self.namespace}",
             f"access={self.access_file}",
             f"layout={self.layout}",
@@ -560,7 +559,7 @@ class Aerospike(System):
         # Inline processing suits files, whose records are in the page cache. With a device, the server can do other work while it waits.
         inline = self.context.properties.get("aerospike.inline", self.storage != "device")
         return {
-            "aerospike.hosts": ",".join(f"{node.address}:{node['service']}" for node in self.nodes),
+            "aerospike.hosts": ",".join(f"{node['address']}:{node['service']}" for node in self.nodes),
             "aerospike.port": self.node["service"],
             "aerospike.namespace": self.namespace,
             "aerospike.inline": str(inline).lower(),
@@ -568,10 +567,13 @@ class Aerospike(System):
             **self.access,
         }
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
+        servers = super().attached
         hosts, namespace = servers.servers.partition("/")[0], servers.path or "test"
-        return Attach(
+        return replace(
+            servers,
             admin="dohyo.aerospike.admin.AttachedAerospike",
             arguments=[
                 f"hosts={hosts}",

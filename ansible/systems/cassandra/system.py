@@ -245,7 +245,7 @@ class Cassandra(OnJvm, Cql):
         """Seeds: the first node and this one. A seed starts even if its first message to the first node is not answered."""
         first, current = self.nodes[0], self.node
         nodes = [first] if first == current else [first, current]
-        return ",".join(node.address if self.series == "3.11" else f"{node.address}:{node['storage']}" for node in nodes)
+        return ",".join(node["address"] if self.series == "3.11" else f"{node['address']}:{node['storage']}" for node in nodes)
 
     @property
     def initial_token(self) -> int:
@@ -302,7 +302,7 @@ class Cassandra(OnJvm, Cql):
     @property
     def words(self) -> list[str]:
         return [
-            f"host={self.node.address}",
+            f"host={self.node['address']}",
             f"port={self.node['cql']}",
             f"jmx={self.node['jmx']}",
             f"log={self.run}/log",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dohyo.systems.context import copies, mib
-from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
+from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 
 from .options import BEYOND_HEAP_MB, BEYOND_HEAP_OF_OTHERS_MB
 from .processes import HBaseProcesses
@@ -198,7 +198,7 @@ class HBase(HBaseProcesses):
             for name in self.parts_here
             if name not in ("kdc", "zookeeper", "regionserver")
         ]
-        hdfs = f"http://{self.nodes[0].address}:{self.nodes[0]['namenode_info']}" if self.distributed else ""
+        hdfs = f"http://{self.nodes[0]['address']}:{self.nodes[0]['namenode_info']}" if self.distributed else ""
         return [
             f"hbase.zookeeper.quorum={self.zookeepers}",
             f"hdfs={hdfs}",
@@ -208,7 +208,7 @@ class HBase(HBaseProcesses):
         ]
 
     def _page(self, name: str) -> str:
-        return f"http://{self.node.address}:{self.node[f'{name}_info']}"
+        return f"http://{self.node['address']}:{self.node[f'{name}_info']}"
 
     @property
     def schema_words(self) -> list[str]:
@@ -243,11 +243,14 @@ class HBase(HBaseProcesses):
     def server_properties(self) -> dict[str, Any]:
         return {"server.info": self._page("regionserver")}
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, given as ZOOKEEPERS[:PORT][:/ZNODE], such as zk1,zk2:2181:/hbase."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers, given as ZOOKEEPERS[:PORT][:/ZNODE], such as zk1,zk2:2181:/hbase."""
+        servers = super().attached
         znode = f"/{servers.path}" if "/" in servers.servers else "/hbase"
         port, namespace = servers.port or 2181, servers.namespace
-        return Attach(
+        return replace(
+            servers,
             admin="dohyo.hbase.admin.AttachedHBase",
             arguments=[
                 f"hbase.zookeeper.quorum={servers.hosts}",

@@ -418,7 +418,7 @@ class Scylla(Cql):
     @property
     def words(self) -> list[str]:
         return [
-            f"host={self.node.address}",
+            f"host={self.node['address']}",
             f"port={self.node['cql']}",
             f"api={self.page_address}:{self.node['api']}",
             f"prometheus={self.page_address}:{self.node['prometheus']}",
