@@ -23,7 +23,7 @@ def refuse_foreign(folder: Path) -> None:
         raise BadInputError(f"{folder} is a file; name a new or empty folder, or move the file away")
     if folder.is_dir() and any(folder.iterdir()) and not _is_marked(folder):
         raise BadInputError(
-            f"{folder} contains files that dohyo did not write (the file {MARK} is missing); name a new or empty folder"
+            f"{folder} has files that dohyo did not write ({MARK} is missing); name a new or empty folder"
         )
 
 

@@ -170,7 +170,8 @@ def run(
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(names)}")
         attachment.agree(reopen(experiment)[0].scenario, agreed=yes)
         output.make_last()
-        return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details, agreed=yes)
+        options = runner.Options(keep=keep, open_report=open_, details=details, agreed=yes)
+        return runner.resume(experiment, name, options, Console())
     if name is None:
         start = command(RUN, "workloadA")
         raise BadInputError(f"no scenario given; {command(RUN, '--list')} shows all, {start} is a good start")

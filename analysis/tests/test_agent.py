@@ -18,6 +18,7 @@ import proc
 import processes
 from support.agent_home import install
 from support.clock import Clock
+from support.running_processes import start_of, stat, until
 
 
 @pytest.fixture
@@ -196,10 +197,9 @@ def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> 
     """On a busy machine, the client's supervisor may be delayed."""
     home = tool.parent.parent
     agent = begun(tool, LAUNCH, client=client_of(home, "exec sleep 60"))
-    while not (noted := home / "run/client-host1/pid").exists():
-        time.sleep(0.05)
+    until((noted := home / "run/client-host1/pid").exists)
     pid = int(noted.read_text().split()[0])
-    supervisor = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    supervisor = int(stat(pid)[1])
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(pid, signal.SIGKILL)
     threading.Timer(2, os.kill, [supervisor, signal.SIGCONT]).start()
@@ -212,8 +212,7 @@ def test_the_agent_is_noted_for_the_sampler(tool: Path) -> None:
     agent = begun(tool)
     assert agent.stdout is not None
     next(messages_of(agent.stdout))
-    start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start}\n"
+    assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start_of(agent.pid)}\n"
     agent.communicate('{"do": "finish"}\n', timeout=60)
 
 
@@ -230,8 +229,7 @@ def test_an_agent_that_hears_nothing_stops_its_client_and_ends(tool: Path, monke
         for message in ({"do": "ping", "sent": 1}, begin, LAUNCH):
             controller.write(json.dumps(message) + "\n")
         controller.flush()
-        while not (noted := home / "run/client-host1/pid").exists():
-            time.sleep(0.02)
+        until((noted := home / "run/client-host1/pid").exists)
         pid, start = map(int, noted.read_text().split())
         clock.sleep(proc.HEARTBEAT - 5)
         time.sleep(2 * conversation.LOOK)

@@ -19,7 +19,7 @@ from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary.summary import summarise
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables import table
 from support.evidence import edit_json, rendered, trial, write_json
 
@@ -205,8 +205,8 @@ def test_a_trial_has_a_canary_unless_the_scenario_does_not_want_it(tmp_path: Pat
 
 
 def test_its_time_is_in_the_plan_and_in_the_forecast() -> None:
-    needs = sizing.Needs("cassandra", 0, DataNeeds(0))
-    times = [sizing.Sizes(scenario, Hosts(count=1), [needs]).trial_seconds(needs) for scenario in (WITH, WITHOUT)]
+    needs = HostNeeds(0, DataNeeds(0))
+    times = [sizing.Sizes(scenario, Hosts(count=1), {}).trial_seconds(needs) for scenario in (WITH, WITHOUT)]
     assert times[0] - times[1] == plan.CANARY_SECONDS
     seconds = [Forecast(plan.trials(scenario)).remaining(0) for scenario in (WITH, WITHOUT)]
     assert seconds[0] - seconds[1] > plan.CANARY_SECONDS

@@ -107,7 +107,7 @@ def test_the_table_names_each_host_and_which_one_is_the_limit() -> None:
     assert (second[0], second[-1]) == ("host2", "BOUND BY THE CLIENT")
     assert "host2, run (target): 100,000 operations/s without a database are less than 3 × 75,000" in text
     assert "host1, run (target)" not in text
-    assert "add hosts to the inventory's group 'client'" in text
+    assert "add client hosts or processors, or lower the target" in text
 
 
 def test_what_is_not_known_is_said_and_is_no_limit() -> None:

@@ -86,14 +86,47 @@ BEGINNINGS = re.compile(
     r"|The same (of|as|in|by|with|without))\b[^?]*$"
 )
 MOST_WORDS = 25
+# Length of a message on the screen, with each placeholder counted as 10 characters. Messages are the arguments of
+# `raise` and of these functions, and the results of functions that return texts.
+MOST_CHARACTERS = 100
+SPEAKERS = {"append", "die", "fail", "fail_json", "refuse", "say", "warn", "Reason"}
+TEXTS = {"str", "str | None", "list[str]", "Sequence[str]", "Iterator[str]", "Iterator[Reason]"}
 MARKS = re.compile(r"# (noqa|type: |fmt: |-{4})|#!")
+
+
+def screened(tree: ast.AST) -> Iterator[str]:
+    """Yields the texts of a program that may be printed as messages, with ten underscores for each placeholder."""
+
+    def text(node: ast.AST) -> str:
+        match node:
+            case ast.Constant(value=str(value)):
+                return value
+            case ast.JoinedStr(values=parts):
+                return "".join(map(text, parts))
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return text(left) + text(right)
+        return "_" * 10
+
+    for node in ast.walk(tree):
+        arguments: list[ast.expr | None] = []
+        match node:
+            case ast.Raise(exc=ast.Call(args=args)):
+                arguments += args
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in SPEAKERS:
+                arguments += [*node.args, *(keyword.value for keyword in node.keywords)]
+            case ast.FunctionDef(returns=ast.expr() as kind) if ast.unparse(kind) in TEXTS:
+                arguments += [inner.value for inner in ast.walk(node) if isinstance(inner, ast.Yield | ast.Return)]
+        yield from (text(part) for argument in arguments if argument for part in ast.walk(argument))
 
 
 def texts(file: Path) -> Iterator[tuple[str, str]]:
     """Yields the comments, docstrings, messages and task names of a file, each with its kind."""
     source = file.read_text("utf-8")
     if file.suffix == ".py":
-        for node in ast.walk(ast.parse(source)):
+        tree = ast.parse(source)
+        if file.is_relative_to(ROOT / "analysis/dohyo") or file.is_relative_to(ROOT / "ansible"):
+            yield from (("screen", line) for text in dict.fromkeys(screened(tree)) for line in text.splitlines())
+        for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
                 is_function = isinstance(node, ast.FunctionDef) and not node.name.startswith(("test_", "__"))
                 yield "function" if is_function and not getattr(node, "decorator_list", []) else "text", text
@@ -128,6 +161,10 @@ def not_plain(kind: str, text: str) -> Iterator[str]:
         yield f"begin with a verb in the third person: {text}"
     if kind == "task" and WEAK_TASKS.match(text):
         yield f"give the task's name a verb and its object: {text}"
+    if kind == "screen":
+        if len(text) > MOST_CHARACTERS:
+            yield f"{len(text)} characters: {text}"
+        return
     if kind == "message":
         if HOUSE_WORDS.search(text):
             yield f"use the usual word: {text}"
@@ -162,6 +199,7 @@ def test_texts_follow_the_rules_of_plain_english() -> None:
         ("text", "Reads a file. Of several the first."),
         ("text", "The server of somebody."),
         ("message", "nobody answers"),
+        ("screen", "_" * 101),
         ("task", "Keep the load"),
         ("text", f"A sentence of {' and '.join(['words'] * 13)}."),
     ],

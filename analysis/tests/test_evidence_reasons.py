@@ -10,16 +10,12 @@ from dohyo.places import ROOT
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import LIKE_MEMORY, doubts, mark_of
-from support.evidence import edit_json, in_rounds, reads, rendered, trial, write_json
+from support.evidence import canary, edit_json, in_rounds, reads, rendered, trial
 
 # The number of records is large enough to avoid the reason "small data".
 PROPERTIES = {"recordcount": "2000000"}
 ACCOUNT = {"sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True}
-HOSTS = {
-    host: {"figures": [{"name": name, "slices": [1000 + second for second in range(7)], "unit": "1/s"}
-                       for name in ("cpu_one", "cpu_all")]}
-    for host in ("node1", "node2")
-}  # fmt: skip
+SPEEDS = {figure: [1000 + second for second in range(7)] for figure in ("cpu_one", "cpu_all")}
 
 
 def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summary:
@@ -62,7 +58,7 @@ def canaries(hosts_at: Callable[[str, int], tuple[str, ...]]) -> Callable[[str, 
 
     def change(system: str, turn: int, folder: Path) -> None:
         if hosts := hosts_at(system, turn):
-            write_json(folder / "canary.json", {"at": "2026-11-26T07:11:30Z", "hosts": {h: HOSTS[h] for h in hosts}})
+            canary(folder, SPEEDS, *hosts)
 
     return change
 
@@ -96,13 +92,12 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
         (servers(write_copies=3), "caution",
          ["Different numbers of copies acknowledge a write: cassandra 1, hbase 3."]),
         (servers(write_copies=3, write_acks="quorum", exceeded={"write_acks": "all"}), "caution",
-         ["Stricter write acks: hbase quorum, requested all; it cannot be less strict, which favours the others."]),
+         ["Stricter write acks: hbase quorum, requested all; unavoidable, favours the others."]),
         (servers(heap="1501m"), "solid", []),
         (servers(heap="31 GiB"), "caution",
-         ["The servers have different memory: cassandra 1g, hbase 31 GiB; without a budget, this affects the result."]),
+         ["The servers have different memory: cassandra 1g, hbase 31 GiB; set host_memory_budget."]),
         (servers(heap=None, memory="buffer pool 4096 MiB"), "caution",
-         ["The servers have different memory: cassandra 1g, hbase buffer pool 4096 MiB; without a budget, this affects"
-          " the result."]),
+         ["The servers have different memory: cassandra 1g, hbase buffer pool 4096 MiB; set host_memory_budget."]),
         (servers(heap=None, memory="as it likes"), "solid", []),
         (lambda system, _, folder: edit_json(
             folder / "conditions.json", memory_budget="2,048 MiB", heap="1g" if system == "hbase" else "31g"

@@ -1,8 +1,6 @@
 """Tests the folder of an experiment: its content, the input that is rejected, and what --resume reads."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from dohyo.planning import plan
 from dohyo.running import experiment
 from dohyo.scenario.loading import load
 from dohyo.scenario.scenario import Scenario
+from support.command import measuring
 
 SCENARIO = Scenario(
     "small", {"recordcount": "1000", "operationcount": "1000", "systems": "hbase,cassandra"}, {"cassandra_heap": "2g"}
@@ -95,27 +94,22 @@ def test_earlier_attempts_are_kept(tmp_path: Path) -> None:
         ).read_text() == f"attempt {number}"
 
 
-def test_no_room_is_said_before_anything_starts(tmp_path: Path) -> None:
-    experiment.check_disk(tmp_path / "not" / "there", 1, "the evidence")
-    with pytest.raises(BadInputError, match=r"no room for the databases: .* of about .* GB needed"):
-        experiment.check_disk(tmp_path / "not" / "there", 10**18, "the databases")
+def test_no_room_is_said_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "FREE_BYTES_FOR_EVIDENCE", 1)
+    experiment.check_disk(tmp_path)
+    monkeypatch.setattr(experiment, "FREE_BYTES_FOR_EVIDENCE", 10**18)
+    with pytest.raises(BadInputError, match=r"no room for the evidence: .* of about .* GB needed"):
+        experiment.check_disk(tmp_path)
 
 
 def test_two_experiments_do_not_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "RESULTS", tmp_path)
-    hold = (
-        "import sys; from pathlib import Path; from dohyo.running import experiment\n"
-        "experiment.RESULTS = Path(sys.argv[1])\n"
-        "with experiment.only_one(): print('held', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", hold, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(BadInputError, match=f"is running .process {holder.pid}."), experiment.only_one():
-            pass
-        holder.communicate("")
+    with (
+        measuring(tmp_path / "it") as holder,
+        pytest.raises(BadInputError, match=f"is running .process {holder.pid}."),
+        experiment.only_one(),
+    ):
+        pass
     with experiment.only_one():
         pass
 

@@ -20,6 +20,7 @@ from dohyo.scenario import contradictions, faults, loading
 from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
 from dohyo.trial.measurement import events_of
 from support.agent_home import MODULES, install
+from support.running_processes import await_end, start_of, until
 
 HOSTS = ["a", "b", "c"]
 UPDATES = {"updateproportion": "1", "readproportion": "0", "recordcount": "10", "systems": "cassandra"}
@@ -43,7 +44,7 @@ def test_faults_are_in_the_order_of_their_times() -> None:
         ("kill(node2)@60s start(node2)@80s", "must read KIND(TARGET)@TIME"),
         ("kil(node2)@60s", "unknown fault 'kil': did you mean kill?"),
         ("kill(node2)@soon", "'soon' must be a time in the measured window"),
-        ("kill()@60s", "the target must be any, seed, leader, nodeN"),
+        ("kill()@60s", "must name any, seed, leader, nodeN"),
         ("kill(node2+node2)@60s", "a host is named twice"),
         ("kill(node2|node1)@60s", "only a partition has groups of hosts; join hosts with +"),
         ("partition(node2|node1+node2)@60s", "a host is named twice"),
@@ -250,8 +251,7 @@ def serve(home: Path, *events: tuple[str, float]) -> Path:
 def begin(folder: Path, seconds: float, agent: int | None = None) -> float:
     """Writes the pid of the agent, and the times of a window that begins in 0.1 s."""
     pid = agent or os.getpid()
-    start = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    (folder / "agent").write_text(f"{pid} {start}\n")
+    (folder / "agent").write_text(f"{pid} {start_of(pid)}\n")
     began = time.time() + 0.1
     (folder / "window.new").write_text(f"{began} {began + seconds}\n")
     (folder / "window.new").rename(folder / "window")
@@ -260,13 +260,6 @@ def begin(folder: Path, seconds: float, agent: int | None = None) -> float:
 
 def done(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "done.jsonl").read_text().splitlines()]
-
-
-def wait_for(holds: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def is_whole(folder: Path) -> bool:
@@ -294,17 +287,17 @@ def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) 
     spared = service(home, "status", "db-keys")
     folder = serve(home, ("kill", 0.3), ("start", 1.2))
     began = begin(folder, 1.5)
-    wait_for(lambda: len(done(folder)) == 1)
+    until(lambda: len(done(folder)) == 1)
     assert "exit code 137" in service(home, "status", "db")
     assert stands_still(home)
-    wait_for(lambda: is_whole(folder))
+    until(lambda: is_whole(folder))
     kill, start, whole = done(folder)
     assert began + 0.3 <= kill["began"] <= kill["done"] < began + 0.8
     assert "SIGKILL to db (process " in kill["what"]
     assert began + 1.2 <= start["began"] < began + 1.7
     assert (kill["error"], start["error"]) == (None, None)
     assert whole["whole"] >= began + 1.5
-    wait_for(lambda: works(home))
+    until(lambda: works(home))
     assert (home / "err.1").exists()  # the log of the killed process
     assert "beat" in (home / "out.1").read_text()
     assert "db-keys" not in f"{kill['what']} {start['what']}"
@@ -330,35 +323,35 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     assert "ended" in service(home, "status", "db")
     (folder / "window").unlink()  # the agent also removes this file
     begin(folder, 2)
-    wait_for(lambda: is_whole(folder))
+    until(lambda: is_whole(folder))
     assert [(entry["n"], entry["kind"], entry["error"]) for entry in done(folder)[:-1]] == [
         (2, "start", None), (3, "pause", None), (4, "resume", None),
     ]  # fmt: skip
     assert booted.wait(10) == 0
-    wait_for(lambda: works(home))
+    until(lambda: works(home))
 
 
 def test_what_the_scenario_does_not_undo_the_end_of_the_window_does(home: Path) -> None:
     # On a busy machine the start takes seconds. Before its end there is no process to pause.
     folder = serve(home, ("stop", 0.1), ("start", 0.2), ("pause", 4.0), ("kill", 4.2))
     begin(folder, 4.7)
-    wait_for(lambda: is_whole(folder))
+    until(lambda: is_whole(folder))
     assert [(entry["n"], entry["kind"], entry["error"]) for entry in done(folder)[:-1]] == [
         (0, "stop", None), (1, "start", None), (2, "pause", None), (3, "kill", None),
         (None, "resume", None), (None, "start", None),
     ]  # fmt: skip
     stop, start = done(folder)[:2]
     assert start["began"] >= stop["done"]
-    wait_for(lambda: works(home))
+    until(lambda: works(home))
 
 
 def test_a_paused_server_stands_still_with_its_children_until_it_is_resumed(home: Path) -> None:
     folder = serve(home, ("pause", 0.1), ("resume", 1.0))
     begin(folder, 1.2)
-    wait_for(lambda: len(done(folder)) == 1)
+    until(lambda: len(done(folder)) == 1)
     assert stands_still(home)
-    wait_for(lambda: is_whole(folder))
-    wait_for(lambda: works(home))
+    until(lambda: is_whole(folder))
+    until(lambda: works(home))
     assert [entry["error"] for entry in done(folder)[:-1]] == [None, None]
 
 
@@ -367,7 +360,7 @@ def test_nothing_stays_paused_when_a_run_breaks_off(home: Path, end: str) -> Non
     with subprocess.Popen(["sleep", "60"]) as agent:
         folder = serve(home, ("pause", 0.1), ("resume", 50))
         begin(folder, 60, agent.pid)
-        wait_for(lambda: len(done(folder)) == 1)
+        until(lambda: len(done(folder)) == 1)
         assert stands_still(home)
         if end == "stop":
             output = subprocess.run(
@@ -377,17 +370,17 @@ def test_nothing_stays_paused_when_a_run_breaks_off(home: Path, end: str) -> Non
             assert not folder.exists()
         agent.send_signal(signal.SIGKILL)
     if end == "agent":
-        wait_for(lambda: len(done(folder)) == 2)
+        until(lambda: len(done(folder)) == 2)
         assert done(folder)[1]["kind"] == "resume"
-    wait_for(lambda: works(home))
+    until(lambda: works(home))
 
 
 def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -> None:
     folder = serve(home, ("kill", 0.1), ("pause", 0.3), ("start", 0.5))
     begin(folder, 1)
-    wait_for(lambda: is_whole(folder))
+    until(lambda: is_whole(folder))
     assert [entry["error"] for entry in done(folder)[:-1]] == [None, "no process of db runs here", None]
-    wait_for(lambda: works(home))
+    until(lambda: works(home))
 
 
 # ---- Faults that need root ----
@@ -397,7 +390,7 @@ def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -
 def apart(home: Path, kind: str) -> Iterator[Callable[..., str]]:
     """Yields a function that runs a program in a separate namespace of the kind "net" or "mount"."""
     with subprocess.Popen(["unshare", f"--{kind}", "sleep", "60"]) as keeper:
-        wait_for(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "sleep\n")
+        until(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "sleep\n")
 
         def run(*argv: Any, stdin: Any = "") -> str:
             within = ["nsenter", f"--target={keeper.pid}", f"--{kind}", *map(str, argv)]
@@ -415,7 +408,7 @@ def killed(folder: Path) -> None:
     """Kills the process that executes the faults, so that it cannot undo them."""
     pid = int((folder / "pid").read_text().split()[0])
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z")
+    await_end(pid)
 
 
 # Program that prints whether one address of the namespace can connect to the other.
@@ -442,7 +435,7 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         run(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": [event]})
         folder = home / "run/fault-here"
         begin(folder, 50)
-        wait_for(lambda: done(folder))
+        until(lambda: done(folder))
         assert done(folder)[0]["error"] is None
         assert run(sys.executable, "-c", ANSWERS) == "no\n"
         # The rule expires after a minute if nothing removes it.
@@ -460,7 +453,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
     disk.mkdir()
     with apart(home, "mount") as run:
         plan = {"role": "db", "spared": [], "unit": "", "patience": 20, "folders": [str(disk)]}
-        assert "is not on its own file system" in run(home / "bin/agent", "faults", "check", "fill", stdin=plan)
+        assert "has no file system of its own" in run(home / "bin/agent", "faults", "check", "fill", stdin=plan)
         run("mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", disk)
         assert run(home / "bin/agent", "faults", "check", "fill", stdin=plan) == ""
 
@@ -476,8 +469,8 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
         folder = home / "run/fault-here"
         begin(folder, 50)
         for has_ended in (lambda: free() < 2, lambda: free() > 48, lambda: free() < 2):
-            wait_for(has_ended)
-        wait_for(lambda: len(done(folder)) == 3)
+            until(has_ended)
+        until(lambda: len(done(folder)) == 3)
         assert [entry["error"] for entry in done(folder)] == [None] * 3
         killed(folder)
         assert free() > 48
@@ -512,11 +505,11 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         event = {"n": 0, "kind": "slow", "at": 0.1, "rate": 32_000}
         run(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": [event]})
         begin(home / "run/fault-here", 50)
-        wait_for(lambda: done(home / "run/fault-here"))
+        until(lambda: done(home / "run/fault-here"))
         assert done(home / "run/fault-here")[0]["error"] is None
         assert "rbps=32000 wbps=32000" in io_max(unit)
         began, size = time.monotonic(), file.stat().st_size
-        wait_for(lambda: file.stat().st_size - size > 100_000)
+        until(lambda: file.stat().st_size - size > 100_000)
         assert time.monotonic() - began > 1
         killed(home / "run/fault-here")
         timer = f"{unit.removesuffix('.service')}-normal.timer"
@@ -525,7 +518,7 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         assert io_max(unit) == ""
         assert timer not in run("systemctl", "list-timers", "--no-legend")
         size = file.stat().st_size
-        wait_for(lambda: file.stat().st_size - size > 20 * 32_000)
+        until(lambda: file.stat().st_size - size > 20 * 32_000)
         assert not Path(f"/run/systemd/system.control/{unit}.d").exists()
     finally:
         run("systemctl", "stop", unit)

@@ -339,7 +339,7 @@ def test_reads_before_ycsb_0_6_count_what_failed_and_say_so(tmp_path: Path) -> N
     trial = only(tmp_path)
     assert (trial.status, row(trial, "OVERALL").operations, row(trial, "READ").errors) == ("ok", 999_900, 100)
     assert trial.notes == ["latencies include those of operations that failed or found nothing: READ (YCSB before 0.6)"]
-    assert "of operations that succeeded (except for types named in a note)" in table.legend(collect([tmp_path]))
+    assert "of successful operations (except for types named in a note)" in table.legend(collect([tmp_path]))
 
 
 VERIFIED = results({"VERIFY": 5021, "READ": 5021, "UPDATE": 4979}, overall=10_000).replace(
@@ -553,7 +553,7 @@ def test_single_runs_that_reached_their_target_are_not_said_to_have_missed_it(
     for name in "ab":
         write(tmp_path / name / "run.txt", f"Command line: -t -db x -p target=1000\n{RUN}")
     assert tabulate([tmp_path]) == 0
-    message = "All systems reached the target rate, and no latency has an interval, so nothing is ranked"
+    message = "All systems reached the target rate, and no latency has an interval: nothing is ranked"
     assert message in capsys.readouterr().out
 
 

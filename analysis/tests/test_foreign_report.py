@@ -45,7 +45,7 @@ def test_the_page_says_what_is_not_known_and_links_the_logs(tmp_path: Path) -> N
     text = written.read_text("utf-8")
     assert f"<strong>Unknown:</strong> {UNKNOWN_CONDITIONS}." in text
     assert "is equal" not in text
-    assert "b&lt;i&gt;: no percentile curve and no heat map, which need histogram logs of the whole run" in text
+    assert "b&lt;i&gt;: no percentile curve and no heat map, which need hdrhistogram.fileoutput=true" in text
     assert "<i>" not in text
     assert '<a href="a%20system/">a system</a>: evidence of this trial: ok' in text
     # A later report must not read the page as a log.

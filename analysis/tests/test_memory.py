@@ -13,11 +13,10 @@ import process_limits
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import sizing
-from dohyo.planning.sizing import MIB
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
-from dohyo.systems.context import budget_mb, cpus, shortages
+from dohyo.systems.context import MIB, Context, budget_mb, cpus
 from dohyo.trial import processes
 from dohyo.trial.conditions import limits
 from dohyo.trial.hosts import check_servers
@@ -25,7 +24,6 @@ from support.described import described
 from support.trial_hosts import RESOURCES, fake_trial
 
 GIB = 2**30
-NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +41,7 @@ def test_a_budget_is_a_share_or_a_size(budget: str, expected: int) -> None:
 
 @pytest.mark.parametrize("budget", ["0.8", "0", "120%", "0%", "-1g", "lots", "80 percent", "1g 2g"])
 def test_an_invalid_budget_is_refused(budget: str) -> None:
-    with pytest.raises(BadInputError, match=rf"host_memory_budget={budget}: must be a share .* 80%, or a size"):
+    with pytest.raises(BadInputError, match=rf"host_memory_budget={budget}: must be a share .*\(80%\) or a size"):
         budget_mb(budget, 196608)
 
 
@@ -56,23 +54,26 @@ def test_processors_are_numbers_and_ranges() -> None:
 
 
 def test_what_does_not_fit_a_host_is_refused() -> None:
-    has = {"memory_mb": 1000, "cpus": [0, 1, 2, 3]}
-    fits = {"budget": "80%", "budget_mb": 800, "client_mb": 0, "server_cpus": "0-2", "client_cpus": "3"}
-    assert shortages(has, {"hbase": 800}, fits) == []
-    assert shortages({}, {"hbase": 900}, NOTHING) == []
-    assert shortages(has, {}, {**fits, "client_mb": 300}) == [
-        "host_memory_budget=80% is 800 MiB, and its client needs 300, but the host has 1000; set a smaller budget"
-        " or a smaller client_heap, or give the clients separate hosts"
+    on_host = {"host_has": {"memory_mb": 1000, "cpus": [0, 1, 2, 3]}, "host_memory_budget": "80%"}
+    alone = {"groups": {"client": []}, **on_host}
+
+    def shortages(variables: dict[str, Any], **more: Any) -> list[str]:
+        return Context({"client_heap": "100m", **variables, **more}).shortages
+
+    assert shortages(alone, host_memory_mb={"hbase": 800}, host_cpus_server="0-3") == []
+    assert shortages({}, host_memory_mb={"hbase": 900}) == []
+    assert shortages(on_host) == [
+        "host_memory_budget=80% is 800 MiB, its client needs 300, the host has 1000; lower the budget or client_heap"
     ]
-    assert shortages(has, {"cassandra": 700, "hbase": 900}, fits) == [
-        "hbase needs 900 MiB, but host_memory_budget=80% leaves it only 800; set a larger budget, or leave out the"
-        " sizes that an inventory or the scenario sets"
+    assert shortages(alone, host_memory_mb={"cassandra": 700, "hbase": 900}) == [
+        "hbase needs 900 MiB, but host_memory_budget=80% leaves 800; raise it, or set smaller sizes"
     ]
-    assert shortages(has, {}, {**fits, "server_cpus": "2-5"}) == [
+    small = {**on_host, "host_memory_budget": "70%"}
+    assert shortages(small, host_cpus_server="2-5", host_cpus_client="3") == [
         "host_cpus_server=2-5: the host has no processors 4, 5; lscpu lists its processors",
-        "host_cpus_server=2-5 and host_cpus_client=3 share processors 3; give each its own",
+        "host_cpus_server=2-5 and host_cpus_client=3 share 3; separate them",
     ]
-    assert shortages(has, {}, {**fits, "server_cpus": [0, 1], "client_cpus": "x"}) == [
+    assert shortages(small, host_cpus_server=[0, 1], host_cpus_client="x") == [
         "host_cpus_server: [0, 1] must be numbers and ranges, as in 0-3,8-11",
         "host_cpus_client: 'x' must be numbers and ranges, as in 0-3,8-11",
     ]
@@ -159,14 +160,13 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path, monk
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\nrecordcount=1000\nthreadcount=3\n")
     scenario = loading.load(file, {"systems": ",".join(catalogue.all_systems())})
     sizes = sizing.ask(scenario, Hosts(3, 192 * GIB, None, True), tmp_path)
-    needs_of = {needs.system: needs for needs in sizes.needs}
     aside = 3 * 1024 + 512 + 4 * 150
     bucket = 153600 - (3 * 1024 + 512 + 600) - 600 - 20480 - 2048 - 2048
     expected = DIVIDED | {"hbase": (aside + 20480 + 600 + bucket, bucket)}
-    assert {name: (needs_of[name].memory // MIB, needs_of[name].cache // MIB) for name in expected} == expected
-    assert {needs.budget for needs in sizes.needs} == {150 * GIB}
+    assert {name: (needs.memory_mb, needs.cache_mb) for name, needs in sizes.needs.items()} == expected
+    assert {needs.budget_mb for needs in sizes.needs.values()} == {153600}
     assert f"| {bucket / 1024:.1f} GiB | none |" in (ROOT / "docs/sizing.md").read_text()
-    assert all(needs.memory <= needs.budget for needs in sizes.needs)
+    assert all(needs.memory_mb <= needs.budget_mb for needs in sizes.needs.values())
     sizes.check()
     small = sizing.Sizes(scenario, Hosts(3, 150 * GIB, None, True, "the hosts"), sizes.needs)
     with pytest.raises(BadInputError, match=r"cassandra needs 161.8 GB of memory \(161.1 GB available\)"):
@@ -182,7 +182,7 @@ def test_a_share_of_an_unknown_memory_is_said_to_be_none(monkeypatch: pytest.Mon
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\n")
     monkeypatch.setattr(sizing, "_of_inventory", lambda names, *_: {name: [plans[name]] for name in names})
-    with pytest.raises(BadInputError, match="cache sizes depend on the memory of the hosts"):
+    with pytest.raises(BadInputError, match=r"needs the memory of the hosts.*, which is not known"):
         loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(tmp_path))
 
 

@@ -80,7 +80,7 @@ def test_heads_are_told_apart_and_the_chart_of_latencies_has_a_shape_for_each() 
 
 def test_a_column_behind_a_metric_that_has_none_fails_by_name() -> None:
     with pytest.raises(KeyError, match="p98_ms"):
-        table._columns({"p98_ms": []})
+        table._columns({"p98_ms": {}})
 
 
 def test_a_line_that_does_not_have_a_cell_for_each_head_fails_by_name() -> None:

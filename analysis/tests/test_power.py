@@ -11,16 +11,12 @@ import pytest
 from conducting import power
 from conducting.power import Switch, run
 from dohyo.places import ANSIBLE
+from support.running_processes import until
 
 
 def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
     """Waits up to 20 s until at least one command has ended. Returns all commands that have ended."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if commands := list(switch.ended()):
-            return commands
-        time.sleep(0.01)
-    raise AssertionError("nothing has ended")
+    return until(lambda: list(switch.ended()))
 
 
 def start_switch(tmp_path: Path, off: str, on: str) -> Switch:
@@ -66,10 +62,7 @@ def test_a_host_is_switched_on_when_its_controller_is_killed(tmp_path: Path) -> 
         assert controller.stdout is not None
         controller.stdout.readline()
         controller.kill()
-    deadline = time.monotonic() + 20
-    while not (tmp_path / "said").exists() or (tmp_path / "said").read_text() != "off on ":
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: (tmp_path / "said").exists() and (tmp_path / "said").read_text() == "off on ")
 
 
 def test_a_command_that_leaves_something_running_has_ended(tmp_path: Path) -> None:

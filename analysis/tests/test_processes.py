@@ -17,6 +17,7 @@ import pytest
 import processes
 from support.agent_home import MODULES, install
 from support.clock import Clock
+from support.running_processes import await_end, start_of, stat, until
 
 # Script of a server that records SIGTERM in a file.
 ASKED = 'trap "echo asked > asked-$0; exit 0" TERM; echo up > up-$0; while :; do sleep 0.05; done'
@@ -42,8 +43,7 @@ class Host:
         return self.call("start", name, self.work, "out.txt", "err.txt", *command, code=code)
 
     def wait(self, name: str) -> None:
-        while not (self.home / "run" / name / "exit").exists():
-            time.sleep(0.05)
+        until((self.home / "run" / name / "exit").exists)
 
     def pid(self, name: str) -> int:
         return int((self.home / "run" / name / "pid").read_text().split()[0])
@@ -54,22 +54,6 @@ def host(tmp_path: Path) -> Iterator[Host]:
     host = Host(tmp_path)
     yield host
     host.call("stop-all", "1")
-
-
-def stat(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat, starting with the state, or only "Z" if the process does not exist."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ["Z"]
-
-
-def is_gone(pid: int) -> bool:
-    """Returns whether a process has ended. Waits, because a busy kernel may need a moment after a kill."""
-    deadline = time.monotonic() + 2
-    while stat(pid)[0] != "Z" and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return stat(pid)[0] == "Z"
 
 
 def test_stop_all_where_nothing_was_ever_started(host: Host) -> None:
@@ -84,7 +68,7 @@ def test_a_process_is_started_once_waited_for_and_stopped(host: Host) -> None:
     assert host.call("until", "one", 30, "grep", "-q", "started", host.work / "out.txt") == ""
     pid = host.pid("one")
     assert host.call("stop", "one", 30) == "stopped one\n"
-    assert is_gone(pid)
+    await_end(pid)
     assert "exit code 7" in host.call("status", "one", code=3)
     assert host.call("stop", "one", 30) == ""
 
@@ -172,7 +156,7 @@ def test_a_process_that_ignores_term_is_killed_in_the_end(host: Host) -> None:
     host.call("until", "deaf", 30, "grep", "-q", "deaf", host.work / "out.txt")
     pid = host.pid("deaf")
     assert "killed deaf" in host.call("stop", "deaf", 1)
-    assert is_gone(pid)
+    await_end(pid)
 
 
 def test_leftovers_of_a_killed_launcher_are_found_and_stopped_with_their_children(host: Host) -> None:
@@ -185,8 +169,8 @@ def test_leftovers_of_a_killed_launcher_are_found_and_stopped_with_their_childre
     assert "already running" in host.start("orphan", "sleep", "1", code=1)
     child = int(children.read_text().split()[0])
     assert re.search("stopped orphan|killed orphan", host.call("stop-all", 2))
-    assert is_gone(pid)
-    assert is_gone(child)
+    await_end(pid)
+    await_end(child)
     assert "vanished without an exit code" in host.call("status", "orphan", code=3)
 
 
@@ -195,7 +179,7 @@ def test_a_process_whose_pid_file_was_lost_is_found_by_its_mark(host: Host) -> N
     pid = host.pid("lost")
     (host.home / "run/lost/pid").unlink()
     assert "stopped lost" in host.call("stop-all", 30)
-    assert is_gone(pid)
+    await_end(pid)
 
 
 def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
@@ -212,12 +196,6 @@ def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
     secrets = {agent.communicate(timeout=60)[0] for agent in agents}
     assert secrets == {(tmp_path / "run/secret").read_text()}
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["secret"]
-
-
-def test_the_last_one_started_is_stopped_first(host: Host) -> None:
-    host.start("server", "sleep", "300")
-    host.start("client", "sleep", "300")
-    assert host.call("stop-all", 30) == "stopped client\nstopped server\n"
 
 
 def test_processes_without_kept_data_are_killed_at_once(host: Host) -> None:
@@ -249,12 +227,12 @@ def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> Non
     with subprocess.Popen(["sleep", "300"]) as bystander:
         try:
             # Dohyo did not start this process, so it must survive, even if the start time in the pid file matches.
-            for started in ("1", stat(bystander.pid)[19]):
+            for started in ("1", start_of(bystander.pid)):
                 (host.home / "run/one/pid").write_text(f"{bystander.pid} {started}\n")
                 host.call("status", "one", code=3)
                 assert host.call("stop", "one", 1) == ""
                 assert host.call("stop-all", 1) == ""
-                assert not is_gone(bystander.pid)
+                assert stat(bystander.pid)[0] != "Z"
         finally:
             bystander.kill()
     host.start("one", "sleep", "300")

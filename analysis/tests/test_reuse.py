@@ -11,12 +11,12 @@ import pytest
 
 from dohyo.bad_input import BadInputError
 from dohyo.planning import plan
-from dohyo.planning.sizing import LOAD_RATE, Needs, Sizes
+from dohyo.planning.sizing import LOAD_RATE, Sizes
 from dohyo.running.progress import Forecast
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary.summary import summarise
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables import table
 from failure import AgentError
 from support.evidence import DATA, rendered, trial, write_json
@@ -275,7 +275,7 @@ def test_a_trial_without_a_load_of_its_own_is_whole(tmp_path: Path) -> None:
     (load,) = [row for row in merged.rows if (row.phase, row.operation) == ("load", "INSERT")]
     assert load.records == json.loads((DATA / "dohyo/load/client.json").read_text())["records"]
     (note,) = [text for text in table.settings(summary) if "shared load of 01-cassandra" in text]
-    assert "intervals omit the differences between loads" in note
+    assert "intervals omit load differences" in note
     assert summary.notes == summarise(tmp_path).notes
     assert not [text for _, text in table.warnings(summary) if "shared load" in text]
     rendered(summary)
@@ -303,6 +303,6 @@ def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> No
     # The first two trials load records; the last two start from a copy.
     load = chosen.number("recordcount") / LOAD_RATE
     assert seconds == pytest.approx([seconds[2] + load, seconds[2] + load, seconds[2], seconds[2]])
-    needs = [Needs(system, 1, DataNeeds(2000.0, spread=False)) for system in ("cassandra", "mysql-innodb")]
+    needs = dict.fromkeys(("cassandra", "mysql-innodb"), HostNeeds(1, DataNeeds(2000.0, spread=False)))
     text = shown_plan(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)])
     assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than available" in text

@@ -22,7 +22,7 @@ from dohyo import statistics
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.planning import plan
-from dohyo.planning.sizing import Needs, Sizes
+from dohyo.planning.sizing import Sizes
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
@@ -31,7 +31,7 @@ from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables.verdict import verdict
 from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
@@ -220,7 +220,7 @@ def resumed(interrupted: experiment.Experiment, monkeypatch: pytest.MonkeyPatch,
     with played(monkeypatch, play):
         monkeypatch.setattr(runner, "Signals", lambda: signals)
         monkeypatch.setattr(experiment, "RESULTS", interrupted.folder.parent)  # locks this folder only
-        code = runner.resume(str(interrupted.folder), None, False, Console(file=io.StringIO()))
+        code = runner.resume(str(interrupted.folder), None, runner.Options(), Console(file=io.StringIO()))
     return play, code
 
 
@@ -318,7 +318,7 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
         ("precision=5%\nrounds=3\nrounds.max=2", "rounds.max=2 with rounds=3"),
         ("budget=10m", "budget=600 without precision: add precision=decided, or leave out budget"),
         ("rounds=3\nrounds.max=5", "add precision=decided, or leave out rounds.max"),
-        ("matrix.precision=5%,none", "precision applies to the whole experiment"),
+        ("matrix.precision=5%,none", "matrix.precision=5%,none: applies to the whole experiment"),
     ],
 )  # fmt: skip
 def test_what_cannot_end_rounds_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_rounds_on_the_command_line_replace_the_precision(tmp_path: Path) -> Non
 
 
 def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
-    needs = [Needs("cassandra", 10**9, DataNeeds(1.0, spread=False))]
+    needs = {"cassandra": HostNeeds(1000, DataNeeds(1.0, spread=False))}
 
     small = SMALL.replace("cassandra,hbase", "cassandra").replace("duration=3\n", "duration=300\n")
 

@@ -17,7 +17,7 @@ from dohyo.cli import cli
 from dohyo.evidence.records import TrialSettings, decoded
 from dohyo.places import ROOT
 from dohyo.planning import plan
-from dohyo.planning.sizing import Needs, Sizes
+from dohyo.planning.sizing import Sizes
 from dohyo.running import progress
 from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario import loading, scenario, search
@@ -27,7 +27,7 @@ from dohyo.summary import precision, probes, trust
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables import table
 from support.evidence import edit_json, lasted, rendered, searched, trial, write_json
 
@@ -77,8 +77,8 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({"slo": "p99<10ms"}, "slo=p99<10ms: needs search=max; add it, or leave out slo"),
         ({"search__probes": "4"}, "search.probes=4: needs search=max"),
         ({"search": "knee"}, "search=knee: must be one of none, max"),
-        ({**ASKED, "slo": "p98<10ms"}, "slo=p98<10ms: must be a bound such as p99<10ms or read.p99.9<500us"),
-        ({**ASKED, "slo": "p99<10"}, "us, ms, s"),
+        ({**ASKED, "slo": "p98<10ms"}, "slo=p98<10ms: must be bounds such as p99<10ms,read.p99.9<500us"),
+        ({**ASKED, "slo": "p99<10"}, "slo=p99<10: must be bounds such as"),
         ({**ASKED, "target": "1000"}, "search=max and target=1000: the search begins at the systems' highest rate"),
         ({**ASKED, "slo": "scan.p99<1s"}, "slo=scan.p99<1s: there is no SCAN in the mix, only READ, UPDATE"),
         ({**ASKED, "duration": "0", "operationcount": "10"}, "nothing ends a probe, .*set search.duration=60s"),
@@ -88,7 +88,7 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({**ASKED, "phases": "insert"}, "search=max with phases=insert: .* set phases=run"),
         ({**ASKED, "phases": "read", "read__target": "500"}, "search=max and target=500: the search begins"),
         ({**ASKED, "phases": "read", "slo": "update.p99<1s"}, "there is no UPDATE in the mix, only READ;"),
-        ({**ASKED, "phases": "read", "read__slo": "p50<1s"}, "read.slo: cannot differ .* because a search needs a"),
+        ({**ASKED, "phases": "read", "read__slo": "p50<1s"}, "read.slo: a search needs a"),
         ({**ASKED, "phases": "probe"}, "'probe' is reserved; choose another name"),
         ({**ASKED, "matrix__target": "0,500"}, "at target=500: search=max and target=500: the search begins"),
     ],
@@ -110,8 +110,8 @@ def test_a_read_modify_write_has_two_halves_that_can_be_bounded(tmp_path: Path) 
 
 def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) -> None:
     plain, chosen = load(tmp_path, systems="cassandra"), load(tmp_path, **ASKED, systems="cassandra")
-    needs = Needs("a", 2**30, DataNeeds(2000))
-    times = [Sizes(case, Hosts(), [needs]).trial_seconds(needs) for case in (plain, chosen)]
+    needs = HostNeeds(1024, DataNeeds(2000))
+    times = [Sizes(case, Hosts(), {}).trial_seconds(needs) for case in (plain, chosen)]
     assert times[1] - times[0] == 10 * (10 + 30)
     assert plan.course(chosen) == (
         f"{plan.course(plain)}, at most 10 × (10 s warm-up + 30 s) for the highest rate with p99<10ms"
@@ -222,11 +222,11 @@ def test_every_probe_leads_to_the_next(tmp_path: Path) -> None:
 def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 1500), (1000, 1000), (1414, 1414), facts={"trial_round": 1, "trial_rounds": 2})
     searched(tmp_path, (2000, 2000), (2500, 2400), number=2, probes=2, facts={"trial_system": "hbase"})
-    write_json(folder / "probe-3/clients.json", {"valid": False, "failure": "the clients began 60 ms apart"})
+    write_json(folder / "probe-3/clients.json", {"valid": False, "failure": "clients began 60 ms apart"})
     result = came_to(folder)
     assert (result.maximum, result.held, result.unmet, result.best) == (None, 1000, 2000, None)
     assert result.conclusion == (
-        "the search for p99<10ms was ended: probe-3: the clients began 60 ms apart; before that, 1,000 op/s met"
+        "the search for p99<10ms was ended: probe-3: clients began 60 ms apart; before that, 1,000 op/s met"
         " p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500 op/s"
     )
     summary = summarise(tmp_path)
@@ -301,17 +301,11 @@ def test_an_invalid_probe_ends_the_search_with_its_reason(changes: dict[str, Any
     assert summarise(tmp_path).trials[0].status == "ok"  # the runs before the search still count
 
 
-def test_clients_that_did_not_run_together_end_the_search(tmp_path: Path) -> None:
-    folder = searched(tmp_path, (2000, 2000))
-    write_json(folder / "probe-1/clients.json", {"valid": False, "failure": "the clients began 60 ms apart"})
-    assert came_to(folder).conclusion == "the search for p99<10ms was ended: probe-1: the clients began 60 ms apart"
-
-
 def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 2000), slo="p90<1s")
     for log in folder.glob("probe-1/*/*.hdr"):
         log.unlink()
-    reason = "the p90 of READ is unknown: fewer than 10 operations exceed it; set a longer search.duration"
+    reason = "READ p90: fewer than 10 operations exceed it; set a longer search.duration"
     assert came_to(folder).conclusion == f"the search for p90<1s was ended: probe-1: {reason}"
     # Only three of 3,000 operations are slower than the p99.9, which is too few for a bound.
     assert "the p99.9 of READ" in came_to(searched(tmp_path / "few", (2000, 2000), slo="p99.9<1s")).conclusion
@@ -345,8 +339,8 @@ def test_ansible_is_told_the_next_rate_or_the_end(tmp_path: Path) -> None:
     lasted(folder / "probe-2/node1", 6, target=1000)
     assert ask(folder) == {
         "target": None,
-        "conclusion": "1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500"
-        " op/s; search.probes=2 ended the search with the two rates 100% apart",
+        "conclusion": "1,000 op/s met p99<10ms; 2,000 op/s had only 1,500 op/s; search.probes=2 ended it with rates"
+        " 100% apart",
     }
 
 

@@ -13,15 +13,17 @@ from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan, sizing
-from dohyo.planning.sizing import Needs, Sizes
+from dohyo.planning.sizing import Sizes
 from dohyo.running import experiment
 from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.records import DataNeeds, HostNeeds
 from support.scenarios import shown_plan
 
 GIB = 2**30
+# A system with 1 GiB of memory, and 2 kB on disk per copy of a record.
+SMALL = HostNeeds(1024, DataNeeds(2000))
 BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"
 
 
@@ -32,51 +34,59 @@ def load(folder: Path, **values: object) -> scenario.Scenario:
     return loading.load(file, {key: str(value) for key, value in {**count, **values}.items()})
 
 
+def needs_of_one(folder: Path, **values: object) -> HostNeeds:
+    """Returns the needs of a scenario's only system on this machine."""
+    (needs,) = sizing.ask(load(folder, **values), Hosts(), None).needs.values()
+    return needs
+
+
 @pytest.fixture(scope="module")
-def needs_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Needs]:
+def needs_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HostNeeds]:
     """Returns the needs of all systems for records of 1 KB on this machine."""
-    sizes = sizing.ask(load(tmp_path_factory.mktemp("asked"), systems=",".join(catalogue.all_systems())), Hosts(), None)
-    return {needs.system: needs for needs in sizes.needs}
+    scenario_of_all = load(tmp_path_factory.mktemp("asked"), systems=",".join(catalogue.all_systems()))
+    return {**sizing.ask(scenario_of_all, Hosts(), None).needs}
 
 
-def test_every_system_says_what_it_needs(needs_of: dict[str, Needs]) -> None:
+def test_every_system_says_what_it_needs(needs_of: dict[str, HostNeeds]) -> None:
     assert list(needs_of) == list(catalogue.all_systems())
     for needs in needs_of.values():
-        assert needs.memory > 100 * sizing.MIB
+        assert needs.memory_mb > 100
         # Every system needs more disk per record than its 1,000 bytes, but less than ten times as much.
-        assert 1000 < needs.data.record_disk < 10_000
-        assert 0 <= needs.data.log_mb * sizing.MIB <= 16 * GIB
+        assert 1000 < needs.size.record_disk < 10_000
+        assert 0 <= needs.size.log_mb <= 16 * 1024
 
 
-def test_sizes_follow_their_sources(needs_of: dict[str, Needs]) -> None:
+def test_sizes_follow_their_sources(needs_of: dict[str, HostNeeds]) -> None:
     """Applies the formulas of docs/sizing.md to 10 fields of 100 bytes (field0 to field9) and keys of 26 bytes."""
-    assert needs_of["cassandra"].data.record_disk == 2 * (10 * (100 + 6 + 15) + 23 + 32 + 2 * 26)
-    assert needs_of["scylla"].data.record_disk == needs_of["cassandra"].data.record_disk
-    assert needs_of["hbase"].data.record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
-    assert needs_of["mysql-innodb"].data.record_disk == 2 * (10 * (100 + 2) + 26 + 2 + 18)
-    assert needs_of["mysql-myisam"].data.record_disk == pytest.approx(10 * (100 + 2) + 26 + 2 + 20 + 30 / 0.67)
-    assert needs_of["postgresql"].data.record_disk == 2 * (10 * (100 + 4) + 26 + 40) + 1.5 * (26 + 16)
-    assert needs_of["aerospike"].data.record_disk == 2.5 * (10 * (100 + 20) + 64)
-    assert {name: needs.data.record_memory for name, needs in needs_of.items() if needs.data.record_memory} == {
+    assert needs_of["cassandra"].size.record_disk == 2 * (10 * (100 + 6 + 15) + 23 + 32 + 2 * 26)
+    assert needs_of["scylla"].size.record_disk == needs_of["cassandra"].size.record_disk
+    assert needs_of["hbase"].size.record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
+    assert needs_of["mysql-innodb"].size.record_disk == 2 * (10 * (100 + 2) + 26 + 2 + 18)
+    assert needs_of["mysql-myisam"].size.record_disk == pytest.approx(10 * (100 + 2) + 26 + 2 + 20 + 30 / 0.67)
+    assert needs_of["postgresql"].size.record_disk == 2 * (10 * (100 + 4) + 26 + 40) + 1.5 * (26 + 16)
+    assert needs_of["aerospike"].size.record_disk == 2.5 * (10 * (100 + 20) + 64)
+    assert {name: needs.size.record_memory for name, needs in needs_of.items() if needs.size.record_memory} == {
         "aerospike": 64
     }
-    assert [name for name, needs in needs_of.items() if not needs.data.spread] == [
+    assert [name for name, needs in needs_of.items() if not needs.size.spread] == [
         "mysql-innodb",
         "mysql-myisam",
         "postgresql",
     ]
 
 
-def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, needs_of: dict[str, Needs]) -> None:
+def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, needs_of: dict[str, HostNeeds]) -> None:
     larger = load(tmp_path, systems="cassandra,hbase,mysql-innodb,scylla", cassandra_heap="3g", hbase_heap="3500m",
                   mysql_buffer_pool="3g", scylla_memory="3584m")  # fmt: skip
-    for needs in sizing.ask(larger, Hosts(), None).needs:
-        assert needs.memory - needs_of[needs.system].memory in (2 * GIB, 2000 * sizing.MIB)
+    for system, needs in sizing.ask(larger, Hosts(), None).needs.items():
+        assert needs.memory_mb - needs_of[system].memory_mb in (2048, 2000)
 
 
-def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path, needs_of: dict[str, Needs]) -> None:
+def test_caches_are_those_of_the_roles_and_some_systems_have_none(
+    tmp_path: Path, needs_of: dict[str, HostNeeds]
+) -> None:
     """Checks the default sizes of block cache, buffer pool and ScyllaDB's memory against docs/sizing.md."""
-    caches = {name: needs.cache // sizing.MIB for name, needs in needs_of.items()}
+    caches = {name: needs.cache_mb for name, needs in needs_of.items()}
     assert caches == {
         "cassandra": 0, "hbase": 600, "scylla": 1536, "aerospike": 0, "mysql-innodb": 1024, "mysql-myisam": 0,
         "postgresql": 1024,
@@ -84,8 +94,7 @@ def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path
     old = {"cassandra_version": "3.11.19", "systems": "cassandra"}
 
     def ask(**values: object) -> int:
-        (needs,) = sizing.ask(load(tmp_path, **old, **values), Hosts(), None).needs
-        return needs.cache // sizing.MIB
+        return needs_of_one(tmp_path, **old, **values).cache_mb
 
     assert ask(compression="lz4") == 256
     assert ask(compression="lz4", cassandra_heap="8g") == 512
@@ -121,33 +130,30 @@ def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     assert "cache = 629.1 MB of hbase, the smallest; 1.611 GB of scylla; without a cache: cassandra\n" in text
     created = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())
     assert experiment.reopen(str(created.folder))[0].scenario.number("recordcount") == 1_258_291
-    with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: none has a read .* 0\.6\*ram"):
+    with pytest.raises(BadInputError, match=r"datasize=2\*cache: no read .* \(cassandra, aerospike\);.* 0\.6\*ram"):
         loading.load(file, {"systems": "cassandra,aerospike"}, hosts=Hosts(), caches=sizing.caches(None))
 
 
 def test_mysql_has_memory_for_the_connections_of_a_load_alone(tmp_path: Path) -> None:
     def memory(**values: object) -> int:
-        loaded = load(tmp_path, systems="mysql-innodb", phases="insert", threadcount=100, **values)
-        (needs,) = sizing.ask(loaded, Hosts(), None).needs
-        return needs.memory
+        return needs_of_one(tmp_path, systems="mysql-innodb", phases="insert", threadcount=100, **values).memory_mb
 
     # Each of the 100 threads opens 9 more connections of half a MiB each.
-    assert memory(**{"insert.inflight": 10}) - memory() == 450 * sizing.MIB
+    assert memory(**{"insert.inflight": 10}) - memory() == 450
 
 
 def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
-    def ask(**values: object) -> Needs:
-        (needs,) = sizing.ask(load(tmp_path, systems="aerospike", **values), Hosts(), None).needs
-        return needs
+    def ask(**values: object) -> HostNeeds:
+        return needs_of_one(tmp_path, systems="aerospike", **values)
 
     packed = ask(**{"aerospike.layout": "packed=10"})
-    assert packed.data.record_memory == 7
+    assert packed.size.record_memory == 7
     in_memory = ask(aerospike_storage="memory")
-    assert (in_memory.data.record_disk, in_memory.data.record_memory) == (0, 2.5 * 1264 + 64)
+    assert (in_memory.size.record_disk, in_memory.size.record_memory) == (0, 2.5 * 1264 + 64)
     flash = ask(aerospike_index="flash", aerospike_feature_key="/etc/features.conf")
-    assert (flash.data.record_disk, flash.data.record_memory) == (2.5 * 1264 + 128, 0)
+    assert (flash.size.record_disk, flash.size.record_memory) == (2.5 * 1264 + 128, 0)
     # Without a feature key, the Community edition is used, whose index is always in memory.
-    assert ask(aerospike_index="flash").data.record_memory == 64
+    assert ask(aerospike_index="flash").size.record_memory == 64
 
 
 def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_out() -> None:
@@ -162,13 +168,13 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     at_points, text = ask("yokozuna-long")
     why = " is not available: the Enterprise edition needs aerospike_feature_key\n"
     assert text.count("aerospike: aerospike_index=flash" + why) == 1
-    assert at_points[0].needs[0].values["aerospike_index"] == "memory"
+    assert at_points[0].needs["aerospike"].values["aerospike_index"] == "memory"
     with pytest.raises(BadInputError) as error:
         at_points[0].check()
     # The scenario already requests the index on flash, so only the key is suggested.
     assert str(error.value).endswith(", or set aerospike_feature_key")
     small = replace(at_points[0], hosts=replace(hosts, memory=10**9))
-    with pytest.raises(BadInputError, match=r"not even one record fits.*\n.*, or take larger hosts$"):
+    with pytest.raises(BadInputError, match=r"no record fits.*\n.*, or take larger hosts$"):
         small.check()
     at_points, text = ask("yokozuna-long", aerospike_feature_key="/etc/features.conf")
     assert "not available" not in text
@@ -177,14 +183,14 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     at_points, text = ask("yokozuna", replication="1", durability="disk")
     for asked_for in ("aerospike_index=flash", "aerospike_strong_consistency", "durability=disk"):
         assert text.count(f"aerospike: {asked_for}{why}") == 1
-    assert {sizes.needs[0].values["aerospike_strong_consistency"] for sizes in at_points} == {False}
+    assert {sizes.needs["aerospike"].values["aerospike_strong_consistency"] for sizes in at_points} == {False}
 
 
-def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(needs_of: dict[str, Needs]) -> None:
+def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(needs_of: dict[str, HostNeeds]) -> None:
     """According to the publication, 1 PB of 500-byte records with 3 copies needs about 400 TB of memory."""
     records, hosts = 10**15 // 500, 1000
     needs = needs_of["aerospike"]
-    index = hosts * needs.data.memory(records, 3, hosts)
+    index = hosts * needs.size.memory(records, 3, hosts)
     assert index == pytest.approx(384 * 10**12)
     assert index == pytest.approx(400 * 10**12, rel=0.05)
 
@@ -204,10 +210,10 @@ def test_a_log_is_never_larger_than_what_was_written() -> None:
 
 def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
     hosts = Hosts(4, 10 * GIB, 10**12, clients=False, where="the stated hosts")
-    needs = [Needs("large", GIB, DataNeeds(2000)), Needs("indexed", GIB, DataNeeds(2000, 64))]
+    needs = {"large": HostNeeds(1024, DataNeeds(2000)), "indexed": HostNeeds(1024, DataNeeds(2000, 64))}
     fitting = Sizes(load(tmp_path, recordcount=10**8), hosts, needs)
     fitting.check()
-    assert [fitting.largest(need) for need in needs] == [2 * 10**9, 9 * GIB // 64 * 4]
+    assert [fitting.largest(need) for need in needs.values()] == [2 * 10**9, 9 * GIB // 64 * 4]
     too_much = Sizes(load(tmp_path, recordcount=5 * 10**9, replication=1), hosts, needs)
     with pytest.raises(BadInputError) as error:
         too_much.check()
@@ -218,39 +224,38 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
         in message
     )
     assert "indexed needs 81.07 GB of memory (10.74 GB available) and 2.5 TB of disk" in message
-    assert "all systems fit with --records 603979776" in message
+    assert "(all fit with --records 603979776)" in message
     # The suggested number and size of records are the largest that fit.
-    assert Sizes(load(tmp_path, recordcount=603979776), hosts, needs).fits(needs[1])
-    assert not Sizes(load(tmp_path, recordcount=603979777), hosts, needs).fits(needs[1])
+    assert Sizes(load(tmp_path, recordcount=603979776), hosts, needs).fits(needs["indexed"])
+    assert not Sizes(load(tmp_path, recordcount=603979777), hosts, needs).fits(needs["indexed"])
     assert "at most 603,979,776 records (datasize=603.9GB) fit" in message
 
 
 def test_too_large_a_heap_is_said(tmp_path: Path) -> None:
-    sizes = Sizes(load(tmp_path), Hosts(1, GIB, None), [Needs("a", GIB, DataNeeds(2000))])
-    with pytest.raises(BadInputError, match="not even one record fits; make its heap or buffers smaller"):
+    sizes = Sizes(load(tmp_path), Hosts(1, GIB, None), {"a": SMALL})
+    with pytest.raises(BadInputError, match="no record fits; make its heap or buffers smaller"):
         sizes.check()
 
 
 def test_a_client_on_the_same_host_counts(tmp_path: Path) -> None:
-    needs = Needs("a", GIB, DataNeeds(2000))
-    alone = Sizes(load(tmp_path, client_heap="1g"), Hosts(1, clients=False), [needs]).memory(needs)
-    shared = Sizes(load(tmp_path, client_heap="1g"), Hosts(1, clients=True), [needs]).memory(needs)
-    assert (alone, shared - alone) == (GIB, GIB + 200 * sizing.MIB)
+    alone = Sizes(load(tmp_path, client_heap="1g"), Hosts(1, clients=False), {"a": SMALL}).memory(SMALL)
+    shared = Sizes(load(tmp_path, client_heap="1g"), Hosts(1, clients=True), {"a": SMALL}).memory(SMALL)
+    assert (alone, shared - alone) == (GIB, GIB + 200 * 2**20)
 
 
 def test_nothing_is_refused_on_hosts_that_are_not_known(tmp_path: Path) -> None:
-    Sizes(load(tmp_path, recordcount=10**15), Hosts(4), [Needs("a", GIB, DataNeeds(2000))]).check()
+    Sizes(load(tmp_path, recordcount=10**15), Hosts(4), {"a": SMALL}).check()
 
 
 @pytest.fixture(scope="module")
-def answers() -> dict[str, Needs]:
+def answers() -> dict[str, HostNeeds]:
     """Returns an empty cache of needs. Scenarios whose relevant settings are equal share an entry."""
     return {}
 
 
 @pytest.mark.parametrize("path", loading.scenario_files().values(), ids=lambda path: path.name)
 def test_every_scenario_fits_four_large_hosts_at_its_full_size(
-    path: Path, answers: dict[str, Needs], monkeypatch: pytest.MonkeyPatch
+    path: Path, answers: dict[str, HostNeeds], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = sizing.ask
 
@@ -258,17 +263,17 @@ def test_every_scenario_fits_four_large_hosts_at_its_full_size(
         keys = {name: json.dumps([name, sizing._what_matters(point)], sort_keys=True) for name in point.systems}
         if missing := [name for name, key in keys.items() if key not in answers]:
             new = replace(point, values={**point.values, "systems": ",".join(missing)})
-            answers.update((keys[needs.system], needs) for needs in ask(new, *arguments).needs)
-        return Sizes(point, arguments[0], [answers[key] for key in keys.values()])
+            answers.update((keys[system], needs) for system, needs in ask(new, *arguments).needs.items())
+        return Sizes(point, arguments[0], {system: answers[key] for system, key in keys.items()})
 
     monkeypatch.setattr(sizing, "ask", ask_for_what_is_new)
     full = any(line.startswith("full.") for line in path.read_text().splitlines())
     chosen = loading.load(path, {"host_count": "4", "host_memory": "192g", "host_disk": "15TB"}, full=full)
-    measured = set()
+    measured: set[str] = set()
     for sizes in sizing.ask_points(chosen, Hosts().stated(chosen.values), None):
         sizes.check()
-        measured |= {needs.system for needs in sizes.needs}
-        assert all(sizes.trial_seconds(needs) > 0 for needs in sizes.needs)
+        measured |= sizes.needs.keys()
+        assert all(sizes.trial_seconds(needs) > 0 for needs in sizes.needs.values())
     assert measured == set(chosen.systems)
 
 
@@ -309,41 +314,41 @@ def test_a_wrong_size_in_an_inventory_is_named(tmp_path: Path) -> None:
 
 
 def test_time_is_load_and_runs_and_what_is_around_them(tmp_path: Path) -> None:
-    needs = Needs("a", GIB, DataNeeds(2000))
     timed = load(tmp_path, recordcount=6_000_000, repeats=3, warmuptime=60, duration=600, replication=2)
-    assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 500 + 3 * 660
+    assert Sizes(timed, Hosts(4), {"a": SMALL}).trial_seconds(SMALL) == plan.CANARY_SECONDS + 15 + 500 + 3 * 660
     counted = load(tmp_path, operationcount=60_000, duration=0)
-    assert Sizes(counted, Hosts(2), [needs]).run_seconds() == 5
-    assert Sizes(load(tmp_path, operationcount=60_000, duration=0, target=100), Hosts(2), [needs]).run_seconds() == 600
+    assert Sizes(counted, Hosts(2), {"a": SMALL}).run_seconds() == 5
+    assert (
+        Sizes(load(tmp_path, operationcount=60_000, duration=0, target=100), Hosts(2), {"a": SMALL}).run_seconds()
+        == 600
+    )
 
 
 def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> None:
-    needs = Needs("a", GIB, DataNeeds(2000))
     values = {"phases": "update,read", "read.duration": 100, "insert.target": 10, "insert.batchsize": 10, "repeats": 2}
-    sizes = Sizes(load(tmp_path, **values), Hosts(1), [needs])
-    assert sizes.load_seconds(needs) == 10
-    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 10 + 2 * (30 + 100)
+    sizes = Sizes(load(tmp_path, **values), Hosts(1), {"a": SMALL})
+    assert sizes.load_seconds(SMALL) == 10
+    assert sizes.trial_seconds(SMALL) == plan.CANARY_SECONDS + 15 + 10 + 2 * (30 + 100)
 
 
 @pytest.mark.parametrize("settings", ["{row_cache_size: 1GiB}", "{row_cache_size_in_mb: 1024}"])
-def test_the_row_cache_of_cassandra_needs_memory(tmp_path: Path, needs_of: dict[str, Needs], settings: str) -> None:
-    (needs,) = sizing.ask(load(tmp_path, systems="cassandra", cassandra_settings=settings), Hosts(), None).needs
-    assert needs.memory - needs_of["cassandra"].memory == GIB
+def test_the_row_cache_of_cassandra_needs_memory(tmp_path: Path, needs_of: dict[str, HostNeeds], settings: str) -> None:
+    needs = needs_of_one(tmp_path, systems="cassandra", cassandra_settings=settings)
+    assert needs.memory_mb - needs_of["cassandra"].memory_mb == 1024
 
 
 def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
-    needs = Needs("a", GIB, DataNeeds(2000))
     # The estimate includes no run and therefore no warm-up.
     loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
-    sizes = Sizes(loaded, Hosts(1), [needs])
-    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 100
+    sizes = Sizes(loaded, Hosts(1), {"a": SMALL})
+    assert sizes.trial_seconds(SMALL) == plan.CANARY_SECONDS + 15 + 100
     text = shown_plan(replace(loaded, values={**loaded.values, "systems": "a"}), [sizes])
     assert "start, the load of 600,000 records, settle, stop" in text
 
 
 def test_a_load_that_phases_name_is_the_only_one(tmp_path: Path) -> None:
     chosen = load(tmp_path, systems="hbase", phases="insert,read", recordcount=600_000, warmuptime=0, duration=30)
-    sizes = Sizes(chosen, Hosts(1), [Needs("hbase", GIB, DataNeeds(2000))])
+    sizes = Sizes(chosen, Hosts(1), {"hbase": SMALL})
     steps = "start, the load of 600,000 records, settle, 1 × (read: 0 s warm-up + 30 s), stop"
     assert steps in shown_plan(chosen, [sizes])
 
@@ -356,7 +361,7 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
     def ask(point: scenario.Scenario, hosts: Hosts, inventory: Path | None, check: object) -> Sizes:
         requests.append((point.systems, dict(point.role_variables)))
         heap = 2 if point.role_variables else 1
-        return Sizes(point, hosts, [Needs(system, heap * GIB, DataNeeds(2000)) for system in point.systems])
+        return Sizes(point, hosts, dict.fromkeys(point.systems, HostNeeds(heap * 1024, DataNeeds(2000))))
 
     monkeypatch.setattr(sizing, "ask", ask)
     values = {
@@ -385,7 +390,7 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
 def test_what_a_phase_has_of_its_own_is_asked_for(tmp_path: Path) -> None:
     planned = load(tmp_path, systems="mysql-innodb", phases="update,read", **{"matrix.read.inflight": "1,100"})
     points = sizing.ask_points(planned, Hosts(1, 4 * GIB, 10**10, clients=False, where="the hosts"), None)
-    single, hundred = (point.needs[0].memory for point in points)
+    single, hundred = (point.needs["mysql-innodb"].memory_mb for point in points)
     assert hundred > single
 
 

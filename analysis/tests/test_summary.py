@@ -31,7 +31,6 @@ from dohyo.summary.trust import doubts
 from dohyo.tables import table
 from dohyo.tables.files import write
 from support.evidence import (
-    DATA,
     clients_json,
     edit_json,
     lasted,
@@ -246,7 +245,7 @@ def test_stricter_acks_are_fair_where_a_system_has_no_weaker_ones(
     edit_json(folders[0] / "conditions.json", replication=3, write_acks=setting)
     edit_json(folders[1] / "conditions.json", replication=3, **hbase)
     summary = summarise(tmp_path)
-    note = f"stricter write acks: hbase all, requested {requested}; it cannot be less strict, which favours the others"
+    note = f"stricter write acks: hbase all, requested {requested}; unavoidable, favours the others"
     assert list(summary.unequal) == ([] if is_fair else ["write_acks"])
     assert (note in summary.notes) == is_fair
     assert any(reason.fatal and "write acks" in reason.text for reason in doubts(summary)) != is_fair
@@ -284,8 +283,8 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
     summary = summarise(tmp_path)
     assert [trial.trends.get("run") for trial in summary.trials if trial.system == "cassandra"] == [1.5, 1.55]
     note = (
-        "not steady: throughput from the first to the last third of the measured window: cassandra rose by 55 % in"
-        " round 2, hbase fell by 25 % in round 1; see the chart over time, and set a longer warmuptime or duration"
+        "not steady: cassandra rose by 55 % in round 2, hbase fell by 25 % in round 1, first to last third of the"
+        " window; set a longer warmuptime or duration"
     )
     assert note in summary.notes
     # A run with a target rate has no trend. A trend below a factor of 1.2, or in less than 15 s, may be due to chance.
@@ -361,16 +360,6 @@ def test_clients_that_retry_differently_did_not_do_the_same(tmp_path: Path) -> N
     )
 
 
-def test_rounds_that_rise_and_fall_do_not_cancel(tmp_path: Path) -> None:
-    for number, last in enumerate((840, 1410, 840), start=1):
-        folder = trial(tmp_path, number, "cassandra", repeats=1, trial_round=number, trial_rounds=3)
-        reads(folder / "run-1/node1", [1000] * 20 + [last] * 10)
-        edit_json(folder / "run-1/node1/client.json", target=None)
-    summary = summarise(tmp_path)
-    assert [trial.trends for trial in summary.merged] == [{"run": 1.41}]
-    assert any(": cassandra rose by 41 % in round 2; see the chart" in note for note in summary.notes)
-
-
 def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2"))
     # Each run continues the counts of the previous one. Two inserts of the last run timed out.
@@ -389,11 +378,11 @@ def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     for rows in (*matching, *unknown):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "ok"
-    expected = "10,998 to 11,000 were expected (10,000 loaded, 1,000 inserted by the runs, 2 of these not"
+    expected = "expected 10,998 to 11,000 (10,000 loaded, 1,000 inserted, 2 unacknowledged)"
     for rows, message in (
-        ({"usertable": 10997}, "missing rows after the runs: 1; usertable has 10,997 rows"),
-        ({"usertable0": 5000, "usertable1": 5900}, "usertable0 has 5,000 rows, usertable1 has 5,900 rows"),
-        ({"usertable": 11001}, "surplus rows after the runs: 1; usertable has 11,001 rows"),
+        ({"usertable": 10997}, "missing rows after the runs: 1; usertable has 10,997,"),
+        ({"usertable0": 5000, "usertable1": 5900}, "usertable0 has 5,000, usertable1 has 5,900,"),
+        ({"usertable": 11001}, "surplus rows after the runs: 1; usertable has 11,001,"),
     ):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "invalid"
@@ -444,22 +433,8 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
     assert lines == {(0.01, 500_000_000_000, 5_000_000_000)}
 
 
-def test_written_forms_agree(tmp_path: Path) -> None:
-    trial(tmp_path, 1, "cassandra")
-    folder = trial(tmp_path, 2, "hbase")
-    write_json(folder / "state.json", {"status": "failed", "reason": "no | port"})
-    summary = summarise(tmp_path)
-    write(summary, tmp_path)
-    content = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
-    assert content["name"] == tmp_path.name
-    first = content["trials"][0]["rows"][0]
-    lines = list(csv.DictReader((tmp_path / "summary.csv").open(encoding="utf-8")))
-    assert float(lines[0]["ops_per_second"]) == first["ops_per_second"] == pytest.approx(2000)
-    assert int(lines[0]["records"]) == first["records"] == 12_000
+def test_the_columns_of_rows_and_conditions_have_different_names() -> None:
     assert not {field.name for field in fields(Row)} & {field.name for field in fields(Conditions)}
-    assert [line["status"] for line in lines if line["trial"] == "02-hbase"] == ["failed"] * 4
-    page = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert "failed: no \\| port" in page
 
 
 # Records in summary.json.
@@ -475,11 +450,6 @@ def test_every_field_is_documented(record: Any) -> None:
     documented = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
     elsewhere = {"asked_workload", "asked_servers", "configured"}  # trial.json and conditions.json contain these fields
     assert [name for name in record.__match_args__ if f"`{name}`" not in documented and name not in elsewhere] == []
-
-
-def test_data_is_unchanged_by_summarising() -> None:
-    with pytest.raises(FileNotFoundError):
-        summarise(DATA)
 
 
 WRONG: tuple[Any, ...] = (
@@ -545,10 +515,7 @@ def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) 
     assert (cassandra.warmups, cassandra.cold) == ({"run-1": 30.0, "run-2": 10.0}, ["run-1"])
     assert (cassandra.conditions.warmup_seconds, hbase.conditions.warmup_seconds) == (20.0, 30.0)
     assert hbase.cold == []
-    note = (
-        "not steady when the warm-up ended: cassandra in 1 of 2 runs, after 30 s (the throughput or the JIT compilers);"
-        " set a longer warmuptime"
-    )
+    note = "not steady when the warm-up ended: cassandra in 1 of 2 runs, after 30 s; set a longer warmuptime"
     assert note in summary.notes
     assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in doubts(summary)]
     # Neither a warm-up of fixed length nor one that was long enough causes this note.

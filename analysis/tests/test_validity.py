@@ -21,7 +21,6 @@ from support.evidence import (
     DATA,
     clients_json,
     edit_json,
-    encoded,
     explained,
     in_rounds,
     on_screen,
@@ -29,6 +28,7 @@ from support.evidence import (
     reads,
     trial,
     write_json,
+    write_log,
 )
 
 # Throughput of the published load that stalled, in steps of ten seconds until the client gave up after 310 s.
@@ -90,8 +90,8 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
     assert overall.ops_per_second == pytest.approx(775)
     (reason,) = (reason for reason in doubts(summarise(tmp_path / "long")) if reason.short == "collapsed")
     assert reason.text == (
-        "Collapsed: the throughput was below half of its mean for 10 s or more: cassandra in run 1, seconds 21–31"
-        " (down to 100 of 775 op/s); these seconds count."
+        "Collapsed: cassandra in run 1, seconds 21–31 (down to 100 of 775 op/s); below half the mean for 10 s or more;"
+        " these seconds count."
     )
     assert [str(event) for event in result.events] == [
         "run 1, seconds 21–31: throughput below half of the mean (down to 100 of 775 op/s)"
@@ -231,7 +231,7 @@ def test_attempted_is_succeeded_and_failed(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
     edit_json(folder / "run-1/node1/client.json", operations=5990, failed_operations=7)
     assert only(tmp_path).reason == (
-        "run-1 on node1: 6,000 operations were attempted, but 5,990 succeeded and 7 failed: 3 are missing"
+        "run-1 on node1: 6,000 operations attempted, but 5,990 succeeded, 7 failed: 3 missing"
     )
     edit_json(folder / "run-1/node1/client.json", operations=6000, failed_operations=0)
     assert only(tmp_path).status == "ok"
@@ -313,10 +313,8 @@ def test_the_window_is_that_of_the_histogram_logs(
         old.unlink()
     result = ["[OVERALL], RunTime(ms), 20000"]
     for name, intervals in logs.items():
-        lines = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
-        for begin, seconds, operations, latency in intervals:
-            lines.append(f"{begin:.3f},{seconds:.3f},0.5,{encoded({round(1e6 * latency): operations})}")
-        (client / f"{name}.hdr").write_text("\n".join(lines) + "\n")
+        counts = [(begin, seconds, {round(1e6 * latency): count}) for begin, seconds, count, latency in intervals]
+        write_log(client, name, counts)
         count = sum(operations for *_, operations, _ in intervals)
         result.append(f"[{name}], Operations, {count}")
         if "MODIFY" not in name:
@@ -353,8 +351,8 @@ def test_every_check_is_in_the_list() -> None:
     functions = inspect.getmembers(validity, inspect.isfunction)
     takes = {name: {*inspect.get_annotations(function).values()} for name, function in functions}
     written = {name for name, kinds in takes.items() if kinds & {"Phase", "TrialFolder"}}
-    written -= {"disturbing", "problems", "run_problems"}
-    kinds = ("of_evidence", "of_client", "of_run", "of_trial", "of_experiment")
+    written -= {"disturbing", "problems", "run_problems", "of_another_experiment", "outside_the_experiment"}
+    kinds = ("of_evidence", "of_client", "of_run", "of_trial")
     listed = {method.__name__ for check in validity.CHECKS for kind in kinds if (method := getattr(check, kind))}
     assert listed == written
     assert "saturated" in listed

@@ -26,8 +26,9 @@ import yaml
 
 from dohyo.ansible.data import as_data, check_path
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE, JDK
+from dohyo.places import ANSIBLE, JDK, SETUP
 from dohyo.scenario.hosts import Hosts, of_inventory
+from dohyo.signals import Signals
 
 Event = dict[str, Any]
 # Name of the task in trial.yml that reports why a trial failed.
@@ -117,30 +118,31 @@ class Sink:
 
 
 def execute(
-    command: Sequence[str | Path],
-    output: Sink | None,
-    *,
-    check: Callable[[], None],
-    watch: Callable[[], None] = lambda: None,
-    env: dict[str, str] | None = None,
-    cwd: Path | None = None,
-    timeout: float = float("inf"),
+    command: Sequence[str | Path], output: Sink | None, *, check: Callable[[], None], timeout: float = float("inf")
 ) -> int:
     """Runs a program until it ends, and appends its output to a file or, without a file, to our own output.
 
     The program inherits the lock of `running.experiment.only_one`, and receives SIGTERM when this process dies.
 
     :param check: called repeatedly; if it raises an exception, the program and its children are stopped first
-    :param watch: called repeatedly, and once more after the end
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
     """
-    process = _begin(command, output, env, cwd)
-    return _attend(process, [output] if output else [], check=check, watch=watch, timeout=timeout)
+    process = _begin(command, output)
+    return _attend(process, [output] if output else [], check=check, watch=lambda: None, timeout=timeout)
+
+
+def build_client(signals: Signals) -> None:
+    """Installs JDK 17 and Maven, and builds the client, unless they already exist.
+
+    :raises BadInputError: if this fails; the output shows the cause
+    """
+    if execute([SETUP, "client"], None, check=signals.check) != 0:
+        raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")
 
 
 def _begin(
-    command: Sequence[str | Path], output: Sink | None, env: dict[str, str] | None, cwd: Path | None
+    command: Sequence[str | Path], output: Sink | None, env: dict[str, str] | None = None, cwd: Path | None = None
 ) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *command],
@@ -165,6 +167,7 @@ def _attend(
 ) -> int:
     """Waits until a program ends. The other parameters are those of :func:`execute`.
 
+    :param watch: called repeatedly, and once more after the end
     :param sinks: the program's pipes: the first one carries its output, and ``watch`` reads the others
     """
     deadline = time.monotonic() + timeout
@@ -424,7 +427,7 @@ def decrypted(file: Path) -> str:
     answer = _answer(str(file), ("ansible-vault", "view", file), {})
     if answer.returncode != 0:
         raise BadInputError(
-            f"{file}: cannot be decrypted; set ANSIBLE_VAULT_PASSWORD_FILE to the absolute path of its password"
+            f"cannot decrypt {file}; set ANSIBLE_VAULT_PASSWORD_FILE to the absolute path of its password"
         )
     return answer.stdout
 

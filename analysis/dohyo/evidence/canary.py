@@ -171,6 +171,7 @@ def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
 def _drift(trial: str, figure: CanaryFigure, usual: CanaryFigure, trials: Sequence[str]) -> Drift:
     change = figure.median / usual.median - 1
     more, less = ("longer", "shorter") if figure.unit == "ms" else ("faster", "slower")
+    shift = f"{_percent(change)} {more if change > 0 else less}"
     basis = f"before {trials[1 - trials.index(trial)]}" if len(trials) == 2 else f"the median of {len(trials)} trials"
     value, of_usual = _written(figure.unit, figure.median), _written(figure.unit, usual.median)
     return Drift(
@@ -184,8 +185,7 @@ def _drift(trial: str, figure: CanaryFigure, usual: CanaryFigure, trials: Sequen
         change=change,
         certain=min(figure.slices, usual.slices) >= LEAST_SLICES
         and (figure.high < usual.low or figure.low > usual.high),
-        what=f"{figure.where}: {_WORDS[figure.name][1]} {_percent(change)} {more if change > 0 else less}"
-        f" before {trial} ({value}) than {basis} ({of_usual})",
+        what=f"{figure.where}: {_WORDS[figure.name][1]} {shift} before {trial} ({value}) than {basis} ({of_usual})",
     )
 
 

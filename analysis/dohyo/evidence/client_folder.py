@@ -193,8 +193,8 @@ def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> I
         return
     if too_few := calls(counts) - succeeded - failed:
         yield (
-            f"{calls(counts):,} operations were attempted, but {succeeded:,} succeeded and {failed:,} failed:"
-            f" {abs(too_few):,} are {'missing' if too_few > 0 else 'too many'}"
+            f"{calls(counts):,} operations attempted, but {succeeded:,} succeeded, {failed:,} failed:"
+            f" {abs(too_few):,} {'missing' if too_few > 0 else 'too many'}"
         )
 
 

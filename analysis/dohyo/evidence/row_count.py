@@ -34,9 +34,9 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     least = most - uncertain
     if least <= total and (total <= most or silent):
         return None
-    tables = ", ".join(f"{table} has {count:,} rows" for table, count in rows.items())
+    tables = ", ".join(f"{table} has {count:,}" for table, count in rows.items())
     expected = f"{least:,} to {most:,}" if uncertain else f"{most:,}"
-    inserts = f"{loaded:,} loaded, {inserted:,} inserted by the runs"
-    unsure = f", {uncertain:,} of these not acknowledged" if uncertain else ""
+    inserts = f"{loaded:,} loaded, {inserted:,} inserted"
+    unsure = f", {uncertain:,} unacknowledged" if uncertain else ""
     kind, number = ("missing", least - total) if total < least else ("surplus", total - most)
-    return f"{kind} rows after the runs: {number:,}; {tables}, but {expected} were expected ({inserts}{unsure})"
+    return f"{kind} rows after the runs: {number:,}; {tables}, expected {expected} ({inserts}{unsure})"

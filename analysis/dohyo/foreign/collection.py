@@ -401,8 +401,8 @@ class _Folder:
                 result[name] = latencies
             else:
                 self.warn(
-                    f"{self.path}: the histogram logs of {name} have {latencies.count:,} operations but the "
-                    f"result lines have {stated.operations:,}, so the histogram logs are not used"
+                    f"{self.path}: {name}: {latencies.count:,} operations in histogram logs (unused),"
+                    f" {stated.operations:,} in result lines"
                 )
         return result
 
@@ -541,8 +541,8 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
     if last[0] - first[1] <= _APART_SECONDS:
         return []
     return [
-        f"{first[2]} had ended at {instant(first[1])}, before {last[2]} began at {instant(last[0])};"
-        " put the logs into separate folders, or add --repeats"
+        f"{first[2]} ended at {instant(first[1])}, before {last[2]} began at {instant(last[0])};"
+        " use two folders, or --repeats"
     ]
 
 

@@ -49,8 +49,6 @@ def _missing(runs: Sequence[ForeignRun]) -> list[str]:
             available = f"throughput only every {run.slots[0].seconds:g} s, from status lines"
         else:
             available = "no throughput over time, which needs status lines (-s)"
-        notes.append(
-            f"{which}no percentile curve and no heat map, which need histogram logs of the whole run"
-            f" (hdrhistogram.fileoutput=true); {available}"
-        )
+        notes.append(f"{which}no percentile curve and no heat map, which need hdrhistogram.fileoutput=true")
+        notes.append(f"{which}{available}")
     return notes

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,10 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
 from dohyo.systems.catalogue import ask as ask_system
-from dohyo.systems.context import CLIENT_MIB, Context
-from dohyo.systems.records import DataNeeds
+from dohyo.systems.context import CLIENT_MIB, MIB, Context
+from dohyo.systems.records import HostNeeds
 from dohyo.terminal import aligned
 
-MIB = 2**20
 # Assumptions, measured with clients and server on 2 cores (docs/sizing.md). They are the seconds that a trial takes
 # besides its load and runs, and the 1 KB records that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 15
@@ -44,66 +43,35 @@ _ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
 
 
 @dataclass(frozen=True)
-class Needs:
-    """The resources that one system needs on a database host.
-
-    :ivar system: name of the system
-    :ivar memory: memory in bytes without data: heap or buffers, and the rest of the process
-    :ivar data: what the data needs in addition
-    :ivar cache: size of the system's own read cache in bytes; 0 without a cache
-    :ivar budget: memory limit for the system in bytes; 0 without a limit
-    :ivar unknown: whether the budget is a share of an unknown memory size; the sizes are then those of a small machine
-    :ivar values: the system's variables and further settings, from the scenario and the inventory. If the system cannot
-        use a requested value, they contain the value that it uses instead
-    :ivar unmet: a sentence for each requested value that the system cannot use
-    :ivar way_out: advice on how to reduce the memory per record
-    """
-
-    system: str
-    memory: int
-    data: DataNeeds
-    cache: int = 0
-    budget: int = 0
-    unknown: bool = False
-    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    unmet: Sequence[str] = ()
-    way_out: str = ""
-
-    def cached(self, replication: int, hosts: int) -> int:
-        """Returns the size of the data, in bytes, that fills the caches of all hosts. Copies of a record count once."""
-        return self.cache * hosts // replication if self.data.spread else self.cache
-
-
-@dataclass(frozen=True)
 class Sizes:
-    """The needs of a scenario on its hosts."""
+    """The needs of a scenario on its hosts, by system."""
 
     scenario: Scenario
     hosts: Hosts
-    needs: Sequence[Needs]
+    needs: Mapping[str, HostNeeds]
 
-    def disk(self, needs: Needs, records: int | None = None) -> float:
+    def disk(self, needs: HostNeeds, records: int | None = None) -> float:
         """Returns the disk space per host in bytes, for the scenario's number of records or for another number."""
         count = self.scenario.records if records is None else records
         replication = self.scenario.number("replication")
-        return needs.data.disk(count, self.scenario.record_bytes, replication, self.hosts.count)
+        return needs.size.disk(count, self.scenario.record_bytes, replication, self.hosts.count)
 
-    def memory(self, needs: Needs, records: int | None = None) -> float:
+    def memory(self, needs: HostNeeds, records: int | None = None) -> float:
         """Returns the memory per host in bytes, including a client on the host. `records` is as in :meth:`disk`."""
         count = self.scenario.records if records is None else records
-        records_take = needs.data.memory(count, self.scenario.number("replication"), self.hosts.count)
-        return needs.memory + records_take + self._client
+        records_take = needs.size.memory(count, self.scenario.number("replication"), self.hosts.count)
+        return needs.memory_mb * MIB + records_take + self._client
 
     @property
     def _client(self) -> int:
         """Returns the memory of a client on a database host, in bytes."""
         return properties.heap_bytes(self.scenario["client_heap"]) + CLIENT_MIB * MIB if self.hosts.clients else 0
 
-    def fits(self, needs: Needs, records: int | None = None) -> bool:
+    def fits(self, needs: HostNeeds, records: int | None = None) -> bool:
         """Returns whether a system fits on the hosts, as far as their sizes are known."""
         return not self._lacks(needs, records)
 
-    def largest(self, needs: Needs) -> int:
+    def largest(self, needs: HostNeeds) -> int:
         """Returns the maximum number of records with which a system fits, or 0 if not even one record fits."""
         low, high = 0, MOST_RECORDS
         while low < high:
@@ -117,30 +85,28 @@ class Sizes:
         :raises BadInputError: with the needed, the available and the possible size for each system that does not fit
         """
         problems, hints = [], []
-        for needs in self.needs:
+        for system, needs in self.needs.items():
             if lacks := self._lacks(needs):
                 most = self.largest(needs)
                 would = (
-                    f"at most {self._shown(most)} fit"
-                    if most
-                    else "not even one record fits; make its heap or buffers smaller"
+                    f"at most {self._shown(most)} fit" if most else "no record fits; make its heap or buffers smaller"
                 )
-                problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
+                problems.append(f"{system} needs {' and '.join(lacks)} on each host; {would}")
                 # The advice only saves memory for records.
                 has_way = most and needs.way_out and not any(" of disk " in lack for lack in lacks)
                 hints.append(needs.way_out if has_way else "take larger hosts")
         if not problems and self.scenario.interleaves:
             self._check_together()
         if problems:
-            least = min(map(self.largest, self.needs))
+            least = min(map(self.largest, self.needs.values()))
             point = point_name(self.scenario.point)
             hosts = f"{self.hosts.where} at {point}" if point else self.hosts.where
-            for_all = f"; all systems fit with --records {least}" if least and len(self.needs) > 1 else ""
+            for_all = f" (all fit with --records {least})" if least and len(self.needs) > 1 else ""
             raise BadInputError(
                 f"no room for the databases on {hosts} with"
                 f" {self._shown(self.scenario.records)} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
-                + f"\nload fewer records, choose other --systems, or {' or '.join(dict.fromkeys(hints))}{for_all}"
+                + f"\nload fewer records{for_all}, choose other --systems, or {' or '.join(dict.fromkeys(hints))}"
             )
 
     def _check_together(self) -> None:
@@ -148,19 +114,19 @@ class Sizes:
 
         :raises BadInputError: with the sum of what they need
         """
-        memory, disk = sum(map(self.memory, self.needs)), sum(map(self.disk, self.needs))
+        memory, disk = (sum(map(needed, self.needs.values())) for needed in (self.memory, self.disk))
         for resource, needed, available in (("memory", memory, self.hosts.memory), ("disk", disk, self.hosts.disk)):
             if available is not None and needed > available:
                 raise BadInputError(
-                    f"interleave=on: all systems need {size(needed)} of {resource} on each host, of {size(available)};"
-                    " choose fewer --systems or --records"
+                    f"interleave=on: needs {size(needed)} of {resource} per host, of {size(available)};"
+                    " reduce --systems or --records"
                 )
 
-    def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
-        memory = self.memory(needs, records)
+    def _lacks(self, needs: HostNeeds, records: int | None = None) -> list[str]:
+        memory, budget = self.memory(needs, records), needs.budget_mb * MIB
         requirements = (
-            ("memory", max(memory, needs.budget + self._client), self.hosts.memory),
-            ("host_memory_budget", memory - self._client, needs.budget or None),
+            ("memory", max(memory, budget + self._client), self.hosts.memory),
+            ("host_memory_budget", memory - self._client, budget or None),
             ("disk", self.disk(needs, records), self.hosts.disk),
         )
         return [
@@ -177,11 +143,11 @@ class Sizes:
 
     # ---- time -------------------------------------------------------------------------------------------------------
 
-    def load_seconds(self, needs: Needs) -> float:
+    def load_seconds(self, needs: HostNeeds) -> float:
         """Returns the estimated seconds of the load, which depend on the copies per host and on a target rate."""
         replication = self.scenario.number("replication")
         records = self.scenario.records
-        copies = needs.data.copies(records, replication, self.hosts.count)
+        copies = needs.size.copies(records, replication, self.hosts.count)
         return max(copies / LOAD_RATE, self._throttled_seconds(records))
 
     def _throttled_seconds(self, records: int) -> float:
@@ -189,10 +155,10 @@ class Sizes:
         target = float(load["target"]) * load.number("batchsize")
         return records / target if target else 0.0
 
-    def preconditioning_seconds(self, needs: Needs) -> float:
+    def preconditioning_seconds(self, needs: HostNeeds) -> float:
         """Returns the estimated seconds of the updates before the runs (before each run with settle=phases)."""
         updates = self.scenario.preconditions
-        copies = needs.data.copies(updates, self.scenario.number("replication"), self.hosts.count)
+        copies = needs.size.copies(updates, self.scenario.number("replication"), self.hosts.count)
         runs = self.scenario.repeats * len(self.scenario.phases) + len(search.lengths(self.scenario))
         seconds = max(copies / UPDATE_RATE, self._throttled_seconds(updates))
         return seconds * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
@@ -208,7 +174,7 @@ class Sizes:
             seconds += phase.expected_warmup + (phase.duration or phase.number("operationcount") / rate)
         return seconds
 
-    def trial_seconds(self, needs: Needs, number: int = 1, *, loads: bool = True) -> float:
+    def trial_seconds(self, needs: HostNeeds, number: int = 1, *, loads: bool = True) -> float:
         """Returns the estimated seconds of a trial with its canary, start, load, settling, runs, all probes and stop.
 
         :param number: number of the round
@@ -241,7 +207,9 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
         needs = _on_paper(scenario.systems, hosts, variables)
     else:
         needs = _of_inventory(scenario.systems, inventory, variables, check)
-    return Sizes(scenario, hosts, [_needs(system, needs[system]) for system in scenario.systems])
+    # Use the host that needs the most memory, such as the one that also runs HBase's master.
+    most = {system: max(needs[system], key=lambda of_host: int(of_host["memory_mb"])) for system in scenario.systems}
+    return Sizes(scenario, hosts, {system: HostNeeds.of_plan(planned) for system, planned in most.items()})
 
 
 def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -293,8 +261,8 @@ def _of_inventory(
                 line for line in (folder / "ansible.log").read_text(errors="replace").splitlines() if "WARN" in line
             ]
             raise BadInputError(
-                f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
-                f" did not report it{': ' * bool(rows)}{' '.join(rows)}; run {command(SETUP, 'python')}"
+                f"{Path(sys.executable).with_name('ansible-playbook')} did not report what {', '.join(missing)} need"
+                f"{': ' * bool(rows)}{' '.join(rows)}; run {command(SETUP, 'python')}"
             )
     return needs
 
@@ -311,12 +279,12 @@ def caches(inventory: Path | None) -> Caches:
         if alike not in results:
             replication = scenario.number("replication")
             needs = ask(scenario, hosts, inventory).needs
-            if any(entry.unknown for entry in needs):
+            if any(entry.unknown for entry in needs.values()):
                 raise BadInputError(
-                    f"datasize={scenario.datasize}: cache sizes depend on the memory of"
-                    f" {hosts.where}, which is not known; set host_memory=192g"
+                    f"datasize={scenario.datasize}: needs the memory of {hosts.where}, which is not known;"
+                    " set host_memory=192g"
                 )
-            results[alike] = {entry.system: entry.cached(replication, hosts.count) for entry in needs}
+            results[alike] = {system: entry.cached(replication, hosts.count) for system, entry in needs.items()}
         return results[alike]
 
     return cached
@@ -338,14 +306,15 @@ def ask_points(
     for trial in plan.trials(scenario):
         _, names = points.setdefault(point_name(trial.scenario.point), (trial.scenario, []))
         names += [] if trial.system in names else [trial.system]
-    cache: dict[tuple[str, str], Needs] = {}
+    cache: dict[tuple[str, str], HostNeeds] = {}
     result = []
     for point, names in points.values():
         alike = json.dumps(_what_matters(point), sort_keys=True)
         if missing := [name for name in names if (alike, name) not in cache]:
             subset = replace(point, values={**point.values, "systems": ",".join(missing)})
-            cache |= {(alike, needs.system): needs for needs in ask(subset, hosts, inventory, check).needs}
-        result.append(Sizes(point, hosts, [cache[alike, name] for name in names]))
+            missing_needs = ask(subset, hosts, inventory, check).needs
+            cache |= {(alike, system): needs for system, needs in missing_needs.items()}
+        result.append(Sizes(point, hosts, {name: cache[alike, name] for name in names}))
     return result
 
 
@@ -357,22 +326,6 @@ def _what_matters(scenario: Scenario) -> list[Any]:
         for assignments in (scenario.client_properties, *of_phases)
     ]
     return [properties, scenario.conditions, scenario.role_variables]
-
-
-def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
-    # Use the host that needs the most memory, such as the one that also runs HBase's master.
-    most = max(of_hosts, key=lambda needs: int(needs["memory_mb"]))
-    return Needs(
-        system,
-        int(most["memory_mb"]) * MIB,
-        DataNeeds(**most["size"]),
-        int(most["cache_mb"]) * MIB,
-        int(most["budget_mb"]) * MIB,
-        bool(most["unknown"]),
-        dict(most["values"]),
-        tuple(most["unmet"]),
-        str(most["way_out"]),
-    )
 
 
 def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
@@ -391,12 +344,16 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     )
     description = f"{counted(hosts.count, 'database host')}, each {resources}"
     say(f"plan of {scenario.name} for {hosts.where}; nothing is started\n{description}")
-    if any(needs.unknown for sizes in points for needs in sizes.needs):
+    if any(needs.unknown for sizes in points for needs in sizes.needs.values()):
         say("heaps and caches are those of a small machine, as host_memory_budget is a share of an unknown memory")
     texts = [text for sizes in points for text in (_data(sizes.scenario), _caches(sizes.scenario)) if text]
     for text in dict.fromkeys(texts):
         say(text)
-    sized = {(point_name(item.scenario.point), needs.system): (item, needs) for item in points for needs in item.needs}
+    sized = {
+        (point_name(item.scenario.point), system): (item, needs)
+        for item in points
+        for system, needs in item.needs.items()
+    }
     trials = plan.trials(scenario)
     courses = [_course(trial.scenario) for trial in trials]
     shared = plan.shared_loads(trials, Path())
@@ -431,7 +388,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         memory = max(sizes.memory(needs) for sizes, needs in sized.values())
         disk = max(sizes.disk(needs) for sizes, needs in sized.values())
         say(f"at the largest points {size(memory)} of memory and {size(disk)} of disk on each host")
-    unmet = (f"{entry.system}: {text}" for sizes in points for entry in sizes.needs for text in entry.unmet)
+    unmet = (f"{system}: {text}" for item in points for system, needs in item.needs.items() for text in needs.unmet)
     for text in dict.fromkeys(unmet):
         say(text)
     if copies:
@@ -445,9 +402,9 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"about {about(seconds)} in all{_at_most(scenario, seconds, last)}\n"
-        f"an estimate from windows, half of steady warm-ups, {TRIAL_SECONDS} s per trial to start, settle and stop"
+        f"an estimate from windows, half of steady warm-ups, {TRIAL_SECONDS} s per trial for other steps"
         f"{canary},\nand {LOAD_RATE:,} copies of records loaded per second and host"
-        " (figures of 2 cores; larger hosts are faster)"
+        " (of 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system is available on the hosts: --list")
 

@@ -83,7 +83,7 @@ def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list
         if has_latency(name) and total.count:
             percentiles = [level for level in CURVE_PERCENTILES if is_known(level, total.count) or level == 0]
             values = list(total.percentiles_ms(percentiles).items())
-            result.append(Curve(trial, phase, name, total.count, values))
+            result.append(Curve(trial, phase, name, values))
     return result
 
 

@@ -18,13 +18,13 @@ from dohyo.summary.summary import is_experiment
 _LONGEST_HEAD = 64 * 1024
 
 
-def write(experiment: Path, material: Material | None = None, *, figures: bool = False) -> list[Path]:
-    """Writes report.html and, on request, the folder `figures` to an experiment's folder. Returns the paths.
+def write(experiment: Path, material: Material | None = None) -> list[Path]:
+    """Writes report.html to an experiment's folder. Returns its path in a list.
 
     :param material: result of `chart_data.read`, if the experiment has already been read
     """
     report = page.gather(experiment, material or chart_data.read(experiment))
-    return write_report(report, experiment / page.FILE, figures=figures)
+    return write_report(report, experiment / page.FILE, figures=False)
 
 
 def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:

@@ -68,7 +68,6 @@ class Curve:
     trial: Trial
     phase: str
     operation: str
-    operations: int
     values: list[tuple[float, float]]
 
 
@@ -148,6 +147,11 @@ def operation_title(operation: str) -> str:
     """Returns an operation type in words, such as "READ" or "READ, from the intended start"."""
     plain = operation.removeprefix(INTENDED)
     return operation if plain == operation else f"{plain}, from the intended start"
+
+
+def series(trial: Trial) -> str:
+    """Returns the system with its round, which names a line in charts without runs."""
+    return f"{trial.system} round {trial.round}" if trial.round else trial.system
 
 
 def significant(value: float | None, digits: int = 4) -> float | None:

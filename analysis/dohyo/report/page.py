@@ -34,7 +34,7 @@ from dohyo.tables.grid import Grid
 from dohyo.tables.verdict import verdict
 
 FILE = screen.PAGE
-_TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 # Files that the report links to, with their descriptions.
 FILES = {
     "summary.md": "the tables as text",
@@ -120,7 +120,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
     """
     summary, systems = report.summary, report.material.systems
     of_matrix = matrix(summary)
-    script = (_TEMPLATES / "page.js").read_text("utf-8")
+    script = (TEMPLATES / "page.js").read_text("utf-8")
     ran = [trial for trial in summary.compared if trial.rows]
     by_system = [(name, [trial for trial in ran if trial.system == name]) for name in systems_of(ran)]
     return environment().get_template("report.html.j2").render(
@@ -182,7 +182,7 @@ def _comparisons(material: Material) -> list[tuple[str, Grid]]:
 def environment() -> Environment:
     """Returns a Jinja environment that escapes everything that a template does not mark as safe."""
     jinja = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -201,17 +201,15 @@ def style() -> str:
         *(f':root[data-theme="dark"] {{ --c{number}: {dark}; }}' for number, dark in enumerate(DARK_COLOURS)),
         *(f".c{number} {{ color: var(--c{number}); }}" for number in range(len(LIGHT_COLOURS))),
     ]
-    return "\n".join([(_TEMPLATES / "page.css").read_text("utf-8"), *colours])
+    return "\n".join([(TEMPLATES / "page.css").read_text("utf-8"), *colours])
 
 
 def policy(*scripts: str) -> str:
     """Returns a content security policy that allows only these scripts and the page's styles."""
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:;"
-        " base-uri 'none'; form-action 'none'"
-    )
+    fonts_and_forms = "base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; {fonts_and_forms}"
 
 
 def _data(charts: Sequence[Chart], systems: Sequence[str]) -> dict[str, Any]:

@@ -95,8 +95,7 @@ def _entry(report: Report) -> dict[str, Any]:
 
 def _index(entries: Sequence[Mapping[str, Any]]) -> str:
     """Returns the page, which contains filters and a line for each experiment."""
-    templates = Path(page.__file__).parent / "templates"
-    script = (templates / "index.js").read_text("utf-8")
+    script = (page.TEMPLATES / "index.js").read_text("utf-8")
     return (
         page.environment()
         .get_template("index.html.j2")

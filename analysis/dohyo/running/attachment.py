@@ -14,11 +14,10 @@ import click
 import yaml
 
 from dohyo import terminal
-from dohyo.ansible.playbook import decrypted, host_variables, play
+from dohyo.ansible.playbook import build_client, decrypted, host_variables, play
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import counted, size
 from dohyo.planning import plan
-from dohyo.running.client import build_client
 from dohyo.running.experiment import only_one, read_json
 from dohyo.scenario import properties
 from dohyo.scenario.phases import INSERT
@@ -164,8 +163,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
                 or not _is_single(value)
             ):
                 raise BadInputError(
-                    f"--attach-secrets {file}: {name}: {key or 'its value'}: must be one value, such as user: NAME"
-                    " (docs/attach.md)"
+                    f"--attach-secrets {file}: {name}: {key or 'its value'}: must be one value (docs/attach.md)"
                 )
             if str(key).endswith(".ca") and not Path(str(value)).expanduser().is_file():
                 raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is not a file with certificates")
@@ -232,8 +230,8 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
             )
         if bytes_most is not None and written is not None and written > bytes_most:
             raise BadInputError(
-                f"--max-data {most}: {trial.name} would write {size(written)} of records; load fewer"
-                " (--records), or allow more"
+                f"--max-data {most}: {trial.name} would write {size(written)} of records;"
+                " lower --records, or allow more"
             )
         if target is not None:
             _check_rates(point, target)
@@ -273,7 +271,7 @@ def _check_rates(point: Scenario, target: str) -> None:
         raise BadInputError(f"--target {target}: the search for the highest rate goes beyond it; leave one out")
     if any(point.of(name)["verify"] == "acknowledged" for name in point.phases):
         raise BadInputError(
-            f"--target {target}: verify=acknowledged reads records back as fast as the servers answer; leave one out"
+            f"--target {target}: verify=acknowledged reads records back without a target rate; leave one out"
         )
     for name in (INSERT, *point.phases):
         rate = float(point.of(name)["target"])
@@ -328,10 +326,11 @@ def describe(scenario: Scenario) -> list[str]:
     before = f", updates {counted(updates, 'record')} before the runs" if updates else ""
     return [
         f"attached: {hosts}. Dohyo does not own these servers, and others may depend on them.",
-        f"{f'Each of {len(trials)} trials' if len(trials) > 1 else 'The trial'} creates dohyo_<id> there (a keyspace,"
-        " database or namespace), and removes it at the end.",
+        f"{f'Each of {len(trials)} trials' if len(trials) > 1 else 'The trial'} creates dohyo_<id> (a keyspace,"
+        " database or namespace), and removes it.",
         f"It loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
-        f" {size(most.data_bytes * most.number('replication'))}){before}, and writes {bytes_} of records.",
+        f" {size(most.data_bytes * most.number('replication'))}){before}.",
+        f"In all, it writes {bytes_} of records.",
         f"It sends {rate}.",
         "This takes processor time, disk and network from the servers' other users.",
         "Nothing outside dohyo_<id> is written, and no server is started, stopped or changed.",
@@ -423,10 +422,8 @@ def _show(system: str, data: Mapping[str, Any], threads: int) -> int:
     nodes = counted(data["nodes"], "node") if isinstance(data.get("nodes"), int) else f"{NOT_KNOWN} how many nodes"
     terminal.say(f"{system}: {data.get('version', NOT_KNOWN)}, {nodes}; {data['what']}")
     most = threads * 1000 / data["median_ms"]
-    terminal.say(
-        f"  latency: median {data['median_ms']:.2f} ms, slowest of 21 {data['slowest_ms']:.2f} ms; {threads} threads"
-        f" can do at most {most:,.0f} operations/s (raise threadcount, inflight or batchsize)"
-    )
+    terminal.say(f"  latency: median {data['median_ms']:.2f} ms, slowest of 21 {data['slowest_ms']:.2f} ms")
+    terminal.say(f"  {threads} threads: at most {most:,.0f} operations/s; raise threadcount, inflight or batchsize")
     clock = data["clock_ms"]
     off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {data['clock_error_ms']} ms" if clock is not None else NOT_KNOWN
     terminal.say(f"  clock of the server minus clock of the first database host: {off}")

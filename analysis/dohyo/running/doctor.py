@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import terminal
-from dohyo.ansible.playbook import play
+from dohyo.ansible.playbook import build_client, play
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.records import ExperimentFacts
@@ -21,7 +21,6 @@ from dohyo.operations import OVERALL
 from dohyo.places import RESULTS
 from dohyo.planning import plan
 from dohyo.report import site
-from dohyo.running.client import build_client
 from dohyo.running.experiment import only_one, read_json
 from dohyo.scenario import published
 from dohyo.scenario.phases import INSERT, LOAD, PROPORTIONS
@@ -217,13 +216,10 @@ def show(measurements: Sequence[Alone], targets_by_phase: dict[str, list[Wanted]
         lines.append(f"at {point}, the first point of the matrix")
     lines += reasons
     if reasons:
-        out = "add hosts to the inventory's group 'client', give these hosts more processors, or lower the target"
-        lines.append(f"the client will be the bottleneck: {out} (docs/clients.md#how-much-client)")
+        out = "add client hosts or processors, or lower the target"
+        lines.append(f"the client will be the bottleneck: {out} (docs/clients.md)")
     if any(target.cpu is None for targets in targets_by_phase.values() for target in targets):
-        lines.append(
-            "this is without a database's driver, which may cost many times as much; a measurement on these hosts"
-            " adds it"
-        )
+        lines.append("without a database's driver, which may cost many times as much; a run on these hosts adds it")
     for line in lines:
         console.print(Text(line), soft_wrap=True)
     return 1 if reasons else 0

@@ -302,27 +302,22 @@ def _inventory(name: str, folder: Path) -> Path:
     path = inventory.resolve()
     if any(path.is_relative_to(root) or root.is_relative_to(path) for root in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
-            f"{folder}/experiment.json: the inventory {name} is in a results folder, where programs must not run;"
-            " move it"
+            f"{folder}/experiment.json: inventory {name} is in a results folder, but can run code; move it"
         )
     check_inventory(path)
     return path
 
 
-def check_disk(folder: Path, needed: int, purpose: str) -> None:
-    """Checks that a file system has enough free space.
+def check_disk(folder: Path) -> None:
+    """Checks that the file system of a folder has enough free space for the evidence.
 
-    :param folder: folder on the file system, which may not exist yet
-    :param needed: space in bytes
     :raises BadInputError: with the folder, the available and the needed space
     """
-    while not folder.exists():
-        folder = folder.parent
     free = shutil.disk_usage(folder).free
-    if free < needed:
+    if free < FREE_BYTES_FOR_EVIDENCE:
         raise BadInputError(
-            f"no room for {purpose}: {folder} has {free / 10**9:.1f} of about {needed / 10**9:.1f} GB needed;"
-            " free space, or load less (--records)"
+            f"no room for the evidence: {folder} has {free / 10**9:.1f} of {FREE_BYTES_FOR_EVIDENCE / 10**9:.1f} GB;"
+            " free space, or lower --records"
         )
 
 
@@ -349,7 +344,7 @@ def only_one() -> Iterator[Callable[[Path], None]]:
             # The playbook of a killed run may be about to end.
             if time.monotonic() > deadline:
                 raise BadInputError(
-                    f"the run of process {owner} was killed, but a part of it is still running; end it with:"
+                    f"the run of process {owner} was killed, but a part of it still runs; end it with:"
                     f" kill {' '.join(having)}"
                 )
             time.sleep(0.1)

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -22,6 +21,7 @@ from dohyo.places import ANSIBLE
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary import validity
 from dohyo.terminal import say
+from dohyo.trial.use_notes import fields_of
 
 SAMPLER = ANSIBLE / "agent/sampler.py"
 # Seconds for which the sampler runs: enough for three samples, which span two seconds. On a busy machine, it may start
@@ -29,19 +29,6 @@ SAMPLER = ANSIBLE / "agent/sampler.py"
 LOOK_SECONDS = (2.2, 8)
 # A warning lists only processes that used at least this share of all processors, and at most this many of them.
 _NAMED, _MOST_NAMED = 0.05, 3
-
-
-@dataclass(frozen=True)
-class Busy:
-    """A process that used this machine's processors.
-
-    :ivar share: share of all processors that it used during the check
-    """
-
-    pid: int
-    name: str
-    user: str
-    share: float
 
 
 def agree(scenario: Scenario, *, agreed: bool) -> None:
@@ -55,8 +42,8 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
         return
     for reason in reasons:
         say(reason, err=True)
-    for process in usage[1]:
-        say(f"  {process.name} (process {process.pid} of {process.user}) used {process.share:.0%}", err=True)
+    for line in usage[1]:
+        say(line, err=True)
     if not agreed and sys.stdin.isatty():
         if not click.confirm("A run that is disturbed like this is invalid. Measure anyway?", err=True):
             raise BadInputError("nothing was started; end these programs, or allow more with --set max.other.cpu=50%")
@@ -64,8 +51,8 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
         say("  a run that is disturbed like this is invalid; end these programs, or set max.other.cpu=50%", err=True)
 
 
-def look() -> tuple[Taken, list[Busy]]:
-    """Returns the processor use of other programs on this machine, and the busiest of their processes."""
+def look() -> tuple[Taken, list[str]]:
+    """Returns the processor use of other programs on this machine, and a line on each of their busiest processes."""
     for seconds in LOOK_SECONDS:
         usage, busiest = _look(seconds)
         if usage.other is not None:
@@ -73,7 +60,7 @@ def look() -> tuple[Taken, list[Busy]]:
     return usage, busiest
 
 
-def _look(seconds: float) -> tuple[Taken, list[Busy]]:
+def _look(seconds: float) -> tuple[Taken, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / host_metrics.FILE
         with file.open("wb") as output, subprocess.Popen([sys.executable, SAMPLER], stdout=output) as sampler:
@@ -85,23 +72,22 @@ def _look(seconds: float) -> tuple[Taken, list[Busy]]:
     capacity = (ended - began) * os.sysconf("SC_CLK_TCK") * (os.cpu_count() or 1)
     grown = {process: (ticks - before.get(process, 0)) / capacity for process, ticks in after.items()}
     busiest = sorted((share, pid) for (pid, _), share in grown.items() if share >= _NAMED and pid != sampler.pid)
-    processes = [_named(pid, share) for share, pid in reversed(busiest[-_MOST_NAMED:])]
+    lines = [_described(pid, share) for share, pid in reversed(busiest[-_MOST_NAMED:])]
     usage = host_metrics.taken(samples, "localhost", Window("", None, began, began, ended, {}))
-    return usage, [process for process in processes if process]
+    return usage, [line for line in lines if line]
 
 
 def _ticks() -> dict[tuple[int, str], int]:
     """Returns the processor ticks used by each process, identified by pid and start time, as in proc(5)."""
     ticks = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # the process has ended
-            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        if fields := fields_of(int(folder.name)):
             ticks[int(folder.name), fields[19]] = int(fields[11]) + int(fields[12])
     return ticks
 
 
-def _named(pid: int, share: float) -> Busy | None:
-    """Returns a process with its name and user, or None if it has ended."""
+def _described(pid: int, share: float) -> str:
+    """Returns a line with the name and user of a process and its share of all processors; empty if it has ended."""
     with suppress(OSError):
         name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
         uid = Path(f"/proc/{pid}").stat().st_uid
@@ -109,5 +95,5 @@ def _named(pid: int, share: float) -> Busy | None:
             user = pwd.getpwuid(uid).pw_name
         except KeyError:
             user = str(uid)
-        return Busy(pid, name, user, share)
-    return None
+        return f"  {name} (process {pid} of {user}) used {share:.0%}"
+    return ""

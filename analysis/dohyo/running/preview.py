@@ -73,7 +73,11 @@ def _show_differences(scenario: Scenario, sizes: Sequence[sizing.Sizes], hosts: 
     from dohyo.summary import differences  # noqa: PLC0415
     from dohyo.tables import table  # noqa: PLC0415
 
-    values = {(need.system, point_name(size.scenario.point)): need.values for size in sizes for need in size.needs}
+    values = {
+        (system, point_name(at_point.scenario.point)): needs.values
+        for at_point in sizes
+        for system, needs in at_point.needs.items()
+    }
     trials = (plan.variables(trial, Path(), keep=False) for trial in plan.trials(scenario, 1))
     planned = differences.before(trials, values, hosts, host.hardware())
     for record in setups:

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from rich.text import Text
 
 from dohyo import claimed_folders, folders, host, places
 from dohyo.ansible import availability
-from dohyo.ansible.playbook import Event, Failure, Playbook, named, play
+from dohyo.ansible.playbook import Event, Failure, Playbook, build_client, named, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted
 from dohyo.places import ANSIBLE, RUN, command, shown
@@ -28,9 +28,7 @@ from dohyo.planning.plan import PlannedTrial, course, first_start, inventory_sta
 from dohyo.report import chart_data, files
 from dohyo.report.material import Material
 from dohyo.running import interleaving, neighbours, rounds
-from dohyo.running.client import build_client
 from dohyo.running.experiment import (
-    FREE_BYTES_FOR_EVIDENCE,
     Experiment,
     Status,
     check_disk,
@@ -99,7 +97,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
         folder = new_folder(scenario, options.out)
         measuring(folder)
         try:
-            check_disk(folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
+            check_disk(folder)
             signals = Signals()
             _check_size(scenario, options, signals)
             if options.inventory is None:
@@ -137,19 +135,11 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
         sizes.check()
 
 
-def resume(
-    name: str,
-    scenario_name: str | None,
-    keep: bool,
-    console: Console,
-    *,
-    open_report: bool = False,
-    details: bool = False,
-    agreed: bool = False,
-) -> int:
+def resume(name: str, scenario_name: str | None, options: Options, console: Console) -> int:
     """Runs the trials of an experiment that are not done yet, and returns the exit code.
 
     :param scenario_name: must be the name of the experiment's scenario, if given
+    :param options: the inventory and the systems that the user named are those of the experiment, not of the options
     :raises BadInputError: before anything is started
     :raises Interruption: like :func:`run`
     """
@@ -164,16 +154,15 @@ def resume(
         if not todo and not experiment.has_ended:
             todo = rounds.further(experiment, summarise(experiment.folder))
             experiment.add(todo)
-        check_disk(experiment.folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
+        check_disk(experiment.folder)
         signals = Signals()
         if not todo:
             console.print(Text(f"all trials of {name} are done"))
         else:
             if inventory is None:
-                neighbours.agree(experiment.scenario, agreed=agreed)
+                neighbours.agree(experiment.scenario, agreed=options.agreed)
             build_client(signals)
-        asked_for = experiment.facts.named
-        options = Options(inventory, keep, asked_for, open_report=open_report, details=details)
+        options = replace(options, inventory=inventory, names_systems=experiment.facts.named)
         measurement = _Measurement(experiment, todo, options, signals, console)
         if todo:
             measurement.begin_again()
@@ -271,9 +260,9 @@ class _Measurement:
         elif scenario.most_rounds > 1:
             several = f" · {counted(len({trial.round for trial in self.todo}), 'round')}{more}"
         self.progress.say(
-            f"{scenario.name}: {systems}{several} · {records} records"
-            f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
+            f"{scenario.name}: {systems}{several} · {records} records · {courses[0]}{', …' if len(courses) > 1 else ''}"
         )
+        self.progress.say(f"evidence in {shown(self.experiment.folder)}")
         if apart := interleaving.apart(self.todo):
             self.progress.say(f"{', '.join(apart)}: measured one at a time (docs/interleaving.md)", "yellow")
         for key in scenario.unused:

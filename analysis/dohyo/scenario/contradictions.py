@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container
 
 from dohyo.bad_input import BadInputError
+from dohyo.figures import counted
 from dohyo.scenario import faults, key_columns, phases, properties, search
 from dohyo.scenario.scenario import Scenario, conflict
 from dohyo.systems import catalogue
@@ -97,17 +98,15 @@ def _check_equal(scenario: Scenario) -> None:
     target = scenario.of(phases.OWN)["target"]
     if phases.OWN in scenario.phases and float(target):
         raise BadInputError(
-            f"{phases.OWN}.target={target} with phases={names}: {phases.MAX} determines this rate;"
+            f"{phases.OWN}.target={target}: the phase {phases.MAX} determines this rate;"
             f" set {phases.SHARES[phases.OWN]} instead"
         )
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
         if phases.MAX in scenario.phases and float(value):
             way_out = (
-                f"; {phases.EQUAL}.target={value} is for {phases.EQUAL}" if phases.EQUAL in scenario.phases else ""
+                f"set {phases.EQUAL}.target={value} instead" if phases.EQUAL in scenario.phases else "leave it out"
             )
-            raise BadInputError(
-                f"{key}={value} with phases={names}: {phases.MAX} cannot have a target rate; leave it out{way_out}"
-            )
+            raise BadInputError(f"{key}={value} with phases={names}: {phases.MAX} has no target rate; {way_out}")
     if not set(phases.AT_RATE) & set(scenario.phases):
         return
     if scenario["search"] != "none":
@@ -119,7 +118,7 @@ def _check_equal(scenario: Scenario) -> None:
     share = f"{phases.SHARE}={scenario[phases.SHARE]}"
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
-            f"phases={names} with rounds={scenario['rounds']}: round 1 determines {phases.EQUAL}'s rate;"
+            f"rounds={scenario['rounds']}: round 1 determines the rate of {phases.EQUAL};"
             f" set rounds=2, or {phases.EQUAL}.target=N"
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
@@ -178,8 +177,7 @@ def _check_accounting(scenario: Scenario) -> None:
         raise BadInputError("verify=acknowledged includes all checks of dataintegrity=true; set only one of the two")
     if distribution == "histogram":
         raise BadInputError(
-            f"verify=acknowledged needs values of {STAMP_BYTES} bytes or more;"
-            " leave out fieldlengthdistribution=histogram"
+            f"verify=acknowledged needs {STAMP_BYTES} bytes per value; leave out fieldlengthdistribution=histogram"
         )
     shortest = "fieldlength" if distribution == "constant" else "minfieldlength"
     if scenario.number(shortest) < STAMP_BYTES:
@@ -299,8 +297,8 @@ def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) ->
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
         if system not in attached and at_point.number("replication") > hosts:
             raise BadInputError(
-                f"replication={at_point['replication']}: needs {at_point['replication']} database hosts, but there"
-                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or use --inventory (with --plan: host_count=N)"
+                f"replication={at_point['replication']}: only {counted(hosts, 'database host')}; lower it, or use"
+                " --inventory (with --plan: host_count=N)"
             )
 
 

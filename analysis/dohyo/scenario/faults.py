@@ -104,7 +104,7 @@ def plain(text: str) -> str:
 
 def _fault(text: str, kind: str, inside: str, time: str) -> Fault:
     if kind not in KINDS:
-        raise unknown("fault", kind, KINDS, f"{text}: kinds are {', '.join(KINDS)}")
+        raise unknown("fault", kind, KINDS, f"{text}; docs/faults.md lists all")
     moment = _TIME.fullmatch(time)
     if moment is None:
         raise BadInputError(f"{text}: '{time}' must be a time in the measured window, such as 60s or 2m")
@@ -118,9 +118,7 @@ def _fault(text: str, kind: str, inside: str, time: str) -> Fault:
     groups = [[name.strip() for name in group.split("+")] for group in inside.split("|")]
     names = _all(groups)
     if not all(_NAME.fullmatch(name) for name in names):
-        raise BadInputError(
-            f"{text}: the target must be {ANY}, {SEED}, {LEADER}, nodeN or the name of a host; join several with +"
-        )
+        raise BadInputError(f"{text}: must name {ANY}, {SEED}, {LEADER}, nodeN or a host; join several with +")
     if kind != PARTITION and len(groups) > 1:
         raise BadInputError(f"{text}: only a {PARTITION} has groups of hosts; join hosts with +")
     if len(set(names)) < len(names):
@@ -234,7 +232,7 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
                     str(past) for past, _ in planned[:number] if fault.kind in (past.kind, ENDS.get(past.kind))
                 )
                 raise BadInputError(
-                    f"{fault}: {host} has no fault to end (earlier: {before}); name the same hosts in both, once each"
+                    f"{fault}: {host} has no fault to end (earlier: {before}); name each host once in both"
                 )
 
 

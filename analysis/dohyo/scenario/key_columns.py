@@ -15,6 +15,9 @@ _ROOM = {"int": 2**31, "bigint": 2**63 - 1, "timestamp": 2**63 - 1}
 _COLUMN = re.compile(
     r"([a-z][a-z0-9_]{0,39}) +(int|bigint|timestamp|text\(([1-9][0-9]{0,2})\))(?: +([1-9][0-9]{0,17}))?"
 )
+# Form of a column. The last column does not state its number of values.
+_FORM = "a name (a-z, 0-9, _), a type and a number of values"
+_LAST_FORM = "a name (a-z, 0-9, _) and a type"
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,7 @@ def _parts(text: str) -> tuple[list[str], int]:
 def _column(part: str, *, last: bool) -> KeyColumn:
     match = _COLUMN.fullmatch(part)
     if match is None or last != (match[4] is None):
-        raise ValueError(
-            f"'{part}' must be a name of letters a-z, digits and _, a type (int, bigint, text(N) or timestamp) and "
-            + ("nothing else, since it is the last column" if last else "the number of its values")
-        )
+        raise ValueError(f"'{part}' must be {_LAST_FORM if last else _FORM}; types: int, bigint, text(N), timestamp")
     room = _ROOM.get(match[2]) or min(10 ** int(match[3]), 2**63 - 1)
     values = room if last else int(match[4])
     if values > room:

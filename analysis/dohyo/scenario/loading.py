@@ -296,7 +296,7 @@ def _dimension(key: str, text: str, phase_names: Sequence[str]) -> tuple[str, ..
     :raises BadInputError: naming the dimension and what is wrong with it
     """
     if _is_of_the_experiment(key):
-        raise BadInputError(f"{MATRIX}{key}={text}: {key} applies to the whole experiment; set {key} without matrix")
+        raise BadInputError(f"{MATRIX}{key}={text}: applies to the whole experiment; set {key} without matrix")
     # Commas in brackets belong to a value, such as a list.
     texts = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
     if not all(texts):
@@ -320,9 +320,7 @@ def _of_variant(key: str, subkey: str, value: str, phase_names: Sequence[str]) -
         _check_systems(names)
         return ",".join(names)
     if not subkey or _is_of_the_experiment(subkey):
-        raise BadInputError(
-            f"{key}={value}: must read variant.NAME.key=value, with a key that may differ from point to point"
-        )
+        raise BadInputError(f"{key}={value}: must be variant.NAME.key=value, with a key that can differ between points")
     try:
         return _checked(subkey, value, phase_names)
     except BadInputError as error:
@@ -342,9 +340,7 @@ def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[s
     for name, entries in variants.items():
         for key in entries:
             if key in matrix:
-                raise BadInputError(
-                    f"{VARIANT}.{name}.{key} and {MATRIX}{key} both determine {key} at a point; leave one out"
-                )
+                raise BadInputError(f"{VARIANT}.{name}.{key} and {MATRIX}{key} both determine {key}; leave one out")
 
 
 def _has(system: str, entries: Mapping[str, str]) -> bool:
@@ -462,7 +458,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
         cache = min(filter(None, scenario.caches.values()), default=None)
         if cache is None:
             raise BadInputError(
-                f"datasize={datasize}: {', '.join(scenario.systems)}: none has a read cache of known size;"
+                f"datasize={datasize}: no read cache of known size ({', '.join(scenario.systems)});"
                 " set a size such as 40GB or 0.6*ram"
             )
         size = int(Fraction(factor) * cache)
@@ -526,4 +522,4 @@ def _check_systems(names: Sequence[str]) -> None:
     systems = catalogue.all_systems()
     for name in names:
         if name not in systems:
-            raise unknown("system", name, systems, "there are: " + ", ".join(systems))
+            raise unknown("system", name, systems)

@@ -78,15 +78,13 @@ def check(text: str) -> None:
             raise BadInputError(f"phases={text}: insert is the load, which comes first; or set NAME.insertproportion=1")
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
             raise BadInputError(
-                f"phases={text}: '{name}' must have at most 40 characters a-z, 0-9 and -, and begin with a letter"
+                f"phases={text}: '{name}' must be at most 40 characters a-z, 0-9 and -, with a letter first"
             )
         is_reserved = name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known())
         if is_reserved and name not in (MAX, *AT_RATE):
             raise BadInputError(f"phases={text}: '{name}' is reserved; choose another name")
         if names.count(name) > 1:
-            raise BadInputError(
-                f"phases={text}: '{name}' is named twice; use {name}-again (with the scenario's mix), or repeats=N"
-            )
+            raise BadInputError(f"phases={text}: '{name}' occurs twice; use {name}-again (scenario's mix) or repeats=N")
     for name in AT_RATE:
         if name in names and names != [MAX, name]:
             raise BadInputError(f"phases={text}: {name} needs {MAX} and no other phase; set phases={MAX},{name}")
@@ -111,7 +109,5 @@ def property_of(phase: str, key: str, phase_names: Sequence[str]) -> Property:
         if phase == INSERT and not entry.load:
             reason = "the load ends when it has inserted every record once"
     if entry is None or reason:
-        raise BadInputError(
-            f"{phase}.{key}: cannot differ from phase to phase, because {reason}; set {key} without a phase"
-        )
+        raise BadInputError(f"{phase}.{key}: {reason}; set {key} without a phase")
     return entry

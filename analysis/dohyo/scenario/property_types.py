@@ -98,7 +98,7 @@ class Whole(Number):
 
 
 class Count(Whole):
-    form = "a whole number {}, also written as 100k or 5M"
+    form = "a whole number {}, also as 100k or 5M"
     units: ClassVar = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 
 
@@ -123,10 +123,7 @@ class Size(Text):
 
 
 class DataSize(Text):
-    allowed = (
-        "a size such as 40GB, 1TB or 512MiB, or a multiple of the hosts' memory such as 4*ram, or of the systems' own"
-        " caches such as 0.6*cache"
-    )
+    allowed = "a size such as 40GB, or a multiple such as 4*ram or 0.6*cache"
 
     def plain(self, value: str) -> str | None:
         if multiple := re.fullmatch(r"([0-9]*\.?[0-9]+)\s*\*\s*(ram|cache)", value.lower()):
@@ -137,7 +134,7 @@ class DataSize(Text):
 class Identifier(Text):
     """A name that every system accepts, even with a number appended; `Property.names` sets further limits."""
 
-    allowed = "at most 40 letters A-Z, digits, _ and -, beginning with a letter or _"
+    allowed = "up to 40 of A-Z, a-z, 0-9, _ and -, beginning with a letter or _"
 
     def plain(self, value: str) -> str | None:
         return value if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,39}", value) else None
@@ -160,10 +157,7 @@ class ExistingFile(Text):
 
 
 class Bounds(Text):
-    allowed = (
-        "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas;"
-        f" percentiles: {', '.join(slo.PERCENTILES)}; operations: {', '.join(slo.OPERATIONS)}; units: us, ms, s"
-    )
+    allowed = "bounds such as p99<10ms,read.p99.9<500us (docs/knee.md)"
 
     def plain(self, value: str) -> str | None:
         try:
@@ -174,7 +168,7 @@ class Bounds(Text):
 
 
 class FaultList(Text):
-    allowed = f"faults such as {faults.EXAMPLE}, or {faults.NONE}; kinds: {', '.join(faults.KINDS)}"
+    allowed = f"faults such as {faults.EXAMPLE}, or {faults.NONE} (docs/faults.md)"
 
     def plain(self, value: str) -> str | None:
         return faults.plain(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +24,16 @@ FOLDER = WORKLOADS / "published"
 # Metrics in the table of our results, except errors.
 MEASURED = [metric.name for metric in METRICS.values() if metric.part in ("rates", "latencies")]
 _NUMBERS = (*MEASURED, "seconds")
-_RATIOS = ("l1_cache_hit_ratio",)
+_FIGURES = (*_NUMBERS, "l1_cache_hit_ratio")
 _ASCENDING = [name for name in MEASURED if METRICS[name].unit == "ms" and name != "mean_ms"]
-
-
-@dataclass(frozen=True)
-class _Line:
-    of: str
-    system: str
 
 
 _Numbers: Any = make_dataclass(
     "_Numbers",
-    [(name, int | None if METRICS[name].kind == "integer" else float | None, None) for name in MEASURED],
-    bases=(_Line,),
+    [
+        *(("of", str), ("system", str)),
+        *((name, int | None if METRICS[name].kind == "integer" else float | None, None) for name in MEASURED),
+    ],
     frozen=True,
 )
 
@@ -130,7 +126,7 @@ def files(scenario: str, names: str = "") -> list[Path]:
     by_name = {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
     for name in filter(None, names.split(",")):
         if name not in by_name:
-            raise unknown("published figures", name, by_name, "there are: " + ", ".join(by_name))
+            raise unknown("published figures", name, by_name)
     return [by_name[name] for name in (names or scenario).split(",") if name in by_name]
 
 
@@ -145,7 +141,7 @@ def load(path: Path) -> Published:
     """
     try:
         content = plain_yaml.load(path)
-        _known(content, Published, optional=("conditions", "tables", "figures", "facts", "setup"), derived=("name",))
+        _known(content, Published, derived=("name",))
         lines = _list(content, "figures")
         published = Published(
             name=path.stem,
@@ -178,8 +174,8 @@ def kept(folder: Path, warn: Callable[[str], None]) -> list[Published]:
 
 def _figure(line: Any, number: int) -> PublishedFigure:
     try:
-        _known(line, PublishedFigure, optional=(*_NUMBERS, *_RATIOS, "at", "operation", "per_client"))
-        if not line.keys() & {*_NUMBERS, *_RATIOS}:
+        _known(line, PublishedFigure)
+        if not line.keys() & set(_FIGURES):
             raise BadInputError("contains no number; put sentences under facts")
         for key in line.keys() & set(_NUMBERS):
             counts = key in METRICS and METRICS[key].kind == "integer"
@@ -194,7 +190,7 @@ def _figure(line: Any, number: int) -> PublishedFigure:
             _text(line, "of"),
             _text(line, "system"),
             **{key: line[key] for key in _NUMBERS if key in line},
-            l1_cache_hit_ratio=_ratio(line, "l1_cache_hit_ratio"),
+            l1_cache_hit_ratio=_ratio(line),
             at=_at(line.get("at", {})),
             operation=_text(line, "operation") if "operation" in line else "",
             per_client=_flag(line, "per_client"),
@@ -203,13 +199,16 @@ def _figure(line: Any, number: int) -> PublishedFigure:
         raise BadInputError(f"line {number} of the figures: {error}") from error
 
 
-def _ratio(line: dict[str, Any], key: str) -> list[float] | None:
-    if key not in line:
+def _ratio(line: dict[str, Any]) -> list[float] | None:
+    if "l1_cache_hit_ratio" not in line:
         return None
-    values = line[key] if isinstance(line[key], list) else [line[key]]
+    ratio = line["l1_cache_hit_ratio"]
+    values = ratio if isinstance(ratio, list) else [ratio]
     numbers = all(type(value) in (int, float) and 0 <= value <= 1 for value in values)
     if not numbers or len(values) not in (1, 2) or values != sorted(values):
-        raise BadInputError(f"{key}: {line[key]}: must be a number from 0 to 1, or a list of minimum and maximum")
+        raise BadInputError(
+            f"l1_cache_hit_ratio: {ratio}: must be a number from 0 to 1, or a list of minimum and maximum"
+        )
     return values
 
 
@@ -224,7 +223,7 @@ def _at(content: Any) -> dict[str, list[str]]:
 
 def _table(content: Any, number: int) -> Table:
     try:
-        _known(content, Table, optional=("operation", "phases", "highest", "at"))
+        _known(content, Table)
         table = Table(
             rows=[str(item) for item in _list(content, "rows")],
             columns=[str(item) for item in _list(content, "columns")],
@@ -237,24 +236,24 @@ def _table(content: Any, number: int) -> Table:
             if not getattr(table, key):
                 raise BadInputError(f"{key}: must not be empty")
         for column in table.columns:
-            if (name := column.rpartition(" ")[2]) not in (*_NUMBERS, *_RATIOS):
-                raise unknown("column", name, (*_NUMBERS, *_RATIOS), "there are: " + ", ".join((*_NUMBERS, *_RATIOS)))
+            if (name := column.rpartition(" ")[2]) not in _FIGURES:
+                raise unknown("column", name, _FIGURES)
     except BadInputError as error:
         raise BadInputError(f"table {number}: {error}") from error
     return table
 
 
-def _known(content: Any, record: type, optional: Sequence[str], derived: Sequence[str] = ()) -> None:
-    """Raises BadInputError if a mapping has keys that a type does not have, or lacks required ones."""
+def _known(content: Any, record: type, derived: Sequence[str] = ()) -> None:
+    """Raises BadInputError if a mapping has keys that a type does not have, or lacks those without a default."""
     if not isinstance(content, dict):
         raise BadInputError(f"{content!r}: must be a mapping of keys to values")
-    allowed = [entry.name for entry in fields(record) if entry.name not in derived]
+    allowed = [entry for entry in fields(record) if entry.name not in derived]
     for key in content:
-        if key not in allowed:
-            raise unknown("key", str(key), allowed, "there are: " + ", ".join(allowed))
-    for key in allowed:
-        if key not in content and key not in optional:
-            raise BadInputError(f"{key} is missing")
+        if key not in [entry.name for entry in allowed]:
+            raise unknown("key", str(key), [entry.name for entry in allowed])
+    for entry in allowed:
+        if entry.name not in content and entry.default is entry.default_factory is MISSING:
+            raise BadInputError(f"{entry.name} is missing")
 
 
 def _text(content: dict[str, Any], key: str) -> str:

@@ -96,7 +96,7 @@ def parts(content: list[Any], check_point: Callable[[Any], dict[str, list[str]]]
             if not isinstance(part, dict):
                 raise BadInputError(f"{part!r}: must be a mapping of keys to values")
             if strange := [key for key in part if key not in ("at", *GROUPS)]:
-                raise unknown("key", str(strange[0]), ("at", *GROUPS), "there are: " + ", ".join(("at", *GROUPS)))
+                raise unknown("key", str(strange[0]), ("at", *GROUPS))
             point = check_point(part.get("at", {}))
             for group in (group for group in GROUPS if group in part):
                 if not isinstance(part[group], dict):
@@ -120,9 +120,7 @@ def _checked(key: str, value: Any, point: Mapping[str, list[str]]) -> list[str]:
     entry, variable = properties.known().get(key), catalogue.all_options().get(key)
     if not (key in OTHERS or entry or variable or _may_be_set(key, point)):
         names = [*OTHERS, *properties.known(), *catalogue.all_options()]
-        raise unknown(
-            "key", key, names, "a server setting needs 'at: {system: …}', for a system with a variable NAME_settings"
-        )
+        raise unknown("key", key, names, "a server setting needs 'at: {system: …}'")
     if key in OTHERS or texts == [NOT_PUBLISHED] or is_flags(key):
         return texts
     if entry:

@@ -41,7 +41,7 @@ def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
     """Returns the rate (op/s of all clients) at which the trials' latencies may be ranked; None if rates differ. It is
     the common target rate of the phase, which all trials must have reached in every round within `knee.TOLERANCE`.
     """
-    measured = [trial for trial in trials if _overall(trial, phase)]
+    measured = [trial for trial in trials if trial.overall(phase)]
     targets = {target_of(trial, phase) for trial in measured}
     target = targets.pop() if len(targets) == 1 else None
     return target if target and not behind(measured, phase) else None
@@ -56,7 +56,7 @@ def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
     """Returns the figure by which the phase is ranked. It is records per second, because batch sizes may differ. If the
     records of any trial are unknown, it is operations per second for all trials.
     """
-    has_records = all(row.records_per_second is not None for trial in trials for row in _overall(trial, phase))
+    has_records = all(row.records_per_second is not None for trial in trials for row in trial.overall(phase))
     return "records_per_second" if has_records else "ops_per_second"
 
 
@@ -85,7 +85,7 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
 
 def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]]:
     """Returns the system, the target rate and the lowest rate of each trial that missed its target in any round."""
-    lowest = [(trial, min(succeeded(trial.rows, row))) for trial in trials for row in _overall(trial, phase)]
+    lowest = [(trial, min(succeeded(trial.rows, row))) for trial in trials for row in trial.overall(phase)]
     targets = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
     return [(name, target, rate) for name, target, rate in targets if target and rate < target * (1 - TOLERANCE)]
 
@@ -96,7 +96,7 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
     With faults, the achieved rate is the rate before the first fault, and `FULL_SHARE` of the target is enough.
     """
     faulted = [run.before_ops_per_second for run in trial.faults if run.phase == OWN]
-    reached = faulted or [succeeded(trial.rows, row)[0] for row in _overall(trial, OWN)]
+    reached = faulted or [succeeded(trial.rows, row)[0] for row in trial.overall(OWN)]
     rates = [value for value in reached if value is not None]
     target = target_of(trial, OWN)
     if not rates or not target:
@@ -109,7 +109,7 @@ def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
     """Returns the op/s of the slowest system with a valid rate in the phase, for each point."""
     slowest: dict[str, float] = {}
     for together in at_points(trials):
-        rates = [row.ops_per_second for trial in together for row in _overall(trial, phase) if row.ops_per_second]
+        rates = [row.ops_per_second for trial in together for row in trial.overall(phase) if row.ops_per_second]
         slowest |= {point_name(trial.point): min(rates) for trial in together if rates}
     return slowest
 
@@ -121,7 +121,7 @@ def is_equal(trials: Sequence[Trial], phases: Sequence[str]) -> bool:
 
 def different_rates(before: Trial, after: Trial, phase: str) -> tuple[float, float] | None:
     """Returns the two rates (op/s) at which latencies were measured; None if they agree within `knee.TOLERANCE`."""
-    rates = [row.ops_per_second or 0.0 for trial in (before, after) for row in _overall(trial, phase)]
+    rates = [row.ops_per_second or 0.0 for trial in (before, after) for row in trial.overall(phase)]
     if len(rates) != 2 or equal_rate((before, after), phase) or min(rates) >= max(rates) * (1 - TOLERANCE):
         return None
     return rates[0], rates[1]
@@ -134,10 +134,6 @@ def _groups(trials: Sequence[Trial], phases: Sequence[str]) -> list[tuple[list[T
         for phase in phases
         if _has_latencies(of_point, phase)
     ]
-
-
-def _overall(trial: Trial, phase: str) -> list[Row]:
-    return [row for row in trial.rows if (row.phase, row.operation, row.discarded) == (phase, OVERALL, False)]
 
 
 def target_of(trial: Trial, phase: str) -> float | None:

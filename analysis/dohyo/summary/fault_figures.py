@@ -14,7 +14,7 @@ from typing import Any
 from dohyo.evidence.accounting import Accounting
 from dohyo.evidence.fault_costs import FaultCost, FaultedRun
 from dohyo.evidence.healing import Healing
-from dohyo.figures import milliseconds, point_name, rate, whole
+from dohyo.figures import milliseconds, rate, whole
 from dohyo.summary.results import Trial
 
 NEVER = math.inf
@@ -195,13 +195,13 @@ class SameFault:
 
 def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
     """Returns every fault of every system, combined over all rounds and repeats."""
-    together: dict[tuple[str, str, str, int], SameFault] = {}
+    together: dict[tuple[str, str, int], SameFault] = {}
     for trial in trials:
         for run in trial.faults:
             # Number faults by name, not by time, because hosts may execute faults of the same second in any order.
             by_name = sorted(run.faults, key=lambda fault: (str(fault), fault.at))
             for fault in run.faults:
                 number = 1 + next(index for index, candidate in enumerate(by_name) if candidate is fault)
-                key = (trial.system, point_name(trial.point), run.phase, number)
+                key = (trial.place, run.phase, number)
                 together.setdefault(key, SameFault(trial, run.phase, number, [])).cases.append((run, fault))
     return list(together.values())

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dohyo.evidence.hdr_log import BEYOND
 from dohyo.figures import milliseconds, rate
+from dohyo.scenario.search import Settings
 from dohyo.scenario.slo import Bound
 
 # Share of the target by which the achieved rate may fall short, because of timers and of operations at the window's
@@ -46,7 +47,7 @@ def broken(bounds: Sequence[Bound], latencies: Latencies, target: float, achieve
             value = latencies.get(operation, {}).get(bound.percentile)
             if value is None:
                 raise ValueError(
-                    f"the {bound.percentile} of {operation} is unknown: fewer than {BEYOND} operations exceed it;"
+                    f"{operation} {bound.percentile}: fewer than {BEYOND} operations exceed it;"
                     " set a longer search.duration"
                 )
             if value >= bound.limit_ms:
@@ -58,17 +59,12 @@ def broken(bounds: Sequence[Bound], latencies: Latencies, target: float, achieve
 class Knee:
     """The state of a search. Two rates form its bracket: the highest that held and the lowest that did not.
 
-    :ivar slo: latency bounds as text
     :ivar start: closed-loop maximum in operations per second, above 0
-    :ivar most: maximum number of probes
-    :ivar precision: distance between the sides of the bracket, as a share of the lower one, at which the search ends
     :ivar tried: each tried rate in operations per second, and the bounds that did not hold, as text; empty if all held
     """
 
-    slo: str
+    settings: Settings
     start: float
-    most: int
-    precision: float
     tried: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -99,14 +95,14 @@ class Knee:
 
     def next_target(self) -> float | None:
         """Returns the rate to try next; None when the search is over."""
-        if len(self.tried) >= self.most:
+        if len(self.tried) >= self.settings.probes:
             return None
         following = self._new_target()
         return self.unmet if following is None and not self.is_sure else following
 
     def _new_target(self) -> float | None:
         """Returns the next rate that has not been tried yet."""
-        if self.apart <= self.precision:
+        if self.apart <= self.settings.precision:
             return None
         if self.held and self.unmet:
             # Bisect by the geometric mean, because the precision limits the ratio of the two sides.
@@ -118,24 +114,19 @@ class Knee:
 
     def conclusion(self) -> str:
         """Returns the result of the search as a sentence."""
-        held, unmet = self.held, self.unmet
+        held, unmet, slo, most = self.held, self.unmet, self.settings.slo, self.settings.probes
         if held and unmet:
-            remark = f"before {rate(unmet)} op/s was tried again" if not self.is_sure else ""
-            if self.apart > self.precision:
-                remark = f"with the two rates {self.apart:.0%} apart"
-            used_up = remark and len(self.tried) >= self.most
-            return (
-                f"{rate(held)} op/s met {self.slo}, {held / self.start:.0%} of the closed-loop maximum of"
-                f" {rate(self.start)} op/s; {rate(unmet)} op/s had {self._last[unmet]}"
-                + (f"; search.probes={self.most} ended the search {remark}" if used_up else "")
-            )
+            remark = "before a second try" if not self.is_sure else ""
+            if self.apart > self.settings.precision:
+                remark = f"with rates {self.apart:.0%} apart"
+            met, missed = f"{rate(held)} op/s met {slo}", f"{rate(unmet)} op/s had {self._last[unmet]}"
+            if remark and len(self.tried) >= most:
+                return f"{met}; {missed}; search.probes={most} ended it {remark}"
+            return f"{met} ({held / self.start:.0%} of the closed-loop maximum of {rate(self.start)}); {missed}"
         if unmet:
-            return f"no rate met {self.slo}: the lowest tried, {rate(unmet)} op/s, had {self._last[unmet]}"
+            return f"no rate met {slo}: the lowest tried, {rate(unmet)} op/s, had {self._last[unmet]}"
         if held:
-            return (
-                f"every rate tried met {self.slo}, up to {rate(held)} op/s; the maximum is above it, and a larger"
-                " search.probes would find it"
-            )
+            return f"every rate tried met {slo}, up to {rate(held)} op/s; set a larger search.probes"
         return "no rate was tried"
 
 

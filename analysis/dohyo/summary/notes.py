@@ -32,7 +32,7 @@ def _stricter(trials: Sequence[Trial]) -> list[str]:
     """Returns notes on systems that provide more than was requested, if other systems do not."""
     notes = [
         f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, requested {trial.exceeded[name]};"
-        " it cannot be less strict, which favours the others"
+        " unavoidable, favours the others"
         for name, group in differing(trials)
         if is_exceeded(name, group)
         for trial in group
@@ -62,8 +62,7 @@ def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
     ]
     if texts:
         yield (
-            f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more:"
-            f" {', '.join(texts)}; these seconds count"
+            f"collapsed: {', '.join(texts)}; below half the mean for {COLLAPSE_SECONDS} s or more; these seconds count"
         )
 
 
@@ -90,8 +89,7 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]
     ]
     if texts:
         yield (
-            f"not steady: throughput from the first to the last third of the measured window: {', '.join(texts)}; see"
-            " the chart over time, and set a longer warmuptime or duration"
+            f"not steady: {', '.join(texts)}, first to last third of the window; set a longer warmuptime or duration"
         )
 
 
@@ -111,20 +109,14 @@ def _cold(trials: Sequence[Trial]) -> Iterator[str]:
         longest = max([longest, *(trial.warmups[run] for run in trial.cold)])
     texts = [f"{name} in {sum(cold)} of {len(cold)} runs" for name, cold in runs.items() if any(cold)]
     if texts:
-        yield (
-            f"not steady when the warm-up ended: {', '.join(texts)}, after {longest:.0f} s (the throughput or the JIT"
-            " compilers); set a longer warmuptime"
-        )
+        yield f"not steady when the warm-up ended: {', '.join(texts)}, after {longest:.0f} s; set a longer warmuptime"
 
 
 def _without_equal(trials: Sequence[Trial]) -> Iterator[str]:
     """Yields a note if the phase `equal` was requested but never measured."""
     asked_for = any("equal_share" in trial.asked_workload.get("", {}) for trial in trials)
     if asked_for and not any(row.phase == EQUAL for trial in trials for row in trial.rows):
-        yield (
-            f"no latencies at an equal rate: there is no valid run of {EQUAL}, whose rate is derived from the valid"
-            f" rates of {MAX} in the first round"
-        )
+        yield f"no latencies at an equal rate: no valid run of {EQUAL}, whose rate is from {MAX} in round 1"
 
 
 # ---- notes on a single trial ----------------------------------------------------------------------------------------
@@ -150,8 +142,7 @@ def _of_the_load(trial: TrialFolder) -> Iterator[str]:
     """Yields notes on a load that several trials share, on how the servers settled, and on repeated inserts."""
     if trial.shared_load.load:
         yield (
-            f"shared load of {trial.shared_load.load}: the servers started from copies, so intervals omit the"
-            " differences between loads"
+            f"shared load of {trial.shared_load.load}: servers started from copies, so intervals omit load differences"
         )
     if trial.shared_load.note:
         yield trial.shared_load.note

@@ -110,7 +110,7 @@ def result(
     tried = [
         (probe.target, probe.reason or "") for probe in probes if probe.held is not None and probe.target is not None
     ]
-    state = Knee(settings.slo, start, settings.probes, settings.precision, tuple(tried))
+    state = Knee(settings, start, tuple(tried))
     problems = [*problems_before, *(probe.reason or "" for probe in probes if probe.held is None)]
     if not problems and not start:
         problems = ["the runs before it have no rate, so there is no first rate to try"]

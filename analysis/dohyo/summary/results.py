@@ -23,6 +23,7 @@ from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.servers import Server, Span
 from dohyo.figures import point_name, system_at
 from dohyo.metrics import Row, Samples
+from dohyo.operations import OVERALL
 from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.scenario.published import Published
 from dohyo.statistics import ALIKE
@@ -99,6 +100,10 @@ class Trial:
     def measured_rows(self) -> list[Row]:
         """Returns the rows that are part of the measurement."""
         return [row for row in self.rows if not self.is_aside(row)]
+
+    def overall(self, phase: str) -> list[Row]:
+        """Returns the row of all operations of a phase, without discarded runs; empty if there is none."""
+        return [row for row in self.rows if (row.phase, row.operation, row.discarded) == (phase, OVERALL, False)]
 
     def usd_per_million(self, ops_per_second: float | None) -> float | None:
         """Returns the price of the servers' hosts in US$ per million operations at this rate; None if unknown."""

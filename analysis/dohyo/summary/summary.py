@@ -14,15 +14,15 @@ from typing import cast, get_args
 from dohyo.evidence import canary, manifest, records
 from dohyo.scenario import published
 from dohyo.statistics import ALIKE
-from dohyo.summary import differences, validity
+from dohyo.summary import differences, trial_evidence, validity
 from dohyo.summary.comparison import at_points, comparisons, neighbours
 from dohyo.summary.equality import unequal
 from dohyo.summary.notes import notes_of
 from dohyo.summary.phase import Phase
 from dohyo.summary.precision import judged
 from dohyo.summary.results import Ended, Summary, Trial
-from dohyo.summary.rounds import Rounds
-from dohyo.summary.trial_evidence import TrialEvidence
+from dohyo.summary.rounds import Counted, Rounds
+from dohyo.summary.trial_folder import TrialFolder
 
 
 def summarise(
@@ -60,17 +60,17 @@ def summarise(
             warnings.append(f"{raw / name}: {trials[-1].reason}")
             workloads[name] = {}
             continue
-        evidence = TrialEvidence(folders[name], warnings)
-        trial = _trial(evidence, facts, runs)
+        evidence = TrialFolder(folders[name], warnings)
+        trial, measured = _trial(evidence, facts, runs)
         trials.append(trial)
         if seen is not None:
-            seen(trial, [*evidence.files.phases, *evidence.probes])
-        workloads[trial.name] = evidence.files.workload()
-        if seconds := evidence.files.seconds():
+            seen(trial, [*evidence.phases, *evidence.probes])
+        workloads[trial.name] = evidence.workload()
+        if seconds := evidence.seconds():
             longest[trial.place] = max(longest.get(trial.place, 0.0), seconds)
         if trial.round is not None:
             planned = facts.rounds if adds_rounds else None
-            rounds.setdefault(trial.place, Rounds(planned)).add(trial, evidence.measured)
+            rounds.setdefault(trial.place, Rounds(planned)).add(trial, measured)
     warnings += _mixed(trials, workloads)
     merged = [system_rounds.merged() for system_rounds in rounds.values()]
     summary = replace(
@@ -121,7 +121,7 @@ def is_experiment(folder: Path) -> bool:
 
 def read_trial(folder: Path) -> Trial:
     """Returns one trial from its folder in `raw/`; the trial may still be running."""
-    return TrialEvidence(folder, []).trial()
+    return trial_evidence.read(TrialFolder(folder, []))[0]
 
 
 def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -> records.ExperimentFacts:
@@ -135,19 +135,22 @@ def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -
     return facts
 
 
-def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, runs: dict[str, str]) -> Trial:
-    """Returns a trial. It has no numbers if it does not belong to the experiment or is a copy of another trial."""
-    trial = evidence.trial()
-    copied = validity.copied(trial.name, evidence.files.phases, runs)
-    why = next(validity.of_another_experiment(evidence.files, facts), None)
+def _trial(evidence: TrialFolder, facts: records.ExperimentFacts, runs: dict[str, str]) -> tuple[Trial, Counted]:
+    """Returns a trial with the runs and histograms of its rows.
+
+    It has no numbers if it does not belong to the experiment or is a copy of another trial.
+    """
+    trial, measured = trial_evidence.read(evidence)
+    copied = validity.copied(trial.name, evidence.phases, runs)
+    why = next(validity.of_another_experiment(evidence, facts), None)
     if why is None and trial.status == "ok":
-        why = copied or next(validity.outside_the_experiment(evidence.files, facts), None)
+        why = copied or next(validity.outside_the_experiment(evidence, facts), None)
     if not why:
-        return trial
-    evidence.measured = {}
-    return replace(
+        return trial, measured
+    without_numbers = replace(
         trial, status="invalid", reason=why, rows=[], clients=[], nodes=[], search=None, faults=[], accounting=None
     )
+    return without_numbers, {}
 
 
 def _lost(name: str, experiment: records.ExperimentFacts) -> Trial:

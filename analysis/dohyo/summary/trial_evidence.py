@@ -32,142 +32,127 @@ from dohyo.summary.rounds import Counted, rows_of
 from dohyo.summary.trial_folder import NO_STATE, TrialFolder
 
 
-class TrialEvidence:
-    """Computes the numbers of a trial from its evidence, and checks whether they count.
+def read(facts: TrialFolder) -> tuple[Trial, Counted]:
+    """Returns a trial with the runs and histograms of its rows; it has no numbers if a folder cannot be read."""
+    try:
+        return _read(facts)
+    except OSError as error:
+        why = f"{error.filename}: cannot be read: {error.strerror or error}"
+        facts.warn(why)
+        system = facts.settings.system or facts.path.name
+        return Trial(facts.path.name, system, system, "invalid", why), {}
 
-    :ivar probes: probes of the search for the highest rate
-    :ivar measured: runs and histograms from which the trial's rows are computed
+
+def _read(facts: TrialFolder) -> tuple[Trial, Counted]:
+    """Returns a trial from its evidence.
+
+    :raises OSError: if one of its folders cannot be read
     """
+    facts.read()
+    status, reason = _judged(facts)
+    shown = [
+        *(facts.measured if status == "ok" else []),
+        *(facts.aside if not any(phase.problems for phase in facts.aside) else []),
+    ]
+    measured = {part: _counted([phase for phase in facts.phases if phase.part == part]) for part in parts_of(shown)}
+    rows = rows_of(measured)
+    conditions_of_all, by_phase = _conditions(facts)
+    system = facts.settings.system or facts.path.name
+    trial = Trial(
+        name=facts.path.name,
+        system=system,
+        title=facts.read_back.title or system,
+        status=status,
+        reason=reason,
+        point=facts.settings.matrix_point,
+        round=facts.settings.round if facts.settings.rounds > 1 else None,
+        conditions=conditions_of_all,
+        by_phase=by_phase,
+        deviations=facts.read_back.differences,
+        exceeded={name: str(value) for name, value in facts.read_back.exceeded.items()},
+        rows=rows,
+        load_is_measured=facts.settings.load_is_measured,
+        system_failed=any(phase.system_failed for phase in facts.phases),
+        warmups={phase.name: phase.warmup for phase in facts.runs},
+        load=next((phase.curve for phase in facts.load if phase in shown), None),
+        canary=facts.canary,
+        search=_search(facts),
+        asked_workload=requested_settings.workload(facts.requested),
+        asked_servers=requested_settings.servers(facts.requested),
+        configured={**facts.read_back.values, **facts.read_back.server_settings},
+        notes=list(notes.of_trial(facts)),
+        servers=facts.servers.all(),
+        spans=list(facts.servers.spans()),
+        hosts=facts.metrics.all(),
+        taken=facts.shares,
+        host_metrics=facts.metrics,
+        events=_events(facts, rows),
+        clients=[
+            structs.replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in measured])
+            for client in facts.clients
+        ],
+        **_of_runs(facts, facts.counted if status == "ok" else []),
+    )
+    return trial, measured
 
-    def __init__(self, folder: Path, warnings: list[str]) -> None:
-        self.files = TrialFolder(folder, warnings)
-        self.settings = self.files.settings
-        self.measured: Counted = {}
-        self.probes: list[Phase] = []
-        self._system = self.settings.system or folder.name
 
-    def trial(self) -> Trial:
-        """Returns the trial; it has no numbers if one of its folders cannot be read."""
-        try:
-            return self._trial()
-        except OSError as error:
-            why = f"{error.filename}: cannot be read: {error.strerror or error}"
-            self.files.warn(why)
-            return Trial(self.files.path.name, self._system, self._system, "invalid", why)
+def _of_runs(facts: TrialFolder, valid: Sequence[Phase]) -> dict[str, Any]:
+    """Returns the fields of a trial that describe its runs.
 
-    def _trial(self) -> Trial:
-        """Returns the trial from its evidence.
+    :param valid: the runs that count; empty unless the trial is "ok"
+    """
+    healing = HealingLogs(facts.path / "server", facts.warn)
+    return {
+        # Include discarded runs, because later runs do not detect what a discarded one lost.
+        "accounting": accounting.of_all(client.report.accounting for run in facts.measured for client in run.clients),
+        "faults": [faulted for phase in valid if (faulted := phase.healed(healing))],
+        "trends": _trends(valid),
+        "collapses": [when for phase in valid for when in phase.collapses()],
+        "level_changes": [when for phase in valid for when in phase.level_changes()],
+        "cold": [phase.name for phase in valid if phase.conducted.warmup_steady is False],
+        "nodes": nodes([phase.conducted for phase in facts.counted or facts.load], [phase.run for phase in valid]),
+    }
 
-        :raises OSError: if one of its folders cannot be read
-        """
-        facts = self.files
-        facts.read()
-        status, reason = _judged(facts)
-        valid = facts.counted if status == "ok" else []
-        shown = [
-            *(facts.measured if status == "ok" else []),
-            *(facts.aside if not any(phase.problems for phase in facts.aside) else []),
-        ]
-        self.measured = {part: _counted([phase for phase in facts.phases if phase.part == part])
-                         for part in parts_of(shown)}  # fmt: skip
-        rows = rows_of(self.measured)
-        conditions_of_all, by_phase = _conditions(facts)
-        return Trial(
-            name=facts.path.name,
-            system=self._system,
-            title=facts.read_back.title or self._system,
-            status=status,
-            reason=reason,
-            point=self.settings.matrix_point,
-            round=self.settings.round if self.settings.rounds > 1 else None,
-            conditions=conditions_of_all,
-            by_phase=by_phase,
-            deviations=facts.read_back.differences,
-            exceeded={name: str(value) for name, value in facts.read_back.exceeded.items()},
-            rows=rows,
-            load_is_measured=self.settings.load_is_measured,
-            system_failed=any(phase.system_failed for phase in facts.phases),
-            warmups={phase.name: phase.warmup for phase in facts.runs},
-            load=next((phase.curve for phase in facts.load if phase in shown), None),
-            canary=facts.canary,
-            search=self._search(),
-            asked_workload=requested_settings.workload(facts.requested),
-            asked_servers=requested_settings.servers(facts.requested),
-            configured={**facts.read_back.values, **facts.read_back.server_settings},
-            notes=list(notes.of_trial(facts)),
-            servers=facts.servers.all(),
-            spans=list(facts.servers.spans()),
-            hosts=facts.metrics.all(),
-            taken=facts.shares,
-            host_metrics=facts.metrics,
-            events=self._events(rows),
-            **self._of_runs(valid),
-        )
 
-    def _of_runs(self, valid: Sequence[Phase]) -> dict[str, Any]:
-        """Returns the fields of a trial that describe its runs.
-
-        :param valid: the runs that count; empty unless the trial is "ok"
-        """
-        facts = self.files
-        healing = HealingLogs(facts.path / "server", facts.warn)
-        return {
-            # Include discarded runs, because later runs do not detect what a discarded one lost.
-            "accounting": accounting.of_all(
-                client.report.accounting for run in facts.measured for client in run.clients
-            ),
-            "faults": [faulted for phase in valid if (faulted := phase.healed(healing))],
-            "trends": _trends(valid),
-            "collapses": [when for phase in valid for when in phase.collapses()],
-            "level_changes": [when for phase in valid for when in phase.level_changes()],
-            "cold": [phase.name for phase in valid if phase.conducted.warmup_steady is False],
-            "clients": [
-                structs.replace(
-                    client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured]
-                )
-                for client in facts.clients
+def _events(facts: TrialFolder, rows: Sequence[Row]) -> list[Event]:
+    return [
+        event
+        for phase in facts.phases
+        for event in phase.events(
+            [
+                *(_pauses(facts, phase, rows) if phase in facts.measured else []),
+                *phase.level_events(facts.servers, facts.metrics),
             ],
-            "nodes": nodes([phase.conducted for phase in facts.counted or facts.load], [phase.run for phase in valid]),
-        }
+            measured=phase in facts.measured,
+        )
+    ]
 
-    def _events(self, rows: Sequence[Row]) -> list[Event]:
-        facts = self.files
-        return [
-            event
-            for phase in facts.phases
-            for event in phase.events(
-                [
-                    *(self._pauses(phase, rows) if phase in facts.measured else []),
-                    *phase.level_events(facts.servers, facts.metrics),
-                ],
-                measured=phase in facts.measured,
-            )
-        ]
 
-    def _pauses(self, phase: Phase, rows: Sequence[Row]) -> list[Event]:
-        """Returns the pauses of the servers' JVMs that are long compared with the clients' latencies."""
-        calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
-        p99s = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
-        timeout, default = self.settings.properties.operationtimeout, find_property("operationtimeout")
-        if timeout is None and default and default.default:
-            timeout = float(default.default)
-        return self.files.servers.events(phase.kind, phase.number, max(p99s, default=None), timeout)
+def _pauses(facts: TrialFolder, phase: Phase, rows: Sequence[Row]) -> list[Event]:
+    """Returns the pauses of the servers' JVMs that are long compared with the clients' latencies."""
+    calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
+    p99s = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
+    timeout, default = facts.settings.properties.operationtimeout, find_property("operationtimeout")
+    if timeout is None and default and default.default:
+        timeout = float(default.default)
+    return facts.servers.events(phase.kind, phase.number, max(p99s, default=None), timeout)
 
-    def _search(self) -> Search | None:
-        """Returns the result of the search's probes. Nothing else in the trial depends on them."""
-        settings = probes.stated(self.settings.search)
-        if settings is None:
-            return None
-        runs = [phase for phase in self.files.counted if phase.kind != LOAD]
-        tries = self.probes = self.files.phases_of(PROBE)
-        self.files.read_clients(tries)
-        # Do not warn about missing samples: during the search, they are still on the hosts.
-        windows = [window for phase in tries for window in phase.window]
-        shares = HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).shares
-        closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
-        problems = [problem for phase in runs for problem in phase.problems]
-        tried = [_probe(phase, self.files, shares, settings) for phase in tries]
-        return probes.result(settings, closed_loop, problems, tried)
+
+def _search(facts: TrialFolder) -> Search | None:
+    """Returns the result of the search's probes. Nothing else in the trial depends on them."""
+    settings = probes.stated(facts.settings.search)
+    if settings is None:
+        return None
+    runs = [phase for phase in facts.counted if phase.kind != LOAD]
+    facts.probes = facts.phases_of(PROBE)
+    facts.read_clients(facts.probes)
+    # Do not warn about missing samples: during the search, they are still on the hosts.
+    windows = [window for phase in facts.probes for window in phase.window]
+    shares = HostMetrics(facts.path / "hosts", windows, [], lambda _: None).shares
+    closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
+    problems = [problem for phase in runs for problem in phase.problems]
+    tried = [_probe(phase, facts, shares, settings) for phase in facts.probes]
+    return probes.result(settings, closed_loop, problems, tried)
 
 
 def own_target(folder: Path) -> float:

@@ -45,6 +45,7 @@ class TrialFolder:
     :ivar damaged: problems with values in trial.json
     :ivar shared_load: trial that made the load from which the servers started; empty if loads are not reused
     :ivar phases: the load and all runs
+    :ivar probes: probes of the search for the highest rate
     :ivar changed: differences from the manifest
     :ivar read_back: content of conditions.json without the conditions, which are in `stated`
     :ivar canary: speed of the hosts before the trial
@@ -63,6 +64,7 @@ class TrialFolder:
         self.warnings += [f"{path}/{problem}" for problem in self.damaged]
         self.shared_load = self._record("kept.json", records.KeptLoad) if self.settings.reuse else records.KeptLoad()
         self.phases: list[Phase] = []
+        self.probes: list[Phase] = []
 
     def read(self) -> None:
         """Reads the evidence of all clients, servers and hosts.

@@ -178,7 +178,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         advice = f"; measure {LEAST_ROUNDS} rounds or more" if few else ""
         some = f"{len(unknown)} of {len(pairs)} comparisons {'is' if len(unknown) == 1 else 'are'}"
         which = "The ranking is" if every else some
-        why = f"{without_interval(unknown)} has no interval, so a difference cannot be told from noise"
+        why = f"{without_interval(unknown)} has no interval"
         short = "a preliminary ranking" if every else "some comparisons are preliminary"
         fatal = every or len(unclear) + len(unknown) == len(pairs)
         yield Reason(f"{which} preliminary: {why}{advice}.", short, fatal)
@@ -245,7 +245,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
             of_phase = {name: ratio for (name, row_phase), ratio in rows.items() if row_phase == phase}
             if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
                 text = ", ".join(f"{name} {ratio:.3g}" for name, ratio in of_phase.items())
-                why = f"Scans returned different numbers of rows ({text} per scan), so their rates are not comparable."
+                why = f"Scans returned unequal numbers of rows, so rates are not comparable: {text} per scan."
                 yield Reason(why, "unequal rows per scan", fatal=True)
                 return
 
@@ -300,7 +300,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         worst = next(drift for drift in drifts if drift.trial in trials and drift.figure in COMPUTING)
         drifts.remove(worst)
         names = f"{pair.of} and {pair.to}"
-        text = f"Before the trials of {names}, the computing speed of hosts differed as much as their results"
+        text = f"Hosts differed as much as the results of {names}"
         fatal = len(explained) == len(nearest)
         yield Reason(f"{text}: {worst.what}.", f"hosts differed as much as {names}", fatal)
     for drift in drifts[:MOST_DRIFTS]:
@@ -357,7 +357,7 @@ def _served(summary: Summary) -> Iterator[Reason]:
         memory = {system: bytes_ for system, conditions in of_each.items() if (bytes_ := _memory_bytes(conditions))}
         if memory and max(memory.values()) > LIKE_MEMORY * min(memory.values()):
             text = ", ".join(f"{system} {of_each[system].heap or of_each[system].memory}" for system in memory)
-            text = f"The servers have different memory: {text}; without a budget, this affects the result."
+            text = f"The servers have different memory: {text}; set host_memory_budget."
             yield Reason(text, "other memory")
         writes = {system: conditions.write_copies for system, conditions in of_each.items()}
         # Strongly consistent reads may involve only the primary.
@@ -501,8 +501,8 @@ def _limited(summary: Summary) -> Iterator[Reason]:
             f"{trial.system} {rate(mean)} of {rate(target)} op/s{f' in round {trial.round}' if trial.round else ''}"
             for trial, target, mean in sorted(missed, key=lambda entry: entry[2] / entry[1])
         ]
-        text = f"Some systems missed the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
-        yield Reason(f"{text}: they were busier than requested.", "a share of a system's own rate was not reached")
+        text = f"Some systems missed the share of their own rate: {'; '.join(reached[:_MOST_BEHIND])}."
+        yield Reason(text, "a share of a system's own rate was not reached")
     texts = []
     for trial in summary.trials:
         servers = {node.host for node in trial.nodes if node.cpu_seconds}
@@ -528,8 +528,8 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
             }
     if unknown:
         which = " and of ".join(f"{operation} of {system}" for operation, system in unknown)
-        why = f"has no interval and is not compared, because a round has fewer than {100 * BEYOND:,} operations"
-        yield Reason(f"The p99 of {which} {why}.", "p99 not compared")
+        why = f"a round has fewer than {100 * BEYOND:,} operations"
+        yield Reason(f"The p99 of {which} is not compared: {why}.", "p99 not compared")
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:
@@ -544,7 +544,7 @@ def _taken(summary: Summary) -> Iterator[Reason]:
             share, trial, host = noted[0]
             when = f" in round {trial.round}" if trial.round else ""
             rest = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # a case is a run on a host
-            more = f" (at least {100 * NOTED:.0f} % in {rest})" if len(noted) > 1 else ""
+            more = f" ({rest} of at least {100 * NOTED:.0f} %)" if len(noted) > 1 else ""
             work = "".join(f"; {note}" for note in at_work(trial.notes))
             text = f"{who} {100 * share:.0f} % of {host}{when}, while {trial.system} was measured{more}{work}."
             yield Reason(text, f"{who[:1].lower()}{who[1:]} processors")

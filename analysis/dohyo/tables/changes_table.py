@@ -101,6 +101,6 @@ def _legend(changes: Changes) -> str:
     pairs = [change.pair for change in changes.changes]
     over, level = comparison_table.samples_words(pairs), comparison_table.level(pair.confidence for pair in pairs)
     return (
-        f"Ratios are after / before{over and f', {level} intervals over {over}'}. Within the margin: the whole interval"
-        f" is in 1 {percent(changes.margin)}; regression or improvement: all of it is beyond; inconclusive: neither."
+        f"Ratios: after / before{over and f' ({level} intervals over {over})'};"
+        f" margin {percent(changes.margin)} (docs/method.md#two-experiments)"
     )

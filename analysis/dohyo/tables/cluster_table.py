@@ -37,10 +37,7 @@ def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
 
 def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
     """Returns a table with a line for each measured load, which shows how its speed changed as rows were added."""
-    title = (
-        "Rows against seconds: seconds elapsed at each tenth of the rows; last/first: time of the last tenth / time of"
-        " the first tenth"
-    )
+    title = "Rows against seconds: seconds at each tenth of the rows; last/first: time of the last / first tenth"
     # The order matters, because a narrow terminal drops columns from right to left, except for the last one.
     heads = ["system", "rows", "last/first", *(f"{10 * tenth} %" for tenth in range(1, TENTHS + 1))]
     lines = [
@@ -216,7 +213,7 @@ def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
             lines.append([label(trial), host, *(cell(use) for cell in _USE.values())])
         if len(uses) > len(shown):
             lines.append([label(trial), f"({len(uses) - len(shown)} more)", *[""] * len(_USE)])
-    title = "Hosts in the measured windows: means; processors as shares of the whole host; disk busy: the busiest disk"
+    title = "Hosts in the measured windows: means; processors: shares of the host; disk busy: the busiest disk"
     return Grid(title, ["system", "host", *_USE], lines)
 
 

@@ -127,8 +127,7 @@ def _runs(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[st
 
 
 def _rate(trial: Trial, phase: str) -> float:
-    rates = [row.ops_per_second for row in trial.rows if (row.phase, row.operation) == (phase, OVERALL)]
-    return rates[0] if rates and rates[0] is not None else 0
+    return next((row.ops_per_second or 0.0 for row in trial.overall(phase)), 0.0)
 
 
 def _ours(column: str, table: Table, figure: PublishedFigure | None, trial: Trial, phase: str) -> str:

@@ -33,18 +33,15 @@ _Options = Callable[[Summary, Scenario | None], Sequence[str]]
 
 
 class Again:
-    """Commands that measure an experiment again.
+    """Commands that measure the experiment in a folder again."""
 
-    :ivar folder: folder of the experiment; None for logs of other clients, which Dohyo cannot measure again
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def show(self) -> str:
         """Returns the command that prints the screen again."""
-        return command(DOHYO, "show", named(self.folder)) if self.folder else ""
+        return command(DOHYO, "show", named(self.folder))
 
     def line(self, reason: Reason, summary: Summary, width: int) -> str:
         """Returns a reason with the command that fixes it, in at most `width` columns if its short form fits.
@@ -63,9 +60,7 @@ class Again:
 
     def skipped(self, names: Sequence[str], width: int) -> str:
         """Returns a line with the skipped systems and, if it fits in `width`, a command to fetch or list them."""
-        text = f"not measured: {', '.join(names)}"
-        if self.folder is None:
-            return text
+        text = not_measured(names)
         systems = all_systems()
         fetched = [name for name in names if name in systems and systems[name].licence]
         fetch = self._command("--fetch", ",".join(fetched)) if fetched else ""
@@ -74,8 +69,6 @@ class Again:
 
     def _mend(self, reason: Reason, summary: Summary) -> list[str]:
         """Returns the command that fixes the reason and, as a shorter form, only its options; empty without a fix."""
-        if self.folder is None:
-            return []
         if re.match("no valid numbers|invalid rounds|interrupted rounds", reason.short):
             return [command(RUN, "--resume", named(self.folder))]
         if reason.short == "clients on the servers' host":
@@ -92,15 +85,12 @@ class Again:
 
     @cached_property
     def _facts(self) -> ExperimentFacts:
-        facts: ExperimentFacts | None = None
-        if self.folder is not None:
-            facts = records.read(self.folder / experiment_folder.FACTS, ExperimentFacts, lambda _: None)
-        return facts or ExperimentFacts()
+        return records.read(self.folder / experiment_folder.FACTS, ExperimentFacts, lambda _: None)
 
     @cached_property
     def _scenario(self) -> Scenario | None:
         """Returns the scenario as measured; None if it cannot be read, for example after an update."""
-        if self.folder is None or self._facts.scenario is None:
+        if self._facts.scenario is None:
             return None
         try:
             return loading.load(self.folder / "scenario.properties", name=self._facts.scenario, hosts=self._facts.hosts)
@@ -110,8 +100,8 @@ class Again:
     @cached_property
     def _words(self) -> list[str]:
         """Returns the arguments that select the scenario: its name if that file is unchanged, otherwise a path."""
-        measured, facts, folder = self._scenario, self._facts, self.folder
-        if measured is None or folder is None or measured.role_variables.get("attached"):
+        measured, facts = self._scenario, self._facts
+        if measured is None or measured.role_variables.get("attached"):
             return []
         inventory = []
         if facts.inventory:
@@ -127,7 +117,12 @@ class Again:
                     now = loading.load(file, {"systems": ",".join(measured.systems)}, hosts=facts.hosts, full=full)
                     if _content(now) == _content(measured):
                         return [measured.name, *(["--full"] if full else []), *systems, *inventory]
-        return [shown(folder / "scenario.properties"), *inventory]
+        return [shown(self.folder / "scenario.properties"), *inventory]
+
+
+def not_measured(names: Sequence[str]) -> str:
+    """Returns a line with the skipped systems."""
+    return f"not measured: {', '.join(names)}"
 
 
 def clauses(text: str, room: int) -> str:

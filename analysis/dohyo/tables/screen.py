@@ -31,7 +31,7 @@ from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
 from dohyo.tables.comparison_table import interval, level_of_rows, ratio
 from dohyo.tables.grid import say
-from dohyo.tables.remedies import Again
+from dohyo.tables.remedies import Again, not_measured
 from dohyo.tables.verdict import verdict
 
 # File with the page of charts, which `dohyo.report` writes to the folder of an experiment.
@@ -107,7 +107,7 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
     if not console.is_terminal:
         console.width = MOST_COLUMNS
     width = min(console.width, MOST_COLUMNS)
-    again = Again(folder)
+    again = Again(folder) if folder else None
     outcome = verdict(summary)
     reasons, mark = outcome.reasons, outcome.mark
     cause = f": {reasons[0].short}" if reasons else ""
@@ -121,23 +121,23 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
     if (hidden := len(outcome.costs) - MOST_COSTS) > 0:
         write(Text(f"{hidden} more in summary.md"))
     shown = reasons[:MOST_REASONS] if folder else reasons
-    lines = {again.line(reason, summary, MOST_COLUMNS - 2) if folder else reason.text: reason.fatal for reason in shown}
+    lines = {again.line(reason, summary, MOST_COLUMNS - 2) if again else reason.text: reason.fatal for reason in shown}
     for line, fatal in lines.items():
         write(Text(f"- {line}", style="red" if fatal else "yellow"))
     if hidden := len(reasons) - len(shown):
         write(Text(f"- {hidden} more in summary.md", style="yellow"))
-    for text in _elsewhere(folder, again.show, more) if folder else more:
+    for text in _elsewhere(again, more) if again else more:
         write(Text(text))
 
 
-def _elsewhere(folder: Path, show: str, more: Sequence[str]) -> list[str]:
+def _elsewhere(again: Again, more: Sequence[str]) -> list[str]:
     """Returns lines that say where other results are. The last line names the page, or the command that creates it."""
-    page = folder / PAGE
+    page = again.folder / PAGE
     return [
-        f"everything else: {shown(folder)}/summary.md",
-        f"this screen again: {show}",
+        f"everything else: {shown(again.folder)}/summary.md",
+        f"this screen again: {again.show}",
         *more,
-        f"a page with charts: {shown(page) if page.is_file() else command(DOHYO, 'report', named(folder))}",
+        f"a page with charts: {shown(page) if page.is_file() else command(DOHYO, 'report', named(again.folder))}",
     ]
 
 
@@ -168,7 +168,7 @@ def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
     width = min(width, MOST_COLUMNS)
     console = Console(width=width, force_terminal=True, color_system="standard", file=io.StringIO())
     with console.capture() as captured:
-        _print_table(summary, console, width, Again())
+        _print_table(summary, console, width, None)
     return Text.from_ansi(captured.get().rstrip())
 
 
@@ -195,11 +195,13 @@ def plain(summary: Summary) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def _print_table(summary: Summary, console: Console, width: int, again: Again) -> None:
+def _print_table(summary: Summary, console: Console, width: int, again: Again | None) -> None:
     sections = _sections(summary)
     bad = [line for text in without_numbers(summary) for line in _wrapped(text, width)]
     unmeasured = sorted({trial.system for trial in summary.compared if trial.status == "skipped"})
-    skipped = [*_few(sections), *([again.skipped(unmeasured, width)] if unmeasured else [])]
+    skipped = _few(sections)
+    if unmeasured:
+        skipped.append(again.skipped(unmeasured, width) if again else not_measured(unmeasured))
     # Leave room for the other lines: facts, three lines of heads, and a line that counts omitted places.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     entries = [entry for section in sections for entry in section.entries]
@@ -420,8 +422,7 @@ def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
     if phase not in AT_RATE:
         return next((rate for key, rate in decisive(summary, trial).items() if key[0] == phase), None)
     figure = rate_figure(summary.compared, phase)
-    rows = (row for row in trial.rows if (row.phase, row.operation, row.discarded) == (phase, OVERALL, False))
-    return next((Rate(row, figure) for row in rows if getattr(row, figure) is not None), None)
+    return next((Rate(row, figure) for row in trial.overall(phase) if getattr(row, figure) is not None), None)
 
 
 def _entry(summary: Summary, trial: Trial, phase: str, name: str, figure: Rate) -> _Entry:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -40,32 +39,19 @@ _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
 )
 # Part of a note on a trial whose client does not separate latencies by result.
 MIXED = "latencies include those of operations that failed or found nothing"
-_LEGEND = (
-    "Latencies in ms{at}, of operations that succeeded{but}; failed ones have separate rows (READ-FAILED). "
-    "The columns 'errors' and 'not found' count records."
-)
+_LEGEND = "Latencies in ms{at}, of successful operations{but}. 'errors' and 'not found' count records."
 _FAULTS = " Windows with faults count completely, including the seconds of the faults."
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column of the table of results.
-
-    :ivar cell: function that returns the text for a row, or None if the value is unknown
-    :ivar metric: metric that the column shows; a column without a metric is left out if all its values are unknown
-    """
-
-    head: str
-    part: Part
-    cell: Callable[[Row, Trial], str | None]
-    metric: Metric | None = None
+# Function that returns the text for a row of the table of results, or None if the value is unknown.
+_Cell = Callable[[Row, Trial], str | None]
 
 
-def _of_metric(metric: Metric, part: Part) -> _Column:
-    return _Column(metric.head, part, lambda row, _: metric.write(getattr(row, metric.name)), metric)
+def _of_metric(metric: Metric) -> _Cell:
+    return lambda row, _: metric.write(getattr(row, metric.name))
 
 
-def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
+def _interval(mean: str) -> _Cell:
     def cell(row: Row, _: Trial) -> str | None:
         shown, low, high = getattr(row, mean), getattr(row, f"{mean}_low"), getattr(row, f"{mean}_high")
         # The p99 of merged rounds may be near either end of the interval, so show the larger half.
@@ -84,24 +70,28 @@ def _price(row: Row, trial: Trial) -> str | None:
     return dollars(price) if price is not None and counts else None
 
 
-_PRICE = _Column("$/M op", "rates", _price)
-_P99_INTERVAL = _Column("p99 ±", "latencies", _interval("p99_ms"))
-# Columns that only this table has. Each key is the metric after which its columns are placed.
-_AFTER = {"records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE], "p99_ms": [_P99_INTERVAL]}
+_PRICE, _P99_INTERVAL = "$/M op", "p99 ±"
+# Columns that only this table has, by their heads. Each key is the metric after which its columns are placed.
+_AFTER: dict[str, dict[str, _Cell]] = {
+    "records_per_second": {"±": _interval("ops_per_second"), _PRICE: _price},
+    "p99_ms": {_P99_INTERVAL: _interval("p99_ms")},
+}
 
 
-def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
-    """Returns all columns in order; raises KeyError if a metric in `after` has no column."""
-    groups = {metric.name: [_of_metric(metric, metric.part)] for metric in METRICS.values() if metric.part}
-    for name, columns in after.items():
-        groups[name] += columns
-    return list(chain.from_iterable(groups.values()))
+def _columns(after: Mapping[str, Mapping[str, _Cell]]) -> dict[str, tuple[Part, _Cell]]:
+    """Returns all columns in order, by their heads; raises KeyError if a metric in `after` has no column."""
+    groups = {
+        metric.name: (metric.part, {metric.head: _of_metric(metric)}) for metric in METRICS.values() if metric.part
+    }
+    for name, cells in after.items():
+        groups[name][1].update(cells)
+    return {head: (part, cell) for part, cells in groups.values() for head, cell in cells.items()}
 
 
 _COLUMNS = _columns(_AFTER)
 # Columns that are left out if they equal another one: column → other column.
 _SAME = {"records": "operations", "rec/s": "op/s"}
-_PRICE_LEGEND = f" {_PRICE.head}: US dollars per million operations, only for the servers' hosts."
+_PRICE_LEGEND = f" {_PRICE}: US dollars per million operations, only for the servers' hosts."
 
 
 def render(summary: Summary, console: Console) -> None:
@@ -110,12 +100,13 @@ def render(summary: Summary, console: Console) -> None:
     Tables fit the width of the terminal. In a pipe or a file, they have their full width.
     """
     width = console.width if console.is_terminal else 10_000
-    columns, results = _results(summary)
-    positions = list(enumerate(columns, results.keys))
+    results = _results(summary)
+    parts = [_COLUMNS[head][0] for head in results.heads[results.keys :]]
     layouts = [
-        [[index for kind in part for index, column in positions if column.part == kind] for part in layout]
+        [[index for kind in part for index, of_column in enumerate(parts, results.keys) if of_column == kind]
+         for part in layout]
         for layout in _WAYS
-    ]
+    ]  # fmt: skip
     grid.write_whole(results, console, width, layouts)
     _print_searches(summary, console, width)
     for table in [*comparison_grids(summary), *_grids(summary)]:
@@ -167,25 +158,25 @@ def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
 
 def results_grid(summary: Summary) -> Grid:
     """Returns the table of results. Its heads name the units, and the rate at which latencies were measured."""
-    columns, results = _results(summary)
+    results = _results(summary)
     *_, suffix = _latencies_at(summary) or ("",)
     titles = [
-        f"{column.metric.title} {suffix}".rstrip() if column.metric and column.metric.unit == "ms" else column.head
-        for column in columns
+        f"{HEADS[head].title} {suffix}".rstrip() if head in HEADS and HEADS[head].unit == "ms" else head
+        for head in results.heads[results.keys :]
     ]
     return replace(results, heads=[*results.heads[: results.keys], *titles])
 
 
-def _results(summary: Summary) -> tuple[list[_Column], Grid]:
-    """Returns the columns with at least one value, and the table of results by phase, operation and system."""
+def _results(summary: Summary) -> Grid:
+    """Returns the table of results by phase, operation and system. Columns without a metric need at least one value."""
     rows = list(_rows(summary))
-    cells = {column.head: [column.cell(row, trial) for row, trial in rows] for column in _COLUMNS}
+    cells = {head: [cell(row, trial) for row, trial in rows] for head, (_, cell) in _COLUMNS.items()}
     for repeated, original in _SAME.items():
         if all(one in (other, UNKNOWN) for one, other in zip(cells[repeated], cells[original], strict=True)):
             del cells[repeated]
-    columns = [column for column in _COLUMNS if column.head in cells and (column.metric or any(cells[column.head]))]
+    columns = [head for head, texts in cells.items() if head in HEADS or any(texts)]
     lines = [
-        [*_keys(_operation(row), trial, summary), *(cells[column.head][index] or UNKNOWN for column in columns)]
+        [*_keys(_operation(row), trial, summary), *(cells[head][index] or UNKNOWN for head in columns)]
         for index, (row, trial) in enumerate(rows)
     ]
     for trial in summary.compared:
@@ -194,9 +185,9 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
             lines.append([*_keys(UNKNOWN, trial, summary), reason, *[""] * (len(columns) - 1)])
     heads = ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
     aside = tuple(index for index, (row, trial) in enumerate(rows) if trial.is_aside(row))
-    return columns, Grid(
+    return Grid(
         "Results",
-        [*heads, *(column.head for column in columns)],
+        [*heads, *columns],
         lines,
         keys=len(heads),
         aside=aside,
@@ -366,8 +357,8 @@ def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
 
 def _rounds_together(summary: Summary) -> list[Trial]:
     """Returns the trials, sorted so that the rounds of a system at a point follow each other."""
-    first: dict[tuple[str, str], int] = {}
-    places = [first.setdefault((trial.system, point_name(trial.point)), len(first)) for trial in summary.trials]
+    first: dict[str, int] = {}
+    places = [first.setdefault(trial.place, len(first)) for trial in summary.trials]
     return [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda item: item[0])]
 
 
@@ -499,7 +490,7 @@ def legend(summary: Summary) -> str:
     level = comparison_table.level_of_rows(row for row, aside in rows if not aside)
     spread = f" \N{PLUS-MINUS SIGN} the upper part of their {level} interval over {' or '.join(over)}" if over else ""
     if any(row.p99_ms_high is not None for row, _ in rows):
-        spread += f"; {_P99_INTERVAL.head} is the upper part of the interval of the p99"
+        spread += f"; {_P99_INTERVAL} is the upper part of the interval of the p99"
     counts = " or ".join(map(str, repeats))
     return f"{text} Rates are geometric means of {counts} repeats{spread}; counts are sums.{discarded}"
 

@@ -201,7 +201,7 @@ def _nothing_to_compare(summary: Summary) -> str:
         rates = ", ".join(f"{system} {rate(result.mean)} {unit}" for system, result, unit in measured)
         if not is_equal(summary.compared, targets):
             return f"A target rate was set, and not all systems reached the same one, so nothing is ranked ({rates})."
-        return f"All systems reached the target rate, and no latency has an interval, so nothing is ranked ({rates})."
+        return f"All systems reached the target rate, and no latency has an interval: nothing is ranked ({rates})."
     if len(systems) > 1:
         return f"{', '.join(systems)} were not measured at the same point: there is nothing to compare."
     ordered = sorted((result for _, result, _ in measured), key=lambda result: result.mean)

@@ -51,7 +51,7 @@ def detach_all(world: World, roles: Sequence[str], reachable: Sequence[str]) -> 
     names = [name for name in world.databases if name in reachable]
     results, failed = world.attempt(names, lambda host: detach(host, roles))
     for leftovers in filter(None, [*results.values(), *failed.values()]):
-        world.progress.event("note", text=f"WARNING: {leftovers}")
+        world.event("note", text=f"WARNING: {leftovers}")
 
 
 def secret_properties(text: str, file: str, system: str) -> dict[str, str]:

@@ -219,7 +219,7 @@ def end_observing(world: World, folder: Path) -> bool:
     values = world.first.values
     _, failures = world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, folder))
     for name, message in failures.items():
-        world.progress.event("note", text=f"{name}: {message}; its sampler may still be running; stop.yml ends it")
+        world.event("note", text=f"{name}: {message}; its sampler may still be running; stop.yml ends it")
     return not failures
 
 

@@ -69,7 +69,7 @@ def take(world: World) -> None:
             sentence for notes in uses.values() for sentence in others(notes, deployment, exclusive, attaches, group)
         )
         if rivals:
-            world.fail("Check that no other playbook uses the hosts", dict.fromkeys(world.hosts, "; ".join(rivals)))
+            world.refuse("Check that no other playbook uses the hosts", "; ".join(rivals))
     except BaseException:
         world.attempt(world.hosts, lambda host: note_use(host, "withdrawn"))
         raise
@@ -156,8 +156,7 @@ def _warnings(state: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
     untrimmed = [disk["path"] for disk in disks["devices"] if not disk["discards"] and disk["kind"] != "rotational"]
     if untrimmed:
         warnings.append(
-            f"not trimmed after a wipe: {', '.join(untrimmed)} (discards are not supported); a system may start on"
-            " flash that is full of another system's data"
+            f"not trimmed after a wipe: {', '.join(untrimmed)} (no discards): the flash may hold another system's data"
         )
     return warnings
 
@@ -293,9 +292,8 @@ def find_jdk(servers: ServerSteps) -> None:
     builds = list(dict.fromkeys(jdk["java_build"] for jdk in jdks.values() if jdk.get("java_home")))
     if len(builds) > 1:
         message = (
-            f"The hosts have different builds of JDK {servers.first.jvm.jdk}: {', '.join(builds)}. Install the same one"  # type: ignore[union-attr]
-            " on all of them, or name an archive and a new folder (dohyo_java_homes, dohyo_jdk_archives;"
-            " docs/versions.md)"
+            f"hosts have different builds of JDK {servers.first.jvm.jdk}: {', '.join(builds)};"  # type: ignore[union-attr]
+            " install one on all (docs/versions.md)"
         )
         step = "Check that all hosts have the same build of the JDK"
         servers.world.fail(step, dict.fromkeys(servers.databases, message))
@@ -349,8 +347,8 @@ def _check_collector(servers: ServerSteps) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
         if jvm is not None and not (jdk := values["jdk_host"])["java_home"]:
             raise HostError(
-                f"No JDK {jvm.jdk} on {name}, only {', '.join(jdk['java_seen'])}: run"
-                f" {values['dohyo_playbook']} deploy.yml first, with the same versions"
+                f"no JDK {jvm.jdk} on {name}, only {', '.join(jdk['java_seen'])}; with the same versions, run"
+                f" {values['dohyo_playbook']} deploy.yml"
             )
 
     def choose(name: str) -> None:
@@ -368,8 +366,7 @@ def _check_collector(servers: ServerSteps) -> None:
             aside = ("Error: Could not", "Error: A fatal")
             cause = " ".join(line for line in lines[1:] if not line.startswith(aside))
             raise HostError(
-                f"JDK {jvm.jdk} in {jdk['java_home']} on {name} rejects {jvm.gc}: {cause};"
-                " choose another collector or JDK"
+                f"JDK {jvm.jdk} in {jdk['java_home']} on {name} rejects {jvm.gc}: {cause}; change collector or JDK"
             )
 
     servers.each("Check that the host has the JDK", check, servers.databases)

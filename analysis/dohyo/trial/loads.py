@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from dohyo.systems.context import Context
@@ -18,20 +17,17 @@ MORE_MB = 2000
 class Load:
     """The load of a trial.
 
+    :ivar evidence: the evidence of the trial
     :ivar is_copy: whether the servers start from a copy of the load
     :ivar kept_by: name of the trial that loaded the data
     :ivar note: message to the user that says why the load is not shared, or not in the way that was requested
     """
 
     world: World
+    evidence: Evidence
     is_copy: bool = False
     kept_by: str = ""
     note: str = ""
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        """The evidence of the trial."""
-        return Evidence(self.world)
 
     @property
     def id(self) -> str:

@@ -25,26 +25,10 @@ from dohyo.trial.world import Host, World, program, write_json
 FAULT_PATIENCE = 1200
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Outcome of a phase.
-
-    :ivar report: the contents of clients.json
-    :ivar vanished: hosts whose connection was lost
-    """
-
-    report: Mapping[str, Any]
-    vanished: list[str]
-
-    @property
-    def hosts_are_well(self) -> bool:
-        """Whether no host was lost and no server ended."""
-        return not self.vanished and all(node["state"] == "ran" for node in self.report["nodes"].values())
-
-
 # Function that runs a phase on the clients of all hosts together. Its arguments are those of conducting.conductor.Plan,
-# the phase, and the folder of the phase's files on the control machine.
-Conduct = Callable[[Mapping[str, Any], ClientPhase, Path], Outcome]
+# the phase, and the folder of the phase's files on the control machine. It returns the content of clients.json, and the
+# hosts whose connection was lost.
+Conduct = Callable[[Mapping[str, Any], ClientPhase, Path], tuple[Mapping[str, Any], list[str]]]
 
 
 @dataclass
@@ -100,10 +84,8 @@ class Measuring:
         write_json(self.folder / "settled.json", settled)
         expected, rows = Context(self.values).records, sum(settled["rows"].values())
         if settled["rows"] and rows < expected:
-            message = (
-                f"{rows} of {expected} records are in the tables after the load, though every insert was acknowledged"
-            )
-            self.world.fail("Check that the load is complete", dict.fromkeys(self.world.hosts, message))
+            message = f"only {rows} of {expected} records are in the tables, though every insert was acknowledged"
+            self.world.refuse("Check that the load is complete", message)
 
     def measure(self) -> None:
         """Measures all phases as often as the scenario says, searches for the highest rate, and counts the rows."""
@@ -202,16 +184,14 @@ class Measuring:
         """
         world = self.world
         plan = clients.plan_of(phase, world.hosts, world.databases, world.clients, self.inserted)
-        outcome = self.conduct(plan, phase, results)
-        self.vanished = outcome.vanished
-        self.inserted = {
-            name: client["inserted"] for name, client in outcome.report["clients"].items() if client["inserted"]
-        }
+        report, self.vanished = self.conduct(plan, phase, results)
+        self.inserted = {name: client["inserted"] for name, client in report["clients"].items() if client["inserted"]}
         # Connections to hosts that were switched off are broken.
-        back = [name for name in phase.switched if name not in outcome.vanished]
+        back = [name for name in phase.switched if name not in self.vanished]
         world.on(back, "Close the connections to hosts that were off", lambda host: host.reset())
-        if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
-            world.fail("Check that the run counts", dict.fromkeys(world.hosts, outcome.report["failure"]))
+        hosts_are_well = not self.vanished and all(node["state"] == "ran" for node in report["nodes"].values())
+        if not report["valid"] and not (phase.tolerant and hosts_are_well):
+            world.refuse("Check that the run counts", report["failure"])
 
     def phase_of(self, description: Mapping[str, Any], number: int) -> ClientPhase:
         """Returns the phase that the trial's variables describe. The values of the whole trial are the defaults."""
@@ -239,7 +219,7 @@ class Measuring:
             faults=faults.on_hosts(requested_faults, self.world.databases, system.role),
             connection=connection,
             # Credentials do not belong in the evidence.
-            hidden=[key for key in connection if key not in system.attachment.client_properties] if attached else [],
+            hidden=[key for key in connection if key not in system.attached.client_properties] if attached else [],
             servers="" if attached else system.role,
             # Only runs that take turns pause their clients.
             windows=int(values["trial_repeats"]) if values["trial_turns"] and name in self._phases else 1,

@@ -31,40 +31,36 @@ def refuse(world: World) -> None:
     :raises StepError: if something cannot be measured; the message says why
     """
     values = world.first.values
-    problem = asked_in_vain(values) or indivisible(values)
-    if problem:
-        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+    if problem := asked_in_vain(values) or indivisible(values):
+        world.refuse(STEP, problem)
     try:
         role = values["systems"][values["trial_system"]]["role"]
         planned = planned_faults(values["trial_phases"], values["groups"]["database"], role)
         for name in world.clients:
             ClientOptions.of(world.hosts[name].values)
     except BadInputError as error:
-        world.fail(STEP, dict.fromkeys(world.hosts, str(error)))
+        world.refuse(STEP, str(error))
     shared = [name for name in world.databases if Context(world.hosts[name].values).systemd]
     if values["trial_beside"] and any(int(world.hosts[name].values["host_budget_mb"]) for name in shared):
         problem = "interleave=on: host_memory_budget limits all systems together; unset it, or set interleave=off"
-        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+        world.refuse(STEP, problem)
     if planned and values["trial_system"] in values["attached"]:
         problem = "faults: not possible on attached servers; leave faults out"
-        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+        world.refuse(STEP, problem)
     switched = {name for fault in planned if fault["kind"] == "power" for name in fault["hosts"]}
     if problems := {name: reason for name in sorted(switched) if (reason := why_it_stays_on(world, name))}:
         world.fail(STEP, problems)
     addresses = [str(world.hosts[name].values["dohyo_address"]) for name in world.databases]
     if any(fault["kind"] == "partition" for fault in planned) and (local := of_this_machine(addresses)):
-        problem = (
-            f"faults: Ansible runs on the database host {local[0]}, and a partition would cut it off;"
-            " run Ansible on another machine"
-        )
-        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+        problem = f"faults: a partition would cut off {local[0]}, where Ansible runs; run Ansible on another machine"
+        world.refuse(STEP, problem)
 
 
 def _wrong_condition(conditions: Mapping[str, Any]) -> str:
     """Returns a message about a condition that does not exist or has a wrong value; empty if all are correct."""
     for name, value in conditions.items():
         if name not in CONDITIONS:
-            return f"trial_conditions: {name}={value}: no such condition; the conditions are {', '.join(CONDITIONS)}"
+            return f"trial_conditions: {name}={value}: no such condition; see docs/conditions.md"
         allowed = properties.known()[name].type
         if allowed.plain(str(value)) is None:
             return f"trial_conditions: {name}={value}: must be {allowed.allowed}"
@@ -97,10 +93,7 @@ def indivisible(values: Mapping[str, Any]) -> str:
     for phase in (values["trial_load"], *values["trial_phases"]):
         threads = int(phase.get("threads", values["trial_threads"]))
         if phase.get("properties", properties).get("threadcount.of", "each") == "all" and threads % clients:
-            return (
-                f"threadcount.of=all: threadcount={threads} must be a multiple of the {clients} clients of the"
-                " inventory; or set threadcount.of=each"
-            )
+            return f"threadcount={threads}: must be a multiple of the {clients} clients; or set threadcount.of=each"
     return ""
 
 
@@ -167,8 +160,5 @@ def no_command(off: Any, on: Any) -> str:
             if isinstance(part, bool) or not isinstance(part, str | int) or str(part) == "" or "\0" in str(part):
                 return f"cannot be switched: {name} contains {part!r}; put it in quotes"
         if shutil.which(str(command[0])) is None:
-            return (
-                f"cannot be switched: the control machine has no program {command[0]} ({name}); install it, or set its"
-                " path"
-            )
+            return f"cannot be switched: {name}: {command[0]} is not on the control machine; install it or set its path"
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from dohyo.trial import attached_systems, processes
@@ -15,46 +15,39 @@ from dohyo.trial.world import Host, World, program
 CONTROL = "the control machine"
 
 
-@dataclass(frozen=True)
-class Wiped:
-    """The files of a trial on the hosts: data, run folders, passwords, connection files.
+def renew(servers: ServerSteps) -> None:
+    """Removes the files of earlier trials on all hosts, and creates and marks new data folders."""
+    world = servers.world
+    world.on(world.hosts, "Remove the data", lambda host: wipe(servers, host, "fresh"))
+    if not servers.is_attached:
+        servers.first.wipe(servers, "fresh")
 
-    :ivar evidence: folder of the trial on the control machine; the marks of the data folders contain its name
-    :ivar keeps_loads: whether kept loads will be used again
+
+def wipe(servers: ServerSteps, host: Host, state: str) -> None:
+    """Removes the files of trials on a host: data, run folders, passwords, connection files.
+
+    Does not remove what the system stores outside of its folders.
+
+    :param state: ``absent``, or ``fresh`` to create and mark new data folders afterwards. The marks contain the name of
+        the trial's folder on the control machine
     """
-
-    servers: ServerSteps
-    evidence: Path
-    keeps_loads: bool
-
-    def everywhere(self, state: str) -> None:
-        """Removes the files on all hosts.
-
-        :param state: ``absent``, or ``fresh`` to create and mark new data folders afterwards
-        """
-        world = self.servers.world
-        world.on(world.hosts, "Remove the data", lambda host: self.on_host(host, state))
-        if not self.servers.is_attached:
-            self.servers.first.wipe(self.servers, state)
-
-    def on_host(self, host: Host, state: str) -> None:
-        """Removes the files on a host, except what the system stores outside of its folders."""
-        values, system = host.values, self.servers.first
-        role = system.role
-        data: list[list[str]] = []
-        if host.name in self.servers.databases:
-            log_disks = self.servers.system(host.name).log_disks
-            data = [[folder, f"dohyo/{role}"] for folder in (*values["dohyo_data"], *log_disks)]
-            # Also remove the kept loads of a killed experiment.
-            if state == "absent" and not self.keeps_loads:
-                data += [[folder, "dohyo/kept"] for folder in values["dohyo_data"]]
-        inside = [f"run/{role}", f"run/{role}-*", f"run/{values['trial_system']}.properties", f"secret/{role}"]
-        removed = host.do(
-            "owned", state=state, deployment=values["dohyo_deployment"], folders=data, home=values["dohyo_home"],
-            inside=inside, makes=system.makes, controller=values["dohyo_controller"], experiment=str(self.evidence),
-        )["removed"]  # fmt: skip
-        if removed and data and values["dohyo_devices"]:
-            trim(host)
+    values, system, of_trial = host.values, servers.first, servers.world.first.values
+    role = system.role
+    data: list[list[str]] = []
+    if host.name in servers.databases:
+        log_disks = servers.system(host.name).log_disks
+        data = [[folder, f"dohyo/{role}"] for folder in (*values["dohyo_data"], *log_disks)]
+        # Also remove the kept loads of a killed experiment, unless the trial shares its load with later trials.
+        if state == "absent" and not of_trial["trial_load_id"]:
+            data += [[folder, "dohyo/kept"] for folder in values["dohyo_data"]]
+    inside = [f"run/{role}", f"run/{role}-*", f"run/{values['trial_system']}.properties", f"secret/{role}"]
+    removed = host.do(
+        "owned", state=state, deployment=values["dohyo_deployment"], folders=data, home=values["dohyo_home"],
+        inside=inside, makes=system.makes, controller=values["dohyo_controller"],
+        experiment=str(Path(of_trial["trial_dir"])),
+    )["removed"]  # fmt: skip
+    if removed and data and values["dohyo_devices"]:
+        trim(host)
 
 
 def trim(host: Host) -> None:
@@ -109,11 +102,11 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
         for name, message in messages.items():
             if message:
                 failures.setdefault(name if name in world.hosts else world.first.name, message)
-                world.progress.event("failed", task=step, host=name, message=message, ignored=False)
+                world.event("failed", task=step, host=name, message=message, ignored=False)
 
     def leave(prefix: str, problems_by_host: Mapping[str, list[str]]) -> None:
         for problem in (text for problems in problems_by_host.values() for text in problems):
-            world.progress.event("note", text=f"{prefix}{problem}")
+            world.event("note", text=f"{prefix}{problem}")
 
     def look(host: Host) -> list[str]:
         folders = [[host.values["dohyo_home"], ""]]

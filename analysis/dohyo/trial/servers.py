@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.records import ConfigFile
 from dohyo.systems.rendering import as_properties
@@ -80,7 +79,7 @@ class ServerSteps(Steps):
         :param more: variables, as for World.system
         """
         values, system = self.world.hosts[host].values, self.system(host, **more)
-        name = system.attachment.admin if self.is_attached else system.admin
+        name = system.attached.admin if self.is_attached else system.admin
         connection = system.attached_words if self.is_attached else system.admin_words
         bundle = f"{values['dohyo_home']}/bundle/{system.binding}/*"
         return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *connection, *arguments]
@@ -130,28 +129,38 @@ class ServerSteps(Steps):
 
     def answer(self, host: str, **answers: Any) -> None:
         """Records facts about the system on a host for later steps."""
-        state = self.world.hosts[host].values.get("system_state", {})
-        role = self.first.role
-        self.remember(host, system_state={**state, role: {**state.get(role, {}), **answers}})
+        self._record(host, "system_state", answers)
 
     def answer_secret(self, **answers: Any) -> None:
         """Records secrets of the system for later steps, for all database hosts."""
-        role = self.first.role
         for host in self.databases:
-            secrets = self.world.hosts[host].values.get("system_secrets", {})
-            self.remember(host, system_secrets={**secrets, role: {**secrets.get(role, {}), **answers}})
+            self._record(host, "system_secrets", answers)
+
+    def _record(self, host: str, variable: str, answers: Mapping[str, Any]) -> None:
+        """Adds values to a variable of a host, which contains values by role."""
+        recorded, role = self.world.hosts[host].values.get(variable, {}), self.first.role
+        self.remember(host, **{variable: {**recorded, role: {**recorded.get(role, {}), **answers}}})
+
+    @property
+    def _first_server(self) -> str:
+        """Name of the first host with a server."""
+        return next(name for name in self.databases if self.system(name).is_first)
+
+    def _on_first_server(self, step: str, call: Callable[[str], T]) -> T:
+        """Runs a function on the first host with a server, and returns its result."""
+        (result,) = self.each(step, call, [self._first_server]).values()
+        return result
 
     @property
     def answers(self) -> Mapping[str, Any]:
         """Facts that administration commands on the first server returned."""
-        first = next(name for name in self.databases if self.system(name).is_first)
-        return self.system(first).context.state(self.first.role)
+        return self.system(self._first_server).context.state(self.first.role)
 
     def note(self, text: str) -> None:
-        self.world.progress.event("note", text=text)
+        self.world.event("note", text=text)
 
     def refuse(self, step: str, reason: str) -> None:
-        self.world.fail(step, dict.fromkeys(self.world.hosts, reason))
+        self.world.refuse(step, reason)
 
     # ---- configuration and start ------------------------------------------------------------------------------------
 
@@ -167,7 +176,7 @@ class ServerSteps(Steps):
             self.answer(host, ports=ports, node={**ports["ports"], "address": self.system(host).address})
         for host in self.first.hosts:
             if more := self.system(host).node_more:
-                self.answer(host, node={**self.system(host).node.values, **more})
+                self.answer(host, node={**self.system(host).node, **more})
         if self.first.has_certificates:
             self.certify()
         self.each("Write the configuration", self._write_configuration, self.databases)
@@ -270,10 +279,9 @@ class ServerSteps(Steps):
             self.each(f"Wait for {system.title}", self._await_node, turn)
 
     def _initialise(self, host: str) -> None:
-        if (initialisation := self.system(host).initialise) is not None:
-            script = (ANSIBLE / "systems" / self.first.role / "files/initialise").read_text("utf-8")
-            more: dict[str, Any] = {"creates": initialisation.creates} if initialisation.creates else {}
-            self.run(host, initialisation.argv, stdin=script, **more)
+        if (script := self.system(host).initialise) is not None:
+            more: dict[str, Any] = {"creates": script.creates} if script.creates else {}
+            self.run(host, ["bash", "-s", "--", *script.arguments], stdin=script.text, **more)
 
     def _start_node(self, host: str) -> None:
         system = self.system(host)
@@ -310,15 +318,17 @@ class ServerSteps(Steps):
 
     def make_tables(self) -> None:
         """Creates missing tables, and records the conditions and the properties with which clients connect."""
-        first = [name for name in self.databases if self.system(name).is_first]
 
         def make(host: str) -> dict[str, Any]:
             system = self.system(host)
-            arguments = [*system.tables_words, *system.attachment.schema_words] if self.is_attached else [
+            arguments = [*system.tables_words, *system.attached.schema_words] if self.is_attached else [
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
             return parsed("schema", self.admin(host, "schema", *arguments))
 
-        ((host, tables),) = self.each("Create the tables, and read back the conditions", make, first).items()
+        host, tables = (
+            self._first_server,
+            self._on_first_server("Create the tables, and read back the conditions", make),
+        )
         system, state = self.system(host), tables["conditions"]
         if self.is_attached:
             target = system.attached
@@ -328,7 +338,7 @@ class ServerSteps(Steps):
             title = f"{state.get('product', system.title)} (attached)"
             more = {"title": title, "attached": target.servers, "notes": [note, *state["notes"]]}
             self.answer(host, conditions={**state, **more}, server_properties={"server.pid": ""})
-            connection = {**self.access(), **system.attachment.client_properties}
+            connection = {**self.access(), **system.attached.client_properties}
         else:
             more = {"notes": [*state["notes"], *system.all_notes], "disks": system.disks_in_words, **system.in_effect}
             properties = {"server.pid": tables["pid"], **system.server_properties}
@@ -344,10 +354,9 @@ class ServerSteps(Steps):
 
         def ask(host: str) -> Any:
             system = self.system(host)
-            return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
+            return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attached.schema_words))
 
-        first = [name for name in self.databases if self.system(name).is_first]
-        write_json(file, next(iter(self.each("Examine the attached system", ask, first).values())))
+        write_json(file, self._on_first_server("Examine the attached system", ask))
 
     # ---- work and statistics ----------------------------------------------------------------------------------------
 
@@ -421,8 +430,7 @@ class ServerSteps(Steps):
             argv = self.admin_words(host, [verb], arguments, trial_recordcount=records)
             return rows_of(parsed(verb, self.run(host, argv)))
 
-        first = [name for name in self.databases if self.system(name).is_first]
-        return next(iter(self.each("Count the rows", count, first).values()))
+        return self._on_first_server("Count the rows", count)
 
 
 def parsed(verb: str, answer: str) -> dict[str, Any]:

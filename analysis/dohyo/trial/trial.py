@@ -11,11 +11,12 @@ from dohyo.systems.context import Context
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
 from dohyo.trial import attached_systems, canary, conditions, processes
+from dohyo.trial.evidence import Evidence
 from dohyo.trial.hosts import check_clients, check_owner, check_servers, read_resources, report, take
 from dohyo.trial.loads import Load
 from dohyo.trial.measurement import Conduct, Measuring
 from dohyo.trial.refusals import look_at_hosts, refuse
-from dohyo.trial.removal import Wiped, note_use
+from dohyo.trial.removal import note_use, renew, wipe
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.turns import OwnTurns
 from dohyo.trial.world import Host, StepError, World, program, write_json
@@ -54,9 +55,8 @@ class TrialSteps:
         self.turns = OwnTurns(self.values["trial_turns"])
         self.beside = self.values["trial_beside"]
         self.measuring = Measuring(world, self.servers, conduct, self.turns)
-        self.load = Load(world)
-        self.evidence = self.load.evidence
-        self.wiped = Wiped(self.servers, self.evidence.folder, keeps_loads=bool(self.load.id))
+        self.evidence = Evidence(world)
+        self.load = Load(world, self.evidence)
         self.failures: dict[str, str] = {}
         self.started = False
 
@@ -165,7 +165,7 @@ class TrialSteps:
         if not stays:
             # Keep the data folders of hosts with evidence that was not fetched; stop.yml fetches it later.
             fetched = [name for name in stopped if name not in unfetched]
-            attempt("Remove the data", on_hosts(fetched, lambda host: self.wiped.on_host(host, "absent")))
+            attempt("Remove the data", on_hosts(fetched, lambda host: wipe(self.servers, host, "absent")))
             if not self.attached:
                 names = [name for name in self.world.databases if name in fetched]
                 steps = ServerSteps(replace(self.world, databases=names))
@@ -227,10 +227,10 @@ class TrialSteps:
             self.servers.stop()
 
     def _start_once(self) -> None:
-        self.wiped.everywhere("fresh")
+        renew(self.servers)
         if self.load.is_copy and not self.load.place():
             # At least one host has no complete copy, so the trial loads again.
-            self.wiped.everywhere("fresh")
+            renew(self.servers)
         self.servers.configure()
         self.servers.start()
 

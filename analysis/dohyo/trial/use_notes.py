@@ -63,10 +63,10 @@ def _counts(note: dict[str, Any], is_ours: bool, attaches: bool) -> bool:
 
 def _use(note: dict[str, Any]) -> str:
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(note["since"]))
-    activity = "has kept servers running there" if note.get("kept") else "has been at work there"
+    activity = "has kept servers running there since" if note.get("kept") else "has been at work there since"
+    origin = f"{note.get('controller')}:{note.get('checkout')}"
     text = (
-        f"{note.get('user')} {activity} since {since}, from {note.get('controller')}:{note.get('checkout')}"
-        f" (process {note['pid']}, deployment {note['deployment']}); wait for it to end, or run stop.yml there"
-        f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
+        f"{note.get('user')} {activity} {since} ({origin}, deployment {note['deployment']});"
+        " wait, or run stop.yml there"
     )
     return "".join(character if character.isprintable() else "?" for character in text)

@@ -75,13 +75,6 @@ class StepError(Exception):
         return {name: f"{self.step}: {message}" for name, message in self.failures.items()}
 
 
-class EventLog(Protocol):
-    """Log of a trial's events, which users see while the trial runs."""
-
-    def event(self, event: str, **fields: Any) -> None:
-        """Reports an event; ansible/plugins/callback/dohyo_events.py lists the kinds and their fields."""
-
-
 @dataclass
 class World:
     """All hosts of the trial.
@@ -90,6 +83,8 @@ class World:
     :ivar databases: names of the hosts with servers
     :ivar clients: names of the hosts with clients
     :ivar control: the control machine, as a host
+    :ivar event: function that reports an event to users; its arguments are the kind, and the fields of this kind in
+        ansible/plugins/callback/dohyo_events.py
     :ivar reach: function that returns a host of the inventory that is not in ``hosts``
     :ivar decrypted: function that returns the text of a file, which Ansible Vault may have encrypted
     :ivar unforeseen: function that records the traceback of an unexpected error, and returns a message about it
@@ -100,7 +95,7 @@ class World:
     databases: Sequence[str]
     clients: Sequence[str]
     control: Host
-    progress: EventLog
+    event: Callable[..., None]
     reach: Callable[[str], Host]
     decrypted: Callable[[str], str]
     unforeseen: Callable[[Exception], str]
@@ -129,7 +124,7 @@ class World:
         if failures:
             self.fail(step, failures)
         if results:
-            self.progress.event("task", task=step, action="trial", began=began)
+            self.event("task", task=step, action="trial", began=began)
         return results
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
@@ -155,7 +150,7 @@ class World:
         try:
             return call(self.control)
         except (HostError, OSError) as error:
-            self.fail(step, dict.fromkeys(self.hosts, str(error)))
+            self.refuse(step, str(error))
 
     def fail(self, step: str, failures: Mapping[str, str]) -> NoReturn:
         """Reports that a step failed.
@@ -163,12 +158,19 @@ class World:
         :raises StepError: always
         """
         for name, message in failures.items():
-            self.progress.event("failed", task=step, host=name, message=message, ignored=True)
+            self.event("failed", task=step, host=name, message=message, ignored=True)
         raise StepError(step, failures)
+
+    def refuse(self, step: str, reason: str) -> NoReturn:
+        """Reports that a step failed on all hosts for the same reason.
+
+        :raises StepError: always
+        """
+        self.fail(step, dict.fromkeys(self.hosts, reason))
 
     def phase(self, name: str, run: int | None = None, client_dirs: Sequence[str] = ()) -> None:
         """Reports that a phase begins."""
-        self.progress.event("phase", phase=name, run=run, client_dirs=list(client_dirs))
+        self.event("phase", phase=name, run=run, client_dirs=list(client_dirs))
 
     def ask_dohyo(self, verb: str, folder: Path) -> str:
         """Runs a command of the program dohyo on a trial's folder, and returns its output.
@@ -179,7 +181,7 @@ class World:
         process = subprocess.run([program, verb, folder], capture_output=True, text=True, check=False)
         if process.returncode:
             message = process.stderr.strip() or f"dohyo {verb} ended with exit code {process.returncode}"
-            self.fail(f"Ask dohyo for {verb}", dict.fromkeys(self.hosts, message))
+            self.refuse(f"Ask dohyo for {verb}", message)
         return process.stdout.strip()
 
 

@@ -32,7 +32,7 @@ def test_figures_of_somebody_else_are_refused(original: Path, tmp_path: Path) ->
     before = theirs(tmp_path / "paper" / "figures")
     answer = dohyo("report", original, "--figures", "--out", tmp_path / "paper" / "page.html")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert f"{tmp_path}/paper/figures contains files that dohyo did not write" in answer.err
+    assert f"{tmp_path}/paper/figures has files that dohyo did not write" in answer.err
     assert tree(tmp_path / "paper" / "figures") == before
     assert not (tmp_path / "paper" / "page.html").exists()
 
@@ -75,7 +75,7 @@ def test_a_foreign_folder_in_a_site_is_refused_before_anything_is_written(origin
     before = theirs(site / "it")
     (site / "index.html").write_text("as it was")
     answer = dohyo(*arguments)
-    assert (answer.code, f"{site}/it contains files that dohyo did not write" in answer.err) == (2, True)
+    assert (answer.code, f"{site}/it has files that dohyo did not write" in answer.err) == (2, True)
     assert (tree(site / "it"), (site / "index.html").read_text()) == (before, "as it was")
 
 

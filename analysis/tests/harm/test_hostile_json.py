@@ -70,7 +70,7 @@ def test_a_broken_file_of_ours_is_named_in_one_line(file: str, kind: str, origin
     ("change", "message"),
     [
         ({"inventory": "/no/such/inventory"}, "the inventory /no/such/inventory does not exist"),
-        ({"inventory": "{}/hosts"}, "is in a results folder, where programs must not run"),
+        ({"inventory": "{}/hosts"}, "is in a results folder, but can run code"),
         ({"hosts": {"count": "four"}}, "expected `int`, got `str` - at `$.count`"),
         ({"inventory": ...}, "'inventory' is missing"),
         ({"scenario": ...}, "'scenario' is missing"),

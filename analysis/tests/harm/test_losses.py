@@ -16,6 +16,7 @@ from dohyo.ansible.playbook import Sink, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.running import experiment
 from dohyo.running.experiment import only_one, write_json
+from support.running_processes import stat
 
 TALK = """
 import sys
@@ -166,14 +167,6 @@ with experiment.only_one():
 """
 
 
-def works(pid: str) -> bool:
-    """Returns whether a process runs and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def test_what_a_killed_run_has_left_ends_and_holds_the_lock_until_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,4 +186,4 @@ def test_what_a_killed_run_has_left_ends_and_holds_the_lock_until_then(
         pass
     monkeypatch.setattr(experiment, "ENDING_SECONDS", 10)
     with only_one():
-        assert not works(process)
+        assert stat(process)[0] == "Z"

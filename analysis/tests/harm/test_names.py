@@ -38,7 +38,7 @@ NASTY = [
 @pytest.mark.parametrize("value", NASTY)
 def test_a_prefix_that_is_no_identifier_is_refused(value: str, tmp_path: Path) -> None:
     with pytest.raises(
-        BadInputError, match=r"(?s)fieldnameprefix=.*(must be at most 40 letters|contains the control character)"
+        BadInputError, match=r"(?s)fieldnameprefix=.*(must be up to 40 of|contains the control character)"
     ):
         load(tmp_path, SMALL, f"fieldnameprefix={value}")
     with pytest.raises(BadInputError, match=r"(?s)matrix\.fieldnameprefix=.*(must be|contains the control character)"):

@@ -2,10 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +10,7 @@ from dohyo.evidence import experiment_folder
 from dohyo.report import files
 from dohyo.running import experiment
 from dohyo.running.experiment import write_json
-from support.command import dohyo, finished
+from support.command import dohyo, finished, measuring
 
 
 def unfinished(folder: Path) -> Path:
@@ -24,25 +20,6 @@ def unfinished(folder: Path) -> Path:
     facts = json.loads((folder / "experiment.json").read_text())
     write_json(folder / "experiment.json", {**facts, "status": "running"})
     return folder
-
-
-@contextmanager
-def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Starts a process that locks the results folder for an experiment, and yields that process."""
-    hold = (
-        "import sys; from pathlib import Path; from dohyo.running import experiment\n"
-        "folder = Path(sys.argv[1]); experiment.RESULTS = folder.parent\n"
-        "with experiment.only_one() as measuring: measuring(folder); print('held', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", hold, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def test_an_experiment_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:

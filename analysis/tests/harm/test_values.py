@@ -349,7 +349,7 @@ def test_resume_plays_no_inventory_that_came_with_the_results(
     (the_experiment.folder / "raw/hosts.yml").write_text(f"all: {{vars: {{x: '{TEMPLATES[0]}'}}}}")
     (tmp_path / "link").symlink_to("out/raw")
     change(the_experiment.folder / "experiment.json", inventory=str(the_experiment.folder / where))
-    with pytest.raises(BadInputError, match="is in a results folder, where programs must not run"):
+    with pytest.raises(BadInputError, match="is in a results folder, but can run code"):
         experiment.reopen(str(the_experiment.folder))
 
 

@@ -4,8 +4,11 @@ import ctypes
 import io
 import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -68,6 +71,25 @@ def finished(folder: Path, *, sealed: bool = True) -> Path:
             the_experiment.seal(planned)
     the_experiment.update(status="done")
     return folder
+
+
+@contextmanager
+def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Starts a process that locks the results folder for an experiment, and yields that process."""
+    hold = (
+        "import sys; from pathlib import Path; from dohyo.running import experiment\n"
+        "folder = Path(sys.argv[1]); experiment.RESULTS = folder.parent\n"
+        "with experiment.only_one() as measuring: measuring(folder); print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:

@@ -207,9 +207,15 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
 def latencies(client: Path, counts: Mapping[int, int]) -> None:
     """Changes a client's run to one interval of 20 s that has `counts[latency]` reads for each latency in µs."""
     reads(client, [sum(counts.values()) // 20] * 20)
-    head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
-    (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{encoded(counts)}\n", encoding="utf-8")
+    write_log(client, "READ", [(0.0, 20.0, counts)])
     as_another(client)
+
+
+def canary(folder: Path, figures: Mapping[str, Sequence[float]], *hosts: str) -> None:
+    """Writes the canary of these hosts before a trial: the speed in each slice (1/s), by the name of the figure."""
+    readings = [{"name": name, "of": None, "slices": slices, "unit": "1/s"} for name, slices in figures.items()]
+    content = {"at": "2026-11-26T07:11:30Z", "hosts": {host: {"figures": readings} for host in hosts}}
+    write_json(folder / "canary.json", content)
 
 
 def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], number: int = 1) -> Path:

@@ -16,7 +16,7 @@ from rich.console import Console
 from dohyo import signals as os_signals
 from dohyo.ansible.playbook import Failure
 from dohyo.report.page import FILE
-from dohyo.running import client, experiment, runner
+from dohyo.running import experiment, runner
 from dohyo.scenario.scenario import Scenario
 from support.evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
 from support.scenarios import load
@@ -96,7 +96,7 @@ def loaded(folder: Path, text: str) -> Scenario:
 @contextmanager
 def played(monkeypatch: pytest.MonkeyPatch, play: Played, *, page: bool = False) -> Iterator[None]:
     monkeypatch.setattr(runner, "play", play)
-    monkeypatch.setattr(client, "execute", lambda *_, **__: 0)
+    monkeypatch.setattr(runner, "build_client", lambda _: None)
     if not page:
         # Drawing the page takes longer than all trials.
         monkeypatch.setattr("dohyo.report.files.write", lambda folder, *_: [folder / FILE])

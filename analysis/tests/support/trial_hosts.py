@@ -14,7 +14,7 @@ from typing import Any
 from dohyo.systems.catalogue import all_systems
 from dohyo.trial.clients import ClientPhase
 from dohyo.trial.evidence import UNDER_WAY
-from dohyo.trial.measurement import Measuring, Outcome
+from dohyo.trial.measurement import Measuring
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.trial import TrialSteps
 from dohyo.trial.world import HostError, World
@@ -23,6 +23,8 @@ from support.described import described
 ROWS = {"usertable": 1000}
 PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 ADMIN = ["/jdk17/bin/java", "-Xmx128m"]
+# Report of a phase, and the hosts that were lost in it.
+Outcome = tuple[Mapping[str, Any], list[str]]
 ADMINISTRATION = re.compile(r"dohyo\.\w+\.admin\.")
 # Arguments that tell the administration what to do. The other arguments only say how to connect.
 SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
@@ -175,6 +177,10 @@ class FakeTrial:
                 lines.append(line)
         return lines
 
+    def observe(self, *names: str) -> None:
+        """Makes hosts of an attached system reachable, which are not among the hosts of the trial."""
+        self.world.reach = {name: FakeHost(name, {}, self) for name in names}.__getitem__
+
     def note(self, text: str) -> None:
         """Appends a line to the notes."""
         with (self.folder / "notes").open("a", encoding="utf-8") as file:
@@ -227,7 +233,7 @@ class FakeTrial:
             "clients": {name: {"inserted": numbers.get(name)} for name in self.world.clients},
             "nodes": {name: {"state": state} for name, state in states.items()},
         }
-        return Outcome(report, list(more.get("vanished", ())))
+        return report, list(more.get("vanished", ()))
 
     def at_once(self, calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
         """Calls all functions in turn, even if one fails. The real trial calls them at the same time."""
@@ -327,7 +333,7 @@ def fake_trial(
     for number, name in enumerate(names):
         on = described(system, hosts, min(number, hosts - 1) + 1, **common)
         more = {key: by_host[name] for key, by_host in host_variables.items() if name in by_host}
-        connection = on.attachment.client_properties if common["attached"] else on.client_properties
+        connection = on.attached.client_properties if common["attached"] else on.client_properties
         password = {"cassandra.username": "me", "cassandra.password": "secret"} if common["attached"] else {}
         secrets = {on.role: {"client_properties": {**password, **connection}}}
         address = f"10.0.0.{number + 1}"
@@ -335,7 +341,7 @@ def fake_trial(
         fake_hosts[name] = FakeHost(name, {**values, "inventory_hostname": name}, trial)
     control = FakeHost("localhost", fake_hosts[names[0]].values, trial)
     trial.world = World(
-        fake_hosts, databases, with_clients, control, trial, fake_hosts.__getitem__, lambda _: "",
+        fake_hosts, databases, with_clients, control, trial.event, fake_hosts.__getitem__, lambda _: "",
         lambda error: f"{type(error).__name__}: {error}", trial.at_once,
     )  # fmt: skip
     trial.part = Measuring(trial.world, ServerSteps(trial.world), trial.conduct)

@@ -74,12 +74,12 @@ def test_servers_that_run_already(name: str, servers: str, names: list[str], pro
     system = described(name, attached={name: servers})
     every = [f"place={PLACE}", f"made={FOLDER}/{system.role}/made", f"trial={PLACE[6:]}", "recordcount=1000"]
     assert {*every, *names} <= {*system.attached_words}
-    assert properties.items() <= {**system.attachment.client_properties}.items()
+    assert properties.items() <= {**system.attached.client_properties}.items()
 
 
 def test_regions_of_attached_hbase_are_those_of_one_server_and_nothing_is_read_ahead() -> None:
     system = described("hbase", hosts=3, hbase_prefetch=True, hbase_regions=5, attached={"hbase": "zk"})
-    assert {"regions=5", "prefetch=false"} <= {*system.attachment.schema_words}
+    assert {"regions=5", "prefetch=false"} <= {*system.attached.schema_words}
 
 
 @pytest.mark.parametrize("name", ["cassandra", "hbase", "mysql-innodb", "aerospike"])

@@ -15,7 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.systems import catalogue
 from dohyo.systems.catalogue import all_systems
-from dohyo.systems.context import Context, Endpoint
+from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from support.described import described
 from vars import systems as plugin
@@ -49,7 +49,7 @@ def kind(owner: type, name: str) -> Any:
     hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or owner)
     returned = hints.get("return") if member is not None and not isinstance(member, type) else None
     parts = [part for part in typing.get_args(returned) or [returned] if part not in (None, types.NoneType)]
-    return parts[0] if len(parts) == 1 and dataclasses.is_dataclass(parts[0]) and parts[0] is not Endpoint else None
+    return parts[0] if len(parts) == 1 and dataclasses.is_dataclass(parts[0]) else None
 
 
 def lookups(text: str) -> Iterator[tuple[str, str]]:
@@ -186,21 +186,21 @@ def test_options_that_a_class_names_are_options(system: System) -> None:
 )
 def test_a_variable_may_not_turn_one_system_into_another(system: str, engine: str, wrong: str) -> None:
     (refusal,) = described(system, mysql_engine=wrong).refusals
-    assert refusal.startswith(f"mysql_engine={wrong}: the system {system} has {engine}; leave out mysql_engine, and ")
+    assert refusal.startswith(f"mysql_engine={wrong}: {system} has {engine}; choose the system with")
     assert described(system, mysql_engine=engine).refusals == []
 
 
 def test_the_default_user_of_cassandra_is_refused_at_a_public_address() -> None:
     public: dict[str, Any] = {"cassandra_authentication": True, "cassandra_address": "8.8.8.8"}
     (refusal,) = described("cassandra", **public).refusals
-    assert refusal.startswith("node1: 8.8.8.8 may be public, and servers start with cassandra's default password; ")
+    assert refusal.startswith("dohyo_address=8.8.8.8: may be public (default password); set a private one, or ")
     assert described("cassandra", **public, dohyo_public=True).refusals == []
     assert described("cassandra", cassandra_authentication=True).refusals == []
 
 
 def test_more_copies_than_hosts_are_refused() -> None:
     (refusal,) = described("cassandra", 3, conditions={"replication": 4}).refusals
-    assert refusal.startswith("replication=4: needs 4 database hosts, but the inventory has 3; lower it, or ")
+    assert refusal.startswith("replication=4: the inventory's group database has only 3 hosts; lower it, or ")
     assert described("cassandra", 4, conditions={"replication": 4}).refusals == []
 
 

@@ -312,8 +312,7 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
         {"vm.swappiness": "60", "CPU governor": "not there", "/dev/nvme0n1": "RAID0 /dohyo noatime"},
         [
             "not as tuned: vm.swappiness 60 instead of 2",
-            "not trimmed after a wipe: /dev/nvme0n1 (discards are not supported); a system may start on flash that is"
-            " full of another system's data",
+            "not trimmed after a wipe: /dev/nvme0n1 (no discards): the flash may hold another system's data",
         ],
     ]
     assert {*reported["calls"]} == {"tuned"}

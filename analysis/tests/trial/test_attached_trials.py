@@ -26,8 +26,7 @@ def attached(folder: Path, **variables: Any) -> FakeTrial:
     trial = fake_trial(
         folder, 2, 1, attached={"cassandra": "10.1.0.1"}, dohyo_observed=["far"], trial_canary=False, **variables
     )
-    observed = {"far": type(trial.world.hosts["node1"])("far", {}, trial)}  # type: ignore[call-arg]
-    trial.world.reach = observed.__getitem__
+    trial.observe("far")
     return trial
 
 

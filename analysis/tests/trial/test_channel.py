@@ -4,7 +4,7 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from conducting import sent
 from conducting.agents import Conversation
 from conducting.channel import Channel, Rise, Way
 from dohyo.trial.world import HostError
+from support.running_processes import until
 
 AGENT = sent.command("python3")
 
@@ -27,13 +28,6 @@ def channel(script: str = AGENT, rise: Rise | None = None) -> Iterator[Any]:
         yield connection
     finally:
         connection.close()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_greeting_without_a_line_end_is_no_message() -> None:

@@ -30,15 +30,15 @@ SMALL: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("system", "variables", "refusal"),
     [
-        ("mysql-innodb", {"mysql_engine": "MyISAM"}, "mysql_engine=MyISAM: the system mysql-innodb has InnoDB; leave"),
+        ("mysql-innodb", {"mysql_engine": "MyISAM"}, "mysql_engine=MyISAM: mysql-innodb has InnoDB; choose the"),
         ("cassandra", {"cassandra_heap": "x"}, "cassandra_heap=x: it must match"),
         (
             "cassandra",
             {"cassandra_password": "a\nsecret"},
             "cassandra_password=(not shown): contains the control character U+000A",
         ),
-        ("cassandra", SMALL, "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096"),
-        ("cassandra", SMALL, "cassandra needs 4000 MiB, but host_memory_budget=3800m leaves it only 3800"),
+        ("cassandra", SMALL, "host_memory_budget=3800m is 3800 MiB, its client needs 712, the host has 4096; lower"),
+        ("cassandra", SMALL, "cassandra needs 4000 MiB, but host_memory_budget=3800m leaves 3800"),
     ],
 )
 def test_contradictory_settings_are_refused_before_any_change(
@@ -106,7 +106,7 @@ def test_all_hosts_have_the_same_build_of_the_jdk(tmp_path: Path) -> None:
     trial.answers["node2", "host_resources"] = {**RESOURCES, "java_build": "17.0.16+8"}
     trial.answers["node3", "host_resources"] = {**RESOURCES, "java_home": "", "java_build": ""}
     with pytest.raises(
-        StepError, match=r"different builds of JDK 17: 17\.0\.15\+6, 17\.0\.16\+8\. Install the"
+        StepError, match=r"different builds of JDK 17: 17\.0\.15\+6, 17\.0\.16\+8; install one"
     ) as error:
         find_jdk(trial.part.servers)
     assert [*error.value.failures] == ["node1", "node2", "node3"]
@@ -137,8 +137,8 @@ def test_a_host_without_the_jdk_is_named(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, dohyo_playbook="ansible-playbook")
     trial.answers["node2", "host_resources"] = {**RESOURCES, "java_home": "", "java_seen": ["/a (11)", "/b (21)"]}
     assert refused(trial) == {
-        "node2": "Check that the host has the JDK: No JDK 17 on node2, only /a (11), /b (21): run ansible-playbook"
-        " deploy.yml first, with the same versions"
+        "node2": "Check that the host has the JDK: no JDK 17 on node2, only /a (11), /b (21); with the same"
+        " versions, run ansible-playbook deploy.yml"
     }
 
 
@@ -150,7 +150,7 @@ def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_words(tmp_path
     )
     assert refused(trial) == {
         "node1": "Check that the JDK supports the collector: JDK 17 in /jdk on node1 rejects CMS:"
-        " Unrecognized VM option 'UseConcMarkSweepGC'; choose another collector or JDK"
+        " Unrecognized VM option 'UseConcMarkSweepGC'; change collector or JDK"
     }
     argv = trial.calls[-1].argv
     assert (argv[4], argv[-1]) == ("/jdk/bin/java", "-version")

@@ -392,10 +392,10 @@ def test_a_probe_may_fail_if_the_hosts_are_well(tmp_path: Path) -> None:
     [
         (
             {"a": 400, "b": 599},
-            "999 of 1000 records are in the tables after the load, though every insert was acknowledged",
+            "only 999 of 1000 records are in the tables, though every insert was acknowledged",
         ),
         ({}, ""),
-        ({"usertable": 0}, "0 of 1000 records are in the tables after the load, though every insert was acknowledged"),
+        ({"usertable": 0}, "only 0 of 1000 records are in the tables, though every insert was acknowledged"),
         ({"usertable": 1001}, ""),
         ({"a": 400, "b": 600}, ""),
     ],

@@ -129,8 +129,7 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
 
 def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 1, dohyo_observed=["far1", "far2"])
-    observed = {name: type(trial.world.hosts["node1"])(name, {}, trial) for name in ("far1", "far2")}  # type: ignore[call-arg]
-    trial.world.reach = observed.__getitem__
+    trial.observe("far1", "far2")
     note_under_way(trial, tmp_path)
     trial.answers["far1", "observe end"] = HostError("no answer")
     assert stop_everything(trial.world, keeps_loads=False) == {}

@@ -47,7 +47,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.systems.context import Context
 from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
 from dohyo.trial.hosts import ask_attached, check_clients, find_availability, find_jdk, of_system
-from dohyo.trial.measurement import Measuring, Outcome
+from dohyo.trial.measurement import Measuring
 from dohyo.trial.removal import stop_everything
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.trial import run_trial
@@ -82,14 +82,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         variables = task_vars or {}
         forget_passwords(self, variables)
         world = self._world(variables)
-        drive = Drive(world)
+        run_phase = partial(drive, world)
         answer: dict[str, Any] = {"changed": True, "failures": {}}
         try:
             if arguments["do"] == "trial":
                 await_turn()
-                answer["reason"] = run_trial(world, drive)
+                answer["reason"] = run_trial(world, run_phase)
             elif arguments["do"] == "clients":
-                Measuring(world, ServerSteps(world), drive).clients_alone()
+                Measuring(world, ServerSteps(world), run_phase).clients_alone()
             elif arguments["do"] in ("stop", "halt"):
                 keeps = Context(world.first.values).flag("stop_keeps_loads")
                 answer["failures"] = stop_everything(world, keeps_loads=keeps, only_halts=arguments["do"] == "halt")
@@ -118,7 +118,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             [name for name in groups.get("database", []) if name in hosts],
             [name for name in groups.get("client", []) if name in hosts],
             AnsibleHost(self, hostvars, "localhost", hosts),
-            Events(),
+            report_event,
             lambda name: AnsibleHost(self, hostvars, name, hosts),
             self._decrypted,
             unforeseen,
@@ -165,58 +165,52 @@ def unforeseen(error: Exception) -> str:
     return said_of(error)
 
 
-class Events:
-    """Appends events to the file of the progress display; without it, prints phases and notes as Ansible does."""
-
-    def __init__(self) -> None:
-        self._path = os.environ.get("DOHYO_EVENTS", "")
-
-    def event(self, event: str, **fields: Any) -> None:
-        """Writes or prints an event."""
-        if self._path:
-            with open(self._path, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"time": time.time(), "event": event, **fields}) + "\n")
-        elif event == "phase":
-            number = f" {fields['run']}" if fields["run"] else ""
-            Display().banner(f"PHASE [{fields['phase']}{number}]")
-        elif event == "note":
-            Display().display(fields["text"])
+def report_event(event: str, **fields: Any) -> None:
+    """Appends an event to the file of the progress display; without it, prints phases and notes as Ansible does."""
+    if path := os.environ.get("DOHYO_EVENTS"):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"time": time.time(), "event": event, **fields}) + "\n")
+    elif event == "phase":
+        number = f" {fields['run']}" if fields["run"] else ""
+        Display().banner(f"PHASE [{fields['phase']}{number}]")
+    elif event == "note":
+        Display().display(fields["text"])
 
 
-class Drive:
-    """Runs a phase of the clients on all hosts, through the agents."""
+def drive(
+    world: World, plan: Mapping[str, Any], phase: ClientPhase, folder: Path
+) -> tuple[Mapping[str, Any], list[str]]:
+    """Runs a phase of the clients on all hosts, through the agents.
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    :param folder: folder on the control machine, to which the phase's files are written
+    :returns: the content of clients.json, and the hosts whose connection was lost
+    """
+    hosts = world.hosts
+    conductor = Conductor(Plan(**plan), clock())
+    ways = {name: way_to_agent(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
+    power = {name: power_of(hosts[name]) for name in phase.switched}
+    conduct(conductor, ways, partial(mirror, folder), power, Display().warning)
+    limit = ClientOptions.of(world.first.values).skew_limit_ms
+    outcome = report(conductor, limit, measured=phase.measured)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"clients.json": outcome, "faults.json": faults(conductor, phase.faults_asked)}
+    for name, content in files.items():
+        if content is not None:
+            text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+            (folder / name).write_text(text, encoding="utf-8")
+    title = "the load" if phase.is_load else f"{phase.name} {phase.number}"
+    for sentence in sentences(title, outcome):
+        world.event("note", text=sentence)
+    lost = [name for name, host in conductor.hosts.items() if host.lost or host.power not in ("on", "back")]
+    return outcome, lost
 
-    def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Runs a phase and returns its outcome; writes the phase's files to a folder on the control machine."""
-        hosts = self._world.hosts
-        conductor = Conductor(Plan(**plan), clock())
-        ways = {name: self._way(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
-        power = {name: power_of(hosts[name]) for name in phase.switched}
-        conduct(conductor, ways, partial(mirror, folder), power, Display().warning)
-        limit = ClientOptions.of(self._world.first.values).skew_limit_ms
-        outcome = report(conductor, limit, measured=phase.measured)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = {"clients.json": outcome, "faults.json": faults(conductor, phase.faults_asked)}
-        for name, content in files.items():
-            if content is not None:
-                text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-                (folder / name).write_text(text, encoding="utf-8")
-        title = "the load" if phase.is_load else f"{phase.name} {phase.number}"
-        for sentence in sentences(title, outcome):
-            self._world.progress.event("note", text=sentence)
-        lost = [name for name, host in conductor.hosts.items() if host.lost or host.power not in ("on", "back")]
-        return Outcome(outcome, lost)
 
-    @staticmethod
-    def _way(host: Any, tool: str) -> Way:
-        """Returns the command that starts a host's agent over the kind of connection that Ansible uses."""
-        way: Way = host.way(f"exec {shlex.join([tool, 'converse'])}")
-        if way.is_local:
-            return way
-        return Way([way.command[0], *SSH_OPTIONS, *map(to_text, way.command[1:])], way.environment)
+def way_to_agent(host: Any, tool: str) -> Way:
+    """Returns the command that starts a host's agent over the kind of connection that Ansible uses."""
+    way: Way = host.way(f"exec {shlex.join([tool, 'converse'])}")
+    if way.is_local:
+        return way
+    return Way([way.command[0], *SSH_OPTIONS, *map(to_text, way.command[1:])], way.environment)
 
 
 def mirror(folder: Path, host: str, log: str, text: str) -> None:

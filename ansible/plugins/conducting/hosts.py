@@ -26,6 +26,7 @@ from conducting.channel import Channel, Way
 from dohyo.bad_input import BadInputError
 from dohyo.systems.option import plain
 from dohyo.trial.world import HostError
+from lookup.system import Variables
 
 # Maximum number of simultaneous connections; equal to `forks` in ansible.cfg.
 MOST_AT_ONCE = 50
@@ -40,29 +41,19 @@ AS_THEY_ARE = ("hostvars", "inventory_dir", "inventory_file", "playbook_dir", "a
 RESOLVING = threading.RLock()
 
 
-class Values(Mapping[str, Any]):
+class Values(Variables):
     """The variables of a host. Reading a variable resolves its templates and returns a plain value."""
 
     __UNSAFE__ = True  # otherwise, ansible-core before 2.19 would resolve all variables
 
     def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
-        self._variables = variables
-        self._templar = templar.copy_with_new_env(available_variables=variables)
+        super().__init__(variables, templar.copy_with_new_env(available_variables=variables))
 
     def __getitem__(self, name: str) -> Any:
-        if name == "environment":
-            return dict(os.environ)
-        value = self._variables[name]
         if name in AS_THEY_ARE:
-            return value
+            return self.variables[name]
         with RESOLVING:
-            return plain(self._templar.template(value))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._variables)
-
-    def __len__(self) -> int:
-        return len(self._variables)
+            return plain(super().__getitem__(name))
 
 
 class Others(Mapping[str, Any]):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.places import ANSIBLE
 from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib, whole
 from dohyo.systems.option import HEAP, SHA256, SIZE, option
-from dohyo.systems.records import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
+from dohyo.systems.records import Archive, Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_properties, as_sections
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import System
@@ -50,9 +49,7 @@ class Aerospike(System):
     binding = "aerospike"
     admin = "dohyo.aerospike.admin.AerospikeAdmin"
     # LICENSE and LICENSE.CE of https://github.com/aerospike/aerospike-server.
-    licence = (
-        "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
-    )
+    licence = "Aerospike Community Edition: GNU AGPL, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
     # The command `settle` also counts the records, after it has waited for migrations, during which records would be counted twice.
     count_verb = "settle"
     # The port opens before the cluster has formed, and until then writes fail.
@@ -230,24 +227,22 @@ class Aerospike(System):
         if not version:
             deploy = f"{context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
             problems.append(self.absent or f"type {deploy} first, with the same aerospike_package or aerospike_fetch")
-        elif (
-            self.is_before("6.0")
-            or self.replication > hosts
-            or (self.storage == "device" and not self.devices)
-            or self.open_files < 1024
-            or (edition != "Enterprise" and hosts > 8)
-        ):
-            problems.append(
-                f"Aerospike {version} {edition} on {context.host}: the version must be 6.0 or newer; the limit of open"
-                f" files (ulimit -n, here {self.open_files}) must be at least 1024; the number of database hosts (here {hosts})"
-                f" must be at least replication ({self.replication}), and at most 8 with the Community edition;"
-                " aerospike_storage=device needs aerospike_devices"
-            )
-        if version and not self.is_enterprise and (self.authentication or self.tls):
-            problems.append(
-                "aerospike_authentication and aerospike_tls need the Enterprise edition and aerospike_feature_key;"
-                f" {context.host} has the {edition} edition. Leave them out, or name the Enterprise package"
-            )
+        else:
+            if self.is_before("6.0"):
+                problems.append(f"Aerospike on {context.host} is {version}, not 6.0 or newer; set another aerospike_package")
+            if self.replication > hosts:
+                problems.append(f"replication {self.replication} needs as many database hosts, not {hosts}; lower it, or add hosts")
+            if edition != "Enterprise" and hosts > 8:
+                problems.append(f"Aerospike {edition} allows 8 database hosts, not {hosts}; remove some, or use Enterprise")
+            if self.open_files < 1024:
+                problems.append(f"{context.host} permits {self.open_files} open files, not 1024 or more; raise ulimit -n")
+            if self.storage == "device" and not self.devices:
+                problems.append("aerospike_storage=device needs raw devices; set aerospike_devices")
+        for name, is_set in (("aerospike_authentication", self.authentication), ("aerospike_tls", self.tls)):
+            if version and is_set and edition != "Enterprise":
+                problems.append(f"{name} needs Aerospike Enterprise, not {edition} ({context.host}); leave it out (docs/aerospike.md)")
+            elif version and is_set and not self.feature_key:
+                problems.append(f"{name} needs aerospike_feature_key; set it, or leave {name} out")
         return problems + [f"{context.host}: {device}" for device in self.found.get("devices", [])]
 
     # ---- editions ---------------------------------------------------------------------------------------------------
@@ -465,10 +460,10 @@ class Aerospike(System):
         return {"service": self.service_port, "fabric": self.fabric_port, "heartbeat": self.heartbeat_port, "info": self.info_port}
 
     @property
-    def seeds(self) -> list[Mapping[str, Any]]:
+    def seeds(self) -> list[dict[str, Any]]:
         """Addresses and ports of the other nodes, to which heartbeats are sent."""
-        address = self.node.address
-        return [node.values for node in self.nodes if node.address != address]
+        address = self.node["address"]
+        return [node for node in self.nodes if node["address"] != address]
 
     @property
     def raw_devices(self) -> list[str]:
@@ -535,7 +530,7 @@ class Aerospike(System):
     @property
     def words(self) -> list[str]:
         return [
-            f"hosts={self.node.address}:{self.node['service']}",
+            f"hosts={self.node['address']}:{self.node['service']}",
             f"namespace={self.namespace}",
             f"access={self.access_file}",
             f"layout={self.layout}",
@@ -564,7 +559,7 @@ class Aerospike(System):
         # Inline processing suits files, whose records are in the page cache. With a device, the server can do other work while it waits.
         inline = self.context.properties.get("aerospike.inline", self.storage != "device")
         return {
-            "aerospike.hosts": ",".join(f"{node.address}:{node['service']}" for node in self.nodes),
+            "aerospike.hosts": ",".join(f"{node['address']}:{node['service']}" for node in self.nodes),
             "aerospike.port": self.node["service"],
             "aerospike.namespace": self.namespace,
             "aerospike.inline": str(inline).lower(),
@@ -572,10 +567,13 @@ class Aerospike(System):
             **self.access,
         }
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
+        servers = super().attached
         hosts, namespace = servers.servers.partition("/")[0], servers.path or "test"
-        return Attach(
+        return replace(
+            servers,
             admin="dohyo.aerospike.admin.AttachedAerospike",
             arguments=[
                 f"hosts={hosts}",

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dohyo.systems.context import Endpoint
 from dohyo.systems.steps import Steps
 
 from .options import HBaseOptions
@@ -72,14 +71,14 @@ class HBaseProcesses(HBaseOptions):
         return self.hosts[: 3 if len(self.hosts) >= 3 else 1]
 
     @property
-    def quorum_nodes(self) -> list[Endpoint]:
+    def quorum_nodes(self) -> list[dict[str, Any]]:
         """ZooKeeper's servers."""
         return self.nodes[: len(self.quorum)]
 
     @property
     def zookeepers(self) -> str:
         """Addresses of the ZooKeepers, from which clients learn the addresses of the other servers."""
-        return ",".join(f"{node.address}:{node['zookeeper']}" for node in self.quorum_nodes)
+        return ",".join(f"{node['address']}:{node['zookeeper']}" for node in self.quorum_nodes)
 
     @property
     def zookeeper_folder(self) -> str:
@@ -163,7 +162,7 @@ class HBaseProcesses(HBaseOptions):
     def _port_check(self, port: str, question: str, pattern: str) -> list[str]:
         """Returns a command that succeeds if, within 10 s, a port on this host replies with a line that matches the pattern."""
         script = 'exec 3<> "/dev/tcp/$0/$1" && printf %b "$2" >&3 && grep -qE -- "$3" <&3'
-        return [*BRIEFLY, "bash", "-c", script, self.node.address, str(self.node[port]), question, pattern]
+        return [*BRIEFLY, "bash", "-c", script, self.node["address"], str(self.node[port]), question, pattern]
 
     def master_check(self, pattern: str) -> list[str]:
         """Returns a command that succeeds if a line in the status of this host's master matches the pattern."""
@@ -206,7 +205,7 @@ class HBaseProcesses(HBaseOptions):
             "hbase.master.kerberos.principal": self.principal,
             "hbase.regionserver.kerberos.principal": self.principal,
             "hbase.client.registry.impl": "org.apache.hadoop.hbase.client.RpcConnectionRegistry",
-            "hbase.masters": ",".join(f"{node.address}:{node['master']}" for node in self.nodes[:2]),
+            "hbase.masters": ",".join(f"{node['address']}:{node['master']}" for node in self.nodes[:2]),
         }
 
     @property
@@ -222,8 +221,8 @@ class HBaseProcesses(HBaseOptions):
     @property
     def principals(self) -> list[str]:
         """Principals of the KDC. Web pages and connections between ZooKeepers need principals that contain an address."""
-        quorum = [f"hbase/{node.address}" for node in self.quorum_nodes]
-        return ["hbase", "hbase/dohyo", f"HTTP/{self.nodes[0].address}", *quorum]
+        quorum = [f"hbase/{node['address']}" for node in self.quorum_nodes]
+        return ["hbase", "hbase/dohyo", f"HTTP/{self.nodes[0]['address']}", *quorum]
 
     # ---- steps of a trial -------------------------------------------------------------------------------------------
 

