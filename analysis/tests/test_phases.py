@@ -9,18 +9,12 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.planning import plan
 from dohyo.running import experiment
-from dohyo.scenario import loading, phases, scenario
+from dohyo.scenario import loading, phases
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary import requested_settings
-from support.scenarios import load
+from support.scenarios import again, load
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
-
-
-def again(folder: Path, chosen: scenario.Scenario) -> scenario.Scenario:
-    file = folder / "again"
-    file.write_text(chosen.text())
-    return loading.load(file, name=chosen.name)
 
 
 # ---- phases ---------------------------------------------------------------------------------------------------------
