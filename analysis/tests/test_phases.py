@@ -9,18 +9,12 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.planning import plan
 from dohyo.running import experiment
-from dohyo.scenario import loading, phases, scenario
+from dohyo.scenario import loading, phases
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary import requested_settings
-from support.scenarios import load
+from support.scenarios import again, load
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
-
-
-def again(folder: Path, chosen: scenario.Scenario) -> scenario.Scenario:
-    file = folder / "again"
-    file.write_text(chosen.text())
-    return loading.load(file, name=chosen.name)
 
 
 # ---- phases ---------------------------------------------------------------------------------------------------------
@@ -162,14 +156,9 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=Read", "'Read' must be at most 40 characters"),
         ("phases=a/b", "'a/b' must be at most 40 characters"),
         ("discard=2 repeats=2", "discard=2 with repeats=2: no repeat would be left"),
-        ("settle=never", "settle=never: must be one of load, phases"),
-        ("warmup=soon", "warmup=soon: must be one of fixed, steady"),
         ("preconditioning=8 scanproportion=1 readproportion=0 updateproportion=0 requestdistribution=next",
          "preconditioning=8 with requestdistribution=next"),
-        ("settle.flush=no", "settle.flush=no: must be true or false"),
-        ("settle.cache=prefetch", "settle.cache=prefetch: must be one of keep, drop"),
         ("run.settle.flush=false", "it applies to all phases of a trial; set settle.flush without a phase"),
-        ("hbase_regionservers_per_host=9", "must be one of 1, 2, 3"),
         ("variant.few.tablecount=2", r"no variant is measured; set matrix\.variant=few"),
         ("insert.warmup=steady", "insert.warmup: the load ends when it has inserted every record once"),
     ],

@@ -13,7 +13,7 @@ from dohyo.planning import plan
 from dohyo.scenario import loading, phases, scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
-from support.scenarios import load
+from support.scenarios import again, load
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
 
@@ -207,9 +207,7 @@ def test_both_names_of_the_duration_work(tmp_path: Path) -> None:
 
 def test_a_saved_scenario_loads_the_same_values(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.pause=3", "duration=5m")
-    again = tmp_path / "again"
-    again.write_text(chosen.text(), encoding="utf-8")
-    repeated = loading.load(again, name="small")
+    repeated = again(tmp_path, chosen)
     assert repeated.values == {**chosen.values, "systems": ",".join(chosen.systems)}
     assert repeated.role_variables == chosen.role_variables
 
@@ -294,9 +292,16 @@ def test_bad_input_is_named(tmp_path: Path, assignment: str, expected: str) -> N
         load(tmp_path, SMALL, assignment)
 
 
-def test_defaults_are_named_where_they_break_the_sum(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"readproportion=1 \+ updateproportion=0.05 \(default\) = 1.05"):
-        load(tmp_path, "readproportion=1\nrecordcount=10\noperationcount=1\n")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("readproportion=1\nrecordcount=10\n", r"readproportion=1 \+ updateproportion=0.05 \(default\) = 1.05"),
+        ("", "recordcount is missing"),
+    ],
+)
+def test_what_a_file_lacks_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(BadInputError, match=expected):
+        load(tmp_path, f"{text}operationcount=1\n")
 
 
 def test_thirds_sum_to_one(tmp_path: Path) -> None:
@@ -323,11 +328,6 @@ KEY = ("insertorder=ordered", "keycolumns=host int 10, when timestamp")
 def test_what_does_not_go_together_is_refused(tmp_path: Path, assignments: tuple[str, ...], expected: str) -> None:
     with pytest.raises(BadInputError, match=expected):
         load(tmp_path, SMALL, *assignments)
-
-
-def test_the_record_count_must_be_given(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="recordcount is missing"):
-        load(tmp_path, "operationcount=1\n")
 
 
 def test_a_size_becomes_a_number_of_records(tmp_path: Path) -> None:
@@ -370,10 +370,8 @@ def test_scale_makes_the_counts_smaller_and_keeps_the_full_ones(tmp_path: Path) 
     assert chosen.full == {"recordcount": "1000000000", "operationcount": "30"}
     assert chosen.client_properties["recordcount"] == "10000000"
     assert "scale" not in chosen.client_properties
-    again = tmp_path / "again"
-    again.write_text(chosen.text(), encoding="utf-8")
     assert "recordcount=1000000000\n" in chosen.text()
-    repeated = loading.load(again, name="small")
+    repeated = again(tmp_path, chosen)
     assert (repeated.number("recordcount"), repeated.full) == (10_000_000, chosen.full)
     assert load(tmp_path, SMALL, "scale=1").full == {}
 
@@ -398,10 +396,8 @@ def test_scale_takes_a_part_of_the_part(tmp_path: Path, start: int, count: int) 
 
 def test_a_saved_scenario_has_the_computed_size(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "datasize=40GB", "scale=0.5")
-    again = tmp_path / "again"
-    again.write_text(chosen.text(), encoding="utf-8")
     assert "datasize=40GB" in chosen.text().splitlines()[0]
-    assert loading.load(again).number("recordcount") == 20_000_000
+    assert again(tmp_path, chosen).number("recordcount") == 20_000_000
 
 
 def test_counts_beyond_32_bits(tmp_path: Path) -> None:
@@ -418,9 +414,7 @@ STATDATA = "host int 10, user bigint 1000, object text(32) 100, when timestamp"
 def test_columns_of_a_key(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "insertorder=ordered", f"keycolumns={STATDATA.replace(', ', ' ,  ')} ")
     assert chosen.client_properties["keycolumns"] == STATDATA
-    again = tmp_path / "again"
-    again.write_text(chosen.text(), encoding="utf-8")
-    assert loading.load(again)["keycolumns"] == STATDATA
+    assert again(tmp_path, chosen)["keycolumns"] == STATDATA
     for grouped in ("(host int 10), user text(2) 5, when int", "(host int 10, user text(2) 5), when int"):
         chosen = load(tmp_path, SMALL, "insertorder=ordered", f"keycolumns= {grouped.replace(' ', '  ')}")
         assert chosen.client_properties["keycolumns"] == grouped
@@ -520,10 +514,7 @@ def test_the_command_line_replaces_what_variants_say_also_all_of_it(tmp_path: Pa
         assert (point["tablecount"], point.role_variables["cassandra_heap"]) == ("2", "1g")
     # The scenario file that an experiment writes must give the same scenario when it is loaded.
     chosen = load(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
-    again = load(tmp_path, chosen.text())
-    assert [(name, point.values) for name, point in again.points] == [
-        (name, point.values) for name, point in chosen.points
-    ]
+    assert again(tmp_path, chosen).points == chosen.points
 
 
 def test_published_variants_can_have_other_tables() -> None:

@@ -30,6 +30,7 @@ from dohyo.summary.summary import read_trial, summarise
 from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables import table
 from support.evidence import edit_json, lasted, rendered, searched, trial, write_json
+from support.scenarios import again
 
 MIX = {"recordcount": "1000", "readproportion": "0.5", "updateproportion": "0.5", "duration": "30", "warmuptime": "10"}
 ASKED = {"search": "max", "slo": "p99<10ms"}
@@ -51,9 +52,7 @@ def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
     assert search.asked(detailed) == Settings("p99<10ms", 3, 120, 0.1)
     # The client does not receive these settings, but the scenario file contains them.
     assert not [key for key in detailed.client_properties if key.startswith(("search", "slo"))]
-    file = tmp_path / "again"
-    file.write_text(detailed.text())
-    assert search.asked(loading.load(file)) == search.asked(detailed)
+    assert search.asked(again(tmp_path, detailed)) == search.asked(detailed)
 
 
 def test_without_a_search_there_is_none(tmp_path: Path) -> None:

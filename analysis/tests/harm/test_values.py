@@ -30,6 +30,7 @@ from dohyo.signals import Signals
 from dohyo.systems.rendering import as_properties
 from support import command
 from support.releases import BOTH, with_lowest
+from support.scenarios import again
 
 # Shell code that creates the file MARKER in the current folder, if it is executed in any way.
 SHELL = "$(touch MARKER) `touch MARKER`; touch MARKER #"
@@ -203,9 +204,7 @@ def chosen(tmp_path: Path) -> scenario.Scenario:
 
 
 def test_a_scenario_keeps_its_values_as_they_are(chosen: scenario.Scenario, tmp_path: Path) -> None:
-    (tmp_path / "again").write_text(chosen.text())
-    again = loading.load(tmp_path / "again", name=chosen.name)
-    assert again == chosen
+    assert again(tmp_path, chosen) == chosen
     assert chosen.name == NAME
     assert chosen.role_variables["mysql_settings"] == {f"x{number}": text for number, text in enumerate(VISIBLE)}
     trial = next(trial for trial in plan.trials(chosen) if trial.system == "hbase")

@@ -18,6 +18,13 @@ def load(folder: Path, text: str, *assignments: str, hosts: Hosts | None = None,
     return loading.load(file, loading.overrides(assignments, {}), hosts=hosts, full=full)
 
 
+def again(folder: Path, chosen: Scenario) -> Scenario:
+    """Returns a scenario as it is read back from the file that an experiment writes of it."""
+    file = folder / "again"
+    file.write_text(chosen.text(), encoding="utf-8")
+    return loading.load(file, name=chosen.name)
+
+
 def shown_plan(chosen: Scenario, sizes: list[sizing.Sizes], width: int = 300) -> str:
     """Returns the plan of a scenario, as a terminal of this width shows it."""
     output = io.StringIO()
