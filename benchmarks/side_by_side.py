@@ -3,10 +3,11 @@
 A cell is a combination of rows, operations and load. Dohyo's client first warms the server up for `--server-warmup`
 seconds. Then the peer and Dohyo's client run in the order A B B A B A A B (`order`). Each run lasts `--warmup` and
 `--window` seconds, counted from its first line with records. It begins when the server has settled, that is, when its
-processes use less than a tenth of a processor. Both sides use the same table and keys, and choose records uniformly.
-They have the same consistency levels, and equal numbers of connections and requests in flight. A peer without batches
-sends single requests, 8 or 128 in flight, whichever was faster in an earlier run, while Dohyo's client sends batches.
-All JVMs run with the heap and the flags of a trial's client, and thus with the same garbage collector.
+processes use less than a tenth of a processor, or after `--settle` seconds. Both sides use the same table and keys, and
+choose records uniformly. They have the same consistency levels, and equal numbers of connections and requests in
+flight. A peer without batches sends single requests, 8 or 128 in flight, whichever was faster in an earlier run, while
+Dohyo's client sends batches. All JVMs run with the heap and the flags of a trial's client, and thus with the same
+garbage collector.
 
 A client prints the number of records and, usually, the time of counting; otherwise, the line's arrival time is used.
 Processor time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are the kernel's
@@ -409,7 +410,7 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
         raise NotMeasured(f"{' '.join(client.command)}\nended before its window:\n{''.join(last)}")
 
 
-def settle(patience: float = 60) -> None:
+def settle(patience: float) -> None:
     """Waits up to `patience` seconds until the servers are idle, after compactions and the last client's work."""
     pids = [int(file.read_text().split()[0]) for file in (ROOT / ".dohyo" / "run").glob("*/pid")]
     until = time.monotonic() + patience
@@ -457,7 +458,7 @@ def without_batches(
     rates: dict[str, tuple[float, Client]] = {}
     for load in (ONE_BY_ONE, MANY):
         client = peer(replace(cell, load=load))
-        settle()
+        settle(arguments.settle)
         rates[load.name] = run(client, folder, arguments).rate, client
     best = max(rates, key=lambda name: rates[name][0])
     return best, rates[best][1]
@@ -506,7 +507,7 @@ def compare(
     try:
         for turn in order(arguments.pairs):
             for side in turn:
-                settle()
+                settle(arguments.settle)
                 results[side].append(run((peer, our)[side], folder, arguments))
     except NotMeasured as error:
         failed = True
@@ -578,6 +579,12 @@ def arguments_of(description: str | None, subjects: Sequence[str]) -> argparse.N
         type=float,
         default=30,
         help="measured seconds of each run (default %(default)s)",
+    )
+    parser.add_argument(
+        "--settle",
+        type=float,
+        default=60,
+        help="maximum seconds before each run until the server is idle (default %(default)s)",
     )
     parser.add_argument(
         "--records",

@@ -110,6 +110,17 @@ def test_the_table_names_each_host_and_which_one_is_the_limit() -> None:
     assert "add client hosts or processors, or lower the target" in text
 
 
+def test_systems_that_a_run_would_skip_are_named() -> None:
+    changes = {"systems": "scylla,aerospike,cassandra", "scylla_install_dir": "/nowhere", "aerospike_asd": "/nowhere"}
+    chosen = load(**changes)
+    scylla, aerospike = doctor.skipped(chosen, None)
+    assert scylla.startswith("scylla will be skipped: no ScyllaDB server in /nowhere; download it with --fetch scylla")
+    assert aerospike.startswith("aerospike will be skipped: ")
+    attached = {"scylla": {"hosts": ["127.0.0.1"]}, "aerospike": {"hosts": ["127.0.0.1"]}}
+    with_attached = replace(chosen, role_variables={**chosen.role_variables, "attached": attached})
+    assert doctor.skipped(with_attached, None) == []
+
+
 def test_what_is_not_known_is_said_and_is_no_limit() -> None:
     code, text = show([ALONE], [])
     assert code == 0

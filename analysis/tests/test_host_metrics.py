@@ -718,7 +718,7 @@ def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
         (1000, 0.31, 0.99, True, None),  # the rate held despite the other processes
         (9000, 0.2, 0.8, False, "only 2,000 op/s"),
         (9000, 0.31, 0.8, None, "probe-1: other processes used 31% of the processors of node1"),
-        (9000, 0.2, 0.99, None, "probe-1 on node1: the client's thread loop used 99% of a processor"),
+        (9000, 0.2, 0.99, None, "probe-1 on node1: the client's thread loop was the bottleneck: 99% of a processor"),
     ],
 )
 def test_a_probe_that_somebody_else_may_have_held_back_tells_nothing_of_its_rate(

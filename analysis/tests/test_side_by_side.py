@@ -13,7 +13,7 @@ import pytest
 
 from support.checkout import benchmark
 
-ARGUMENTS = argparse.Namespace(pairs=4, warmup=0.1, window=0.3)
+ARGUMENTS = argparse.Namespace(pairs=4, settle=60, warmup=0.1, window=0.3)
 # Program that prints, every 30 ms, the line that a client at the rate `argv[2]` prints every second.
 STEADY = """
 import sys, time
@@ -157,7 +157,7 @@ def test_the_servers_warm_up_has_a_length_of_its_own(
     monkeypatch.setattr(shared, "server", server)
     steady = client(shared, "A", 100)
     monkeypatch.setattr(shared, "dohyo_client", lambda *_: steady)
-    arguments = argparse.Namespace(records=10, server_warmup=1.2, warmup=0, window=0.1, set=[])
+    arguments = argparse.Namespace(records=10, settle=60, server_warmup=1.2, warmup=0, window=0.1, set=[])
     begin = shared.time.monotonic()
     with shared.warm_table(shared.Cell("hbase", 1, "read", shared.MANY), {}, {}, arguments, str(tmp_path)):
         assert shared.time.monotonic() - begin > 1.2
@@ -214,7 +214,7 @@ def test_a_side_that_cannot_be_measured_has_no_figures(
     monkeypatch.setattr(shared, "ROOT", tmp_path)
     monkeypatch.setattr(shared, "PATIENCE", 2)
     silent = client(shared, "A", 100, program="import time; time.sleep(3600)")
-    arguments = argparse.Namespace(pairs=4, warmup=0, window=1)
+    arguments = argparse.Namespace(pairs=4, settle=60, warmup=0, window=1)
     with pytest.raises(shared.NotMeasured):
         shared.run(silent, str(tmp_path), arguments)
     good = client(shared, "A", 100)

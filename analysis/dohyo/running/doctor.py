@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import terminal
+from dohyo.ansible import availability
 from dohyo.ansible.playbook import build_client, play
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
@@ -142,6 +143,8 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
     """
     point = scenario.points[0][1] if scenario.points else scenario
     phases = phases_of(point)
+    for reason in skipped(point, inventory):
+        terminal.say(reason)
     with only_one(), tempfile.TemporaryDirectory() as name:
         signals = Signals()
         with signals.held_back("interrupted: ending the clients"):
@@ -164,6 +167,17 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
         ]
     by_phase = {phase["name"]: wanted_of(point, phase["name"], inventory) for phase in phases}
     return show(measurements, by_phase, point_name(point.point), console)
+
+
+def skipped(scenario: Scenario, inventory: Path | None) -> list[str]:
+    """Returns why a run would skip systems of the scenario on these hosts, one line per system.
+
+    :raises BadInputError: if the hosts cannot be asked
+    """
+    attached = scenario.role_variables.get("attached", {})
+    names = [name for name in scenario.systems if name not in attached]
+    reasons = availability.ask(inventory, scenario.role_variables) if names else {}
+    return [f"{name} will be skipped: {reasons[name]}" for name in names if reasons.get(name)]
 
 
 def phases_of(scenario: Scenario) -> list[dict[str, Any]]:

@@ -194,20 +194,44 @@ def test_says_why_it_is_not_available_and_how_to_get_it(variables: dict[str, Any
     assert system.binary == binary.strip()
 
 
+def look(folder: Path) -> str:
+    """Returns what the script prints that looks for a server in a folder."""
+    script = scylla(scylla_install_dir=str(folder)).looks_for
+    command = ["sh", "-c", script.text, "sh", "/nowhere", *script.arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_the_first_folder_with_a_server_is_taken(tmp_path: Path) -> None:
     server = tmp_path / "there/bin/scylla"
-    server.parent.mkdir(parents=True)
+    server.mkdir(parents=True)
+    assert look(tmp_path / "there") == ""
+    server.rmdir()
     server.touch(mode=0o644)
-
-    def look() -> str:
-        script = scylla(scylla_install_dir=str(tmp_path / "there")).looks_for
-        command = ["sh", "-c", script.text, "sh", "/nowhere", *script.arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    assert look() == ""
+    assert look(tmp_path / "there") == ""
     server.write_text(f"#!/bin/sh\necho {VERSION}\necho more")
     server.chmod(0o755)
-    assert look().splitlines()[:2] == [str(server), VERSION]
+    assert look(tmp_path / "there").splitlines()[:2] == [str(server), VERSION]
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("#!/bin/sh\necho 'libfmt.so.9: no such file' >&2\nexit 127", "libfmt.so.9: no such file"),
+        ("#!/bin/sh\nexit 3", "exit code 3"),
+        ("#!/bin/sh\n", "it prints no version"),
+        ("#!/nowhere/sh\n", ".* not found"),
+        ("\x7fELF\x00", ".*"),
+    ],
+)
+def test_a_program_that_does_not_run_is_not_available(program: str, reason: str, tmp_path: Path) -> None:
+    server = tmp_path / "bin/scylla"
+    server.parent.mkdir()
+    server.write_text(program)
+    server.chmod(0o755)
+    system = scylla(states={"node1": {"looked": {"stdout": look(tmp_path), "stderr": ""}}})
+    expected = rf"{server} --version failed: {reason}; name another server \(docs/scylla.md\)"
+    assert re.fullmatch(expected, system.unavailable)
+    assert system.refusals == [f"node1: {system.unavailable}"]
 
 
 MEASURED = """disks:

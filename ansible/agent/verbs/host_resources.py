@@ -341,8 +341,8 @@ def shortages(
             f" free space, or lower {' or '.join([*disk_by, 'dohyo_min_free_gb'])}"
         )
     if answered["memory_available_mb"] < int(memory_mb) + int(shared_mb):
-        wanted = f"{memory_mb} + {shared_mb} for a client" if int(shared_mb) else memory_mb
-        problems.append(f"{host} has {answered['memory_available_mb']} MiB of free memory and needs {wanted}; end programs, or lower heaps")
+        need = f"{memory_mb} + {shared_mb} for a client" if int(shared_mb) else memory_mb
+        problems.append(f"{host} has {answered['memory_available_mb']} MiB of free memory and needs {need}; end programs, or lower heaps")
     return problems
 
 

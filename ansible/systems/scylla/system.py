@@ -15,7 +15,8 @@ from dohyo.systems.records import Archive, ConfigFile, DataNeeds, HostNeeds, Scr
 from dohyo.systems.rendering import as_yaml
 from dohyo.systems.steps import Steps
 
-# Script that prints the server's program, its version, and the cores that scylla_tune chose; to standard error, it prints missing CPU features.
+# Script that prints the server's program, its version, the cores that scylla_tune chose, and why the program does not run; to standard
+# error, it prints missing CPU features.
 LOOK = """\
 server=
 for place; do
@@ -24,11 +25,16 @@ for place; do
     '~/'*) found=$HOME${place#'~'}/bin/scylla ;;
     *) found=$place/bin/scylla ;;
   esac
-  if [ -x "$found" ]; then server=$(readlink -f "$found"); break; fi
+  if [ -f "$found" ] && [ -x "$found" ]; then server=$(readlink -f "$found"); break; fi
 done
 echo "$server"
-echo "$([ -z "$server" ] || "$server" --version 2> /dev/null | head -n 1)"
-sed -n 's/^CPUSET=.*--cpuset \\([0-9,-]*\\).*/\\1/p' /etc/scylla.d/cpuset.conf 2> /dev/null
+version=$([ -z "$server" ] || "$server" --version 2> /dev/null | head -n 1)
+echo "$version"
+echo "$(sed -n 's/^CPUSET=.*--cpuset \\([0-9,-]*\\).*/\\1/p' /etc/scylla.d/cpuset.conf 2> /dev/null | tail -n 1)"
+if [ -n "$server" ] && [ -z "$version" ]; then
+  failure=$({ "$server" --version || echo "exit code $?"; } 2>&1 | head -n 1)
+  echo "${failure:-it prints no version}"
+fi
 case $(uname -m) in
   x86_64) for flag in sse4_2 pclmulqdq; do grep -qw "$flag" /proc/cpuinfo || echo "a processor with $flag" >&2; done ;;
   aarch64) ;;
@@ -289,6 +295,8 @@ class Scylla(Cql):
             return f"needs {', '.join(lacks)}, which this host lacks; use another host"
         if self.archive_source:
             return self.archive_problem
+        if failure := self.looked_line(3):
+            return f"{self.binary} --version failed: {failure}; name another server (docs/scylla.md)"
         if self.binary:
             return ""
         location = f"in {self.install_dir}" if self.install_dir else "found"
