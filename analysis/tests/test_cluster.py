@@ -92,7 +92,7 @@ def test_of_many_clients_the_ends_are_listed(tmp_path: Path) -> None:
 
 def test_a_run_that_conducting_calls_invalid_has_its_reason(tmp_path: Path) -> None:
     folder = several(tmp_path)
-    why = "the clients began 25.0 ms apart"
+    why = "clients began 25.0 ms apart"
     edit_json(folder / "run-2/clients.json", valid=False, failure=why)
     result = only(tmp_path)
     assert (result.status, result.reason) == ("invalid", f"run-2: {why}")

@@ -58,7 +58,7 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     # The next run of each client inserts its records after this number.
     assert [row["inserted"] for row in outcome["clients"].values()] == [40, None]
     assert "run 1: 2 clients, start skew " in sentences("run 1", outcome)[0]
-    assert "client_skew_limit_ms is 1" in stage.report(limit=1)["failure"]
+    assert "over client_skew_limit_ms=1; raise" in stage.report(limit=1)["failure"]
 
 
 def test_the_failure_of_one_client_stops_all() -> None:

@@ -460,7 +460,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
     disk.mkdir()
     with apart(home, "mount") as run:
         plan = {"role": "db", "spared": [], "unit": "", "patience": 20, "folders": [str(disk)]}
-        assert "is not on its own file system" in run(home / "bin/agent", "faults", "check", "fill", stdin=plan)
+        assert "has no file system of its own" in run(home / "bin/agent", "faults", "check", "fill", stdin=plan)
         run("mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", disk)
         assert run(home / "bin/agent", "faults", "check", "fill", stdin=plan) == ""
 

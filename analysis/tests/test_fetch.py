@@ -392,7 +392,7 @@ def test_the_licence_is_named_once_and_no_is_an_answer(
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     with pytest.raises(BadInputError, match="aerospike was not downloaded, and nothing was started"):
         cli.agree(chosen)
-    assert "GNU Affero General Public License" in capsys.readouterr().err
+    assert "GNU AGPL, version 3" in capsys.readouterr().err
     archive = tmp_path / "packages" / "aerospike" / "vendor" / "a.tgz"
     archive.parent.mkdir(parents=True)
     archive.touch()

@@ -82,17 +82,23 @@ def test_links_to_one_disk_count_once_by_the_shortest_name(tmp_path: Path) -> No
 )  # fmt: skip
 def test_devices_are_a_list_and_a_layout_is_known(devices: Any, layout: str, is_refused: bool) -> None:
     plays = yaml.safe_load((ANSIBLE / "deploy.yml").read_text("utf-8"))
-    name = "Check dohyo_devices and host_disk_layout"
-    [task] = [task for play in plays for task in play.get("tasks", []) if task["name"] == name]
-    check = task["ansible.builtin.assert"]
+    names = ["Check dohyo_devices", "Check host_disk_layout"]
+    tasks = [task for play in plays for task in play.get("tasks", []) if task["name"] in names]
     variables = {"inventory_hostname": "node1", "dohyo_devices": devices, "host_disk_layout": layout}
     ansible = Templar(DataLoader(), variables=variables)
-    # Like Ansible's assert, `all` stops at the first condition that is not met.
-    is_met = all(ansible.evaluate_conditional(trust_as_template(condition)) for condition in check["that"])
-    assert is_met is not is_refused
-    message = ansible.template(trust_as_template(check["fail_msg"]))
     shown = "" if devices is None else devices
-    assert message.startswith(f"node1: dohyo_devices={shown}, host_disk_layout={layout}: the first must be a list of")
+    messages = (
+        f"node1: dohyo_devices={shown}: must be a list, such",
+        f"node1: host_disk_layout={layout}: must be raid0",
+    )
+    are_met = []
+    for task, message in zip(tasks, messages, strict=True):
+        check = task["ansible.builtin.assert"]
+        conditions = check["that"] if isinstance(check["that"], list) else [check["that"]]
+        # Like Ansible's assert, `all` stops at the first condition that is not met.
+        are_met.append(all(ansible.evaluate_conditional(trust_as_template(condition)) for condition in conditions))
+        assert ansible.template(trust_as_template(check["fail_msg"])).startswith(message)
+    assert all(are_met) is not is_refused
 
 
 def entries(*states: str) -> list[dict[str, Any]]:
@@ -147,8 +153,7 @@ def test_preflight_compares_the_data_with_the_room_that_is_free() -> None:
     (room,) = Templar(DataLoader(), variables=variables).template(trust_as_template(text))
     assert room == 3
     assert disk_shortages({"mysql": 100}, {"mysql": 1}, [room]) == [
-        "mysql needs 100 MiB for the scenario's data, and 3 MiB are free (1 of 1 data folders); load fewer records, or"
-        " give the databases more or larger devices (dohyo_devices)"
+        "mysql needs 100 MiB, has 3 in 1 of 1 folders; load fewer records, or add dohyo_devices"
     ]
 
 
@@ -169,7 +174,7 @@ def test_another_layout_is_refused_with_the_way_out(layout: str, states: list[st
     host_devices.Host(LABEL, "/dohyo", "none", layout).refuse_misfits(devices, volumes)
     message = devices[0]["problem"]
     assert bool(message) == refused
-    assert not refused or (f"host_disk_layout={layout}" in message and "Run destroy.yml, then deploy.yml" in message)
+    assert not refused or (f"host_disk_layout={layout}" in message and "run destroy.yml, then deploy.yml" in message)
     assert {device["state"] == "refused" for device in devices} == {refused}
 
 

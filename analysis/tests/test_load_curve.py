@@ -275,7 +275,7 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
             edit_json(folder / "load/node1/client.json", valid=False, reason="stalled for 20 s")
             expected = ("invalid", "load on node1: stalled for 20 s")
         case "conducted":
-            failure = "the clients began 40 ms apart"
+            failure = "clients began 40 ms apart"
             write_json(folder / "load/clients.json", clients_json(("node1",), valid=False, failure=failure))
             expected = ("invalid", f"load: {failure}")
         case "missing":

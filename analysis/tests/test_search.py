@@ -222,11 +222,11 @@ def test_every_probe_leads_to_the_next(tmp_path: Path) -> None:
 def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 1500), (1000, 1000), (1414, 1414), facts={"trial_round": 1, "trial_rounds": 2})
     searched(tmp_path, (2000, 2000), (2500, 2400), number=2, probes=2, facts={"trial_system": "hbase"})
-    write_json(folder / "probe-3/clients.json", {"valid": False, "failure": "the clients began 60 ms apart"})
+    write_json(folder / "probe-3/clients.json", {"valid": False, "failure": "clients began 60 ms apart"})
     result = came_to(folder)
     assert (result.maximum, result.held, result.unmet, result.best) == (None, 1000, 2000, None)
     assert result.conclusion == (
-        "the search for p99<10ms was ended: probe-3: the clients began 60 ms apart; before that, 1,000 op/s met"
+        "the search for p99<10ms was ended: probe-3: clients began 60 ms apart; before that, 1,000 op/s met"
         " p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500 op/s"
     )
     summary = summarise(tmp_path)

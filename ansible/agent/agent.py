@@ -75,8 +75,7 @@ def main(verb="", *arguments):
 
         units.remove(processes)
     else:
-        verbs = "start, until, ready, status, stop, stop-all, log, start-unit, units, remove-units, faults, sample or converse"
-        raise AgentError(f"unknown verb '{verb}'; the verbs are {verbs}")
+        raise AgentError(f"unknown verb '{verb}'; see main in ansible/agent/agent.py")
     return 0
 
 

@@ -403,10 +403,7 @@ def wrong(kinds, plan):
     if "fill" in kinds:
         for folder in plan["folders"]:
             if not os.path.ismount(folder):
-                yield (
-                    f"fill: {folder} is not on its own file system, and the system disk must not become full;"
-                    " set dohyo_devices to give the databases their own disks"
-                )
+                yield f"fill: {folder} has no file system of its own and would fill the system disk; set dohyo_devices"
     if "power" in kinds and not plan["unit"]:
         yield "power: needs systemd units; set dohyo_systemd: true in the inventory, or leave the fault out"
     if "slow" in kinds:
@@ -417,14 +414,11 @@ def wrong(kinds, plan):
         except OSError:
             controllers = []
         if "io" not in controllers:
-            yield (
-                "slow: there is no controller io of cgroup version 2, and version 1 does not limit cached writes; boot"
-                " the host with systemd.unified_cgroup_hierarchy=1, or leave the fault out"
-            )
+            yield "slow: no io controller of cgroup v2; boot with systemd.unified_cgroup_hierarchy=1, or leave it out"
         for folder in plan["folders"]:
             device = os.stat(folder).st_dev
             if not os.path.exists(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"):
-                yield f"slow: {folder} is not on a block device, as with Btrfs or ZFS; use XFS or ext4, or leave the fault out"
+                yield f"slow: {folder} is not on a block device (Btrfs, ZFS); use XFS or ext4, or leave the fault out"
 
 
 class Serving:

@@ -83,17 +83,17 @@ localhost:
   hosts:
     a: {says: 'nothing was created; to approve the cost in advance: -e aws_confirm=yes-13.60'}
     b: {says: aws_confirm=yes-13.60, case: {confirm: yes-5.43}}
-    c: {says: 'lacks the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
-    d: {says: has no image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}
-    e: {says: 'aws_hours=-1: a number', case: {hours: '-1'}}
+    c: {says: "is not Dohyo's (no tag dohyo:project=taken)", case: {project: taken, confirm: yes-13.60}}
+    d: {says: no x86_64 image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}
+    e: {says: 'aws_hours=-1: must be a number', case: {hours: '-1'}}
     # Ansible's filters int and float would convert each of the next four values to a number.
-    f: {says: 'aws_hours=12h: a number', case: {hours: 12h}}
-    g: {says: 'aws_hours=inf: a number', case: {hours: inf}}
-    h: {says: 'aws_clients=two: 0 or more', case: {clients: two}}
-    i: {says: 'aws_count=4x: 1 or more', case: {count: 4x}}
-    j: {says: 'aws_public_key=$work/key: a file with one public SSH key', case: {public_key: $work/key}}
-    k: {says: 'aws_public_key=$work/none: a file with one public SSH key', case: {public_key: $work/none}}
-    l: {says: or that does not exist yet, case: {inventory: $work/mine}}
+    f: {says: 'aws_hours=12h: must be a number', case: {hours: 12h}}
+    g: {says: 'aws_hours=inf: must be a number', case: {hours: inf}}
+    h: {says: 'aws_clients=two: must be a number from 0', case: {clients: two}}
+    i: {says: 'aws_count=4x: must be a number from 1', case: {count: 4x}}
+    j: {says: 'aws_public_key=$work/key: not a file with one public SSH key', case: {public_key: $work/key}}
+    k: {says: 'aws_public_key=$work/none: not a file with one public SSH key', case: {public_key: $work/none}}
+    l: {says: or one that aws.yml created, case: {inventory: $work/mine}}
 END
 refuses '' -i "$work/cases.yml" -e "$("$python" - "$work" << 'END'
 import json, sys
@@ -114,8 +114,7 @@ END
 
 # Two i3en.large of another project have 2 virtual processors each; six new hosts need 4 × 24 and 2 × 32.
 echo 163 > "$work/server/quota"
-refuses 'Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances (L-1216C47A) in us-east-1:'\
-' 4 of 163 vCPUs are in use, 160 more needed' -e aws_confirm=yes-13.60
+refuses 'EC2 quota L-1216C47A, us-east-1: 4 of 163 vCPUs used, 160 needed; raise it' -e aws_confirm=yes-13.60
 echo 164 > "$work/server/quota"
 
 cp "$work/server/changes" "$work/before"
@@ -124,7 +123,7 @@ said() { tr -s '\n ' ' ' < "$work/out" | grep -qF -- "$1" || fail "does not say 
 said '8.35 US dollars per hour: 4 × i3en.3xlarge at 1.4, 2 × c6i.8xlarge at 1.36, and 0.005 per public address'
 said 'i3en.3xlarge: the AWS Price List API'
 said 'c6i.8xlarge: copies of the Amazon EC2 on-demand price list'
-said 'hours from now, unless extended; until then, the instances cost 66.80 US dollars'
+said 'hours, or with the existing hosts, unless extended; until then 66.80 US dollars'
 cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
 # If no zone has capacity for all instances, those already started are removed, and the message names each zone. Any other error ends the play at once.
@@ -223,15 +222,15 @@ ec2 'if True:
   assert {i["ImageId"] for i in ours("instances")} == {"ami-0000000b"}, ours("instances")
   assert len({tag(i, "dohyo:until") for i in ours("instances")}) == 1, ours("instances")
   assert len(ours("groups")[0]["IpPermissions"]) == 2, ours("groups")'
-refuses 'aws_count is 3, but dohyo has 4 database hosts' -e aws_count=3
-refuses 'aws_clients is 0, but dohyo has 2 client hosts' -e aws_clients=0
+refuses '4 database hosts for aws_count=3; terminate some' -e aws_count=3
+refuses '2 client hosts for aws_clients=0; terminate some' -e aws_clients=0
 
 # After all instances have ended, new ones must still use the image in the inventory.
 ec2 'ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instances")])'
 aws_ok --check -e aws_clients=0
 said '4 database hosts i3en.6xlarge with debian-12-amd64-20261101-1 in us-east-1a'
 sed -i 's/ami-0000000b/ami-000000ff/' "$work/inventory/hosts.yml"
-refuses "the image ami-000000ff of the cluster's hosts no longer exists" -e aws_confirm=yes-13.60
+refuses "the hosts' image ami-000000ff no longer exists" -e aws_confirm=yes-13.60
 aws_ok -e aws_confirm=yes-10.87 -e aws_clients=0 -e aws_inventory="$work/other"
 "${python%python}ansible-inventory" -i "$work/other" --list > "$work/list"
 "$python" -c 'import json, sys; assert json.load(sys.stdin)["client"]["children"] == ["database"]' < "$work/list"

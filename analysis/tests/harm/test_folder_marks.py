@@ -45,7 +45,7 @@ def shop(folder: Path) -> Path:
 
 def foreign_folder(folder: Path, _: Path) -> str:
     shop(folder)
-    return "is not empty and does not carry Dohyo's mark: it contains ibdata1, shop; it looks like MySQL or MariaDB"
+    return "lacks Dohyo's mark and contains ibdata1, shop; it looks like MySQL or MariaDB"
 
 
 def foreign_file(file: Path, _: Path) -> str:
@@ -66,33 +66,33 @@ def dangling_link(link: Path, elsewhere: Path) -> str:
 def of_another(folder: Path, _: Path) -> str:
     folder_marks.claim(str(shop(folder) / "x"), mark(THEIRS), THEIRS)
     (folder / ".dohyo").write_text(json.dumps(mark(THEIRS)), "utf-8")
-    return f"belongs to deployment {THEIRS} (here:/a, now); run destroy.yml there"
+    return f"belongs to deployment {THEIRS} (here:/a, now); name another folder, or run destroy.yml there"
 
 
 def mark_that_is_a_link(folder: Path, elsewhere: Path) -> str:
     folder_marks.claim(str(elsewhere / "mine"), mark(), MINE)
     (shop(folder) / ".dohyo").symlink_to(elsewhere / "mine" / ".dohyo")
-    return "does not carry Dohyo's mark"
+    return "lacks Dohyo's mark"
 
 
 def broken_mark(folder: Path, _: Path) -> str:
     (shop(folder) / ".dohyo").write_text('{"deployment": "x; rm -rf /"}', "utf-8")
-    return "does not carry Dohyo's mark"
+    return "lacks Dohyo's mark"
 
 
 def nested_mark(folder: Path, _: Path) -> str:
     (shop(folder) / ".dohyo").write_text("[" * 60_000, "utf-8")
-    return "does not carry Dohyo's mark"
+    return "lacks Dohyo's mark"
 
 
 def mark_that_is_a_pipe(folder: Path, _: Path) -> str:
     os.mkfifo(shop(folder) / ".dohyo")
-    return "does not carry Dohyo's mark"
+    return "lacks Dohyo's mark"
 
 
 def mark_that_is_a_folder(folder: Path, _: Path) -> str:
     (shop(folder) / ".dohyo").mkdir()
-    return "does not carry Dohyo's mark"
+    return "lacks Dohyo's mark"
 
 
 FOREIGN: list[Callable[[Path, Path], str]] = [

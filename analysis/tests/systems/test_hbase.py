@@ -105,13 +105,13 @@ def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() 
 @pytest.mark.parametrize(
     ("variables", "reason"),
     [
-        ({"hbase_authentication": True, "hbase_distributed": False}, "hbase_authentication needs HDFS and ZooKeeper"),
+        ({"hbase_authentication": True, "hbase_distributed": False}, "hbase_authentication needs separate HDFS and"),
         ({"hbase_tls": True, "hbase_version": "2.5.13-hadoop3"}, "HBase 2.5 has no TLS; leave out hbase_tls, or set"),
-        ({"hbase_authentication": True, "hbase_archive": "x.tgz"}, "hbase_authentication needs a KDC, whose jars come"),
+        ({"hbase_authentication": True, "hbase_archive": "x.tgz"}, "hbase_archive lacks the KDC's jars, which hbase_"),
         ({"hbase_version": "2.4.18-hadoop3"}, "hbase_version=2.4.18-hadoop3 is not a version known to run"),
-        ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts if HBase runs on HDFS"),
-        ({"hosts": 2, "conditions": {"replication": 1}, "hbase_distributed": False}, "HBase without HDFS runs on one"),
-        ({"hbase_regionservers_per_host": 2, "hbase_distributed": False}, "hbase_regionservers_per_host=2 with hbase_"),
+        ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts, not 1; lower it"),
+        ({"hosts": 2, "conditions": {"replication": 1}, "hbase_distributed": False}, "hbase_distributed=false permits"),
+        ({"hbase_regionservers_per_host": 2, "hbase_distributed": False}, "hbase_regionservers_per_host=2 needs HDFS"),
         ({"hbase_prefetch": True, "trial_settle_cache": "drop"}, "hbase_prefetch=true fills the block cache, and"),
     ],
 )

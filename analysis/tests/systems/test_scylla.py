@@ -291,14 +291,14 @@ def test_cores_are_divided_between_the_server_and_interrupts(
     ("variables", "reason"),
     [
         ({"states": {}}, "no ScyllaDB server found"),
-        ({"scylla_package": str(KEYS), "scylla_package_sha256": "0" * 64, "states": {}}, "the server is not installed"),
+        ({"scylla_package": str(KEYS), "scylla_package_sha256": "0" * 64, "states": {}}, "node1 has no server: run"),
         (
             {"scylla_developer_mode": False, "scylla_memory": "9g"},
-            "Outside developer mode, ScyllaDB needs the speed of the disk",
+            "ScyllaDB needs the disk's speed; set scylla_tune",
         ),
         (
             {"scylla_tune": True, "scylla_nic": "eth0", "scylla_memory": "3g", "scylla_cpuset": "1-3"},
-            "Outside developer mode, ScyllaDB needs 1074 MiB for each shard, but scylla_memory=3g is divided among 3",
+            "scylla_memory=3g is below 1074 MiB × 3 shards; raise it, or lower scylla_smp",
         ),
         ({"scylla_tune": True, "scylla_memory": "9g"}, "scylla_tune spreads the interrupts of a network card: set"),
         (

@@ -216,14 +216,9 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
     except OSError as error:
         return f"{folder} cannot be read: {error.strerror}; name a folder that this user may read"
     if mark and deployment and mark["deployment"] != deployment:
-        return (
-            f"{folder} belongs to {whose(mark)}; run destroy.yml there, or name another folder. If that checkout is"
-            f" gone: {PLAYBOOK} destroy.yml -e dohyo_deployment={mark['deployment']} with the same inventory"
-        )
+        return f"{folder} belongs to {whose(mark)}; name another folder, or run destroy.yml there (docs/cluster.md)"
     if not mark and entries:
-        return (
-            f"{folder} is not empty and does not carry Dohyo's mark: it contains {contents(folder)}; name another folder, or move that away"
-        )
+        return f"{folder} lacks Dohyo's mark and contains {contents(folder)}; name another folder, or move that away"
     # Check only these kinds for copies, because in a moved checkout, the marks of other folders contain the old path.
     original = _original(folder, mark) if _kind(mark) in ("data", "kept") else ""
     return _copy_of(folder, original) if original else ""
@@ -605,10 +600,7 @@ def unexpected(folder: str) -> str:
         for name in sorted(os.listdir(parent) if os.path.isdir(parent) else []):
             is_expected = any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
             if not is_expected and (below.endswith("/") or os.path.isdir(os.path.join(parent, name))):
-                return (
-                    f"{parent}/{name} was not made by a trial: data was added to servers that were kept;"
-                    f" save it, and remove {folder} yourself"
-                )
+                return f"{parent}/{name} was not made by a trial; save it if needed, then remove {folder} yourself"
     return ""
 
 

@@ -204,8 +204,7 @@ class Host:
         count, state = text(f"{md}/raid_disks"), text(f"{md}/array_state")
         if count != str(len(members)) or state in ("", "clear", "inactive"):
             problem = (
-                f"{paths}: {path} is Dohyo's RAID0 of {count or '?'} devices ({state or 'not running'}), and"
-                f" dohyo_devices names {len(members)} existing ones; name all of them, even for destroy.yml"
+                f"{paths}: {len(members)} of {count or '?'} devices of RAID0 {path} ({state or 'not running'}); name all in dohyo_devices"
             )
             return {**self.volume(path, members, {}, array=True), "problem": problem}
         try:
@@ -218,10 +217,7 @@ class Host:
         volume = self.volume(path, members, signature, array=True)
         if signature and (signature.get("TYPE"), signature.get("LABEL")) != ("xfs", self._label):
             content = " ".join(filter(None, (signature.get("TYPE") or "a signature", signature.get("LABEL"))))
-            volume["problem"] = (
-                f"{paths}: {path}, the RAID0 that Dohyo made of them, contains something else ({content});"
-                " take its devices out of dohyo_devices, or remove the content if it is not needed"
-            )
+            volume["problem"] = f"{paths}: Dohyo's RAID0 {path} contains {content}; remove that, or change dohyo_devices"
         elif any(not row[1].startswith(f"{self._root}/") for row in mounts_of(path)):
             volume["problem"] = f"{paths}: {path} is mounted outside {self._root}; unmount it"
         return volume
@@ -287,8 +283,7 @@ class Host:
         ]
         are += [f"{entry['path']} is empty" for entry in devices if not any(entry["path"] in volume["devices"] for volume in volumes)]
         devices[0]["problem"] = (
-            f"{'; '.join(are)}: that is not what host_disk_layout={self._layout} makes of dohyo_devices."
-            " Run destroy.yml, then deploy.yml, for the new layout; or restore the former settings"
+            f"{'; '.join(are)}: not host_disk_layout={self._layout}; run destroy.yml, then deploy.yml, or restore settings"
         )
         for entry in devices:
             entry["state"] = "refused"

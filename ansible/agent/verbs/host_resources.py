@@ -138,8 +138,8 @@ def check_system(systems: list[str], processors: list[str]) -> list[str]:
     problems = []
     if not {release.get("ID", ""), *release.get("ID_LIKE", "").split()} & set(systems):
         problems.append(
-            f"the operating system is {release.get('PRETTY_NAME', platform.system())}, but only"
-            f" {', '.join(systems)} are supported; to try it anyway, add its ID in /etc/os-release to host_systems"
+            f"it runs {release.get('PRETTY_NAME', platform.system())}, not {' or '.join(systems)};"
+            " to try it, add its ID in /etc/os-release to host_systems"
         )
     if platform.machine() not in processors:
         problems.append(
@@ -151,7 +151,7 @@ def check_system(systems: list[str], processors: list[str]) -> list[str]:
 def check_names(address: str, addresses: dict[str, str]) -> list[str]:
     """Checks that the addresses of all hosts resolve and differ, and that this host's address belongs to it."""
     problems = [
-        f"dohyo_address of {host}, {peer}, does not resolve here; add it to /etc/hosts or the name service"
+        f"dohyo_address of {host}, {peer}, does not resolve here; add it to /etc/hosts or to DNS"
         for host, peer in sorted(addresses.items())
         if not resolve(peer)
     ]
@@ -181,9 +181,7 @@ def check_public(open_to_all: dict[str, str]) -> list[str]:
         if numbers:
             shown_address = address if address in numbers else f"{address} ({', '.join(numbers)})"
             problems.append(
-                f"{', '.join(names)} would listen without a password on {shown_address}, which the whole internet may"
-                " reach; set dohyo_address to an address of a private network, or enable passwords and TLS if the system"
-                " supports them (docs/secrets.md), or set dohyo_public=true if this is intended"
+                f"{', '.join(names)} on public {shown_address} has no password; set dohyo_address or dohyo_public (docs/secrets.md)"
             )
     return problems
 
@@ -205,10 +203,7 @@ def check_clock(mode: str) -> list[str]:
         synchronised = ""
     if synchronised == "yes":
         return []
-    return [
-        "the clock is not synchronised; install and start chrony, or set host_clock=install so that deploy.yml does it;"
-        " set host_clock=shared if all hosts are containers on one machine"
-    ]
+    return ["the clock is not synchronised; set host_clock=install, or shared for containers of one machine"]
 
 
 def check_folders(home: str, folders: Sequence[list[str]], deployment: str, *, by_root: bool) -> list[str]:
@@ -222,7 +217,7 @@ def check_folders(home: str, folders: Sequence[list[str]], deployment: str, *, b
             problems.append(str(error))
     parent = existing(home)
     if not os.access(parent, os.W_OK | os.X_OK) and (parent == home or not by_root):
-        problems.append(f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder, or create it first")
+        problems.append(f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder, or create it")
     return list(map(shown, problems))
 
 
@@ -230,21 +225,21 @@ def check_user(given_root: bool) -> list[str]:
     """Checks that the login user, who runs servers and clients, is not root."""
     if given_root or os.geteuid() != 0:
         return []
-    return ["the login user is root, and servers and clients would run as root; set ansible_user to another user that may become root"]
+    return ["the login user is root, who would run the servers; set ansible_user to a user that may become root"]
 
 
 def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[str]:
     """Checks that systemd units can start programs in Dohyo's home. SELinux does not permit this below /home."""
     if text(enforce) != "1" or not (os.path.realpath(home) + "/").startswith("/home/"):
         return []
-    return [f"SELinux does not let systemd units start programs in dohyo_home {home}; set dohyo_home to /opt/dohyo"]
+    return [f"SELinux does not let systemd start programs in dohyo_home {home}; set dohyo_home to /opt/dohyo"]
 
 
 def check_memory(needs: dict[str, int]) -> list[str]:
     """Checks that the host has the memory that its systems need."""
     total = memory_mb("MemTotal")
     return [
-        f"{system} needs {mb} MiB of memory, but the host has {total}; set smaller heaps in the inventory"
+        f"{system} needs {mb} MiB of memory, but the host has {total}; set smaller heaps"
         for system, mb in sorted(needs.items())
         if int(mb) > total
     ]
@@ -334,21 +329,20 @@ def shortages(
     problems = []
     if not answered["java_home"]:
         problems.append(
-            f"No JDK 17 on {host}: searched {', '.join(answered['java_seen']) or 'the usual folders'}. Install one (Debian, Ubuntu:"
-            " apt-get install openjdk-17-jdk-headless) or name its folder: -e dohyo_java_home=FOLDER"
+            f"{host} has no JDK 17 in {', '.join(answered['java_seen']) or 'the usual folders'};"
+            " install one, or name its folder: -e dohyo_java_home=FOLDER"
         )
     if answered["missing"]:
         problems.append(f"{host} has no {', '.join(answered['missing'])}: run {playbook} deploy.yml first, with the same versions")
-    if answered["disk_free_mb"] < int(disk_mb) + float(spare_gb) * 1000:
+    needed = int(disk_mb) + float(spare_gb) * 1000
+    if answered["disk_free_mb"] < needed:
         problems.append(
-            f"{answered['disk_free_mb']} MiB are free at {path} on {host}; {disk_mb} MiB are needed and {spare_gb} GB must stay free."
-            f" Free some space, load fewer records, or lower {' or '.join([*disk_by, 'dohyo_min_free_gb'])}"
+            f"{host}: {path} has {answered['disk_free_mb']} MiB free and needs {needed:.0f};"
+            f" free space, or lower {' or '.join([*disk_by, 'dohyo_min_free_gb'])}"
         )
     if answered["memory_available_mb"] < int(memory_mb) + int(shared_mb):
-        problems.append(
-            f"{answered['memory_available_mb']} MiB of memory are available on {host}; {memory_mb} MiB are needed, and {shared_mb} MiB"
-            " for a client on the same host. End other programs, or set smaller heaps"
-        )
+        wanted = f"{memory_mb} + {shared_mb} for a client" if int(shared_mb) else memory_mb
+        problems.append(f"{host} has {answered['memory_available_mb']} MiB of free memory and needs {wanted}; end programs, or lower heaps")
     return problems
 
 

@@ -88,10 +88,7 @@ def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried:
     some = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     numbers = f"any of {tried} ports" if len(names) == tried > 1 else f"port{'s' * (len(names) > 1)} {some}"
     reasons = ", ".join(sorted({reason for _, reason in failed.values()}))
-    return (
-        f"it cannot reach {host} ({address}) on {numbers}: {reasons}; allow TCP connections to all ports of {address}"
-        f" from the other hosts of the inventory, in the firewall of {host} and in any firewall between the two"
-    )
+    return f"it cannot reach {host} ({address}) on {numbers}: {reasons}; allow TCP to it in all firewalls"
 
 
 async def attempt(targets: dict[str, dict[str, Any]]) -> list[str]:

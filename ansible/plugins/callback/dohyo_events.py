@@ -49,10 +49,7 @@ def refusal(version: str) -> str:
     (allowed,) = re.findall(r'"ansible-core([^"]+)"', REQUIREMENTS.read_text(encoding="utf-8"))
     if SpecifierSet(allowed).contains(version, prereleases=True):
         return ""
-    return (
-        f"ansible-core {version} does not work with these playbooks, which need {allowed}: run"
-        " ../setup.sh python, then use ../.venv/bin/ansible-playbook instead of ansible-playbook"
-    )
+    return f"ansible-core is {version}, not {allowed}: run ../setup.sh python and ../.venv/bin/ansible-playbook"
 
 
 def import_once() -> None:

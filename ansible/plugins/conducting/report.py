@@ -141,15 +141,12 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
         return ""
     skew = result["start_skew_ms"]
     if skew is None or skew > skew_limit_ms:
-        return (
-            f"the clients began {skew} ms apart, and client_skew_limit_ms is {skew_limit_ms:g}:"
-            " look for hosts with busy processors, or raise client_start_delay"
-        )
+        return f"clients began {skew} ms apart, over client_skew_limit_ms={skew_limit_ms:g}; raise client_start_delay"
     for name, row in result["clients"].items():
         if row["offset_error_ms"] > skew_limit_ms:
             return (
-                f"the offset of {name}'s clock is known only to ±{row['offset_error_ms']} ms, and"
-                f" client_skew_limit_ms is {skew_limit_ms:g}: the connection is too slow for a common start"
+                f"clock of {name} known to ±{row['offset_error_ms']} ms, over client_skew_limit_ms={skew_limit_ms:g};"
+                " use a faster link"
             )
     return ""
 
@@ -163,8 +160,8 @@ def sentences(phase: str, result: dict[str, Any]) -> list[str]:
         return []
     error = max(row["offset_error_ms"] for row in rows)
     return [
-        f"{phase}: {len(rows)} clients, start skew {result['start_skew_ms']:.1f} ms, end skew"
-        f" {result['end_skew_ms']:.1f} ms, clock offsets within ±{error:.1f} ms"
+        f"{phase}: {len(rows)} clients, start skew {result['start_skew_ms']:.1f},"
+        f" end skew {result['end_skew_ms']:.1f}, clocks ±{error:.1f} ms"
     ]
 
 

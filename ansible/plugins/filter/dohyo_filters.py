@@ -19,14 +19,15 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
     :param disks: by system, how many folders of ``dohyo_data``, counted from the first, hold its data
     :param rooms_mb: free MiB in each of these folders
     """
-    rooms = [int(room) for room in rooms_mb]
-    return [
-        f"{name} needs {mb} MiB for the scenario's data, and {sum(rooms[: int(disks[name])])} MiB are free"
-        f" ({min(int(disks[name]), len(rooms))} of {len(rooms)} data folders); load fewer records, or give the"
-        " databases more or larger devices (dohyo_devices)"
-        for name, mb in needs_mb.items()
-        if sum(rooms[: int(disks[name])]) < int(mb)
-    ]
+    shortages = []
+    for name, mb in needs_mb.items():
+        rooms = [int(room) for room in rooms_mb][: int(disks[name])]
+        if sum(rooms) < int(mb):
+            where = f" in {len(rooms)} of {len(rooms_mb)} folders"
+            shortages.append(
+                f"{name} needs {mb} MiB, has {sum(rooms)}{where}; load fewer records, or add dohyo_devices"
+            )
+    return shortages
 
 
 def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float, hours: float = 1) -> str:

@@ -129,7 +129,7 @@ class Cluster:
             missing[group] = count - existing
             if missing[group] < 0:
                 raise RefusedError(
-                    f"{COUNTS[group]} is {count}, but {self.project} has {existing} {group} hosts:"
+                    f"{existing} {group} hosts for {COUNTS[group]}={count};"
                     " terminate some, or use aws_state=absent first"
                 )
             if missing[group]:
@@ -143,8 +143,8 @@ class Cluster:
         for kind, (call, result, key, name) in self.kinds().items():
             for foreign in self.named(call, result, name):
                 raise RefusedError(
-                    f"the {kind} {self.project} ({foreign[key]}) lacks the tag {TAG}={self.project}, so it is not"
-                    " Dohyo's: change aws_project"
+                    f"{kind} {self.project} ({foreign[key]}) is not Dohyo's (no tag {TAG}={self.project});"
+                    " change aws_project"
                 )
         self.choose_image(instances)
         subnets = self.subnets(instances)
@@ -192,8 +192,7 @@ class Cluster:
             )
         elif pairs[0]["PublicKey"].split()[:2] != key:
             raise RefusedError(
-                f"EC2's key pair {self.project} is not that of aws_public_key:"
-                " set aws_public_key, or use aws_state=absent first"
+                f"EC2's key pair {self.project} is not aws_public_key; change that, or use aws_state=absent first"
             )
 
     def groups(self) -> dict[str, tuple[int, str]]:
@@ -214,8 +213,7 @@ class Cluster:
                 )["Images"]
             ):
                 raise RefusedError(
-                    f"the image {self.image} of the cluster's hosts no longer exists:"
-                    " use aws_state=absent, and create all hosts again"
+                    f"the hosts' image {self.image} no longer exists; use aws_state=absent, then create all hosts again"
                 )
             return
         images = self.ec2.describe_images(
@@ -228,8 +226,8 @@ class Cluster:
         )["Images"]
         if not images:
             raise RefusedError(
-                f"account {self.options['image_owner']} has no image {self.options['image_name']} for x86_64 in"
-                f" {self.options['region']}: set aws_image_owner and aws_image_name"
+                f"no x86_64 image {self.options['image_name']} of {self.options['image_owner']} in"
+                f" {self.options['region']}; set aws_image_owner and aws_image_name"
             )
         self.image = str(max(images, key=lambda image: str(image["CreationDate"]))["ImageId"])
 
@@ -251,8 +249,8 @@ class Cluster:
             used = self.processors_in_use(code)
             if used + needed > quota["Value"]:
                 raise RefusedError(
-                    f"{quota['QuotaName']} ({code}) in {self.options['region']}: {used} of {quota['Value']:g} vCPUs"
-                    f" are in use, {needed} more needed: raise this quota, or use fewer instances"
+                    f"EC2 quota {code}, {self.options['region']}: {used} of {quota['Value']:g} vCPUs used,"
+                    f" {needed} needed; raise it"
                 )
 
     def processors(self, kinds: list[str]) -> dict[str, int]:
@@ -363,7 +361,7 @@ class Cluster:
             else:
                 return
         raise RefusedError(
-            f"no zone has room for all instances ({'; '.join(full)}): try later, or change aws_type, aws_client_type,"
+            f"no zone has room for all instances ({'; '.join(full)}); wait, or change aws_type,"
             " aws_subnet or aws_region"
         )
 
@@ -485,8 +483,8 @@ class Cluster:
                 keys = [list(key) for key in HOST_KEY.findall(match[1])] if match else []
                 if not keys and time.monotonic() > end:
                     raise RefusedError(
-                        f"{host['name']} ({host['id']}) showed no SSH host keys in {self.options['timeout']} s (the"
-                        " image needs cloud-init): read its console, and repeat aws.yml"
+                        f"{host['name']} ({host['id']}) showed no SSH keys in {self.options['timeout']} s;"
+                        " read its console, then repeat aws.yml"
                     )
                 if not keys:
                     time.sleep(LOOK_SECONDS)

@@ -50,9 +50,7 @@ class Aerospike(System):
     binding = "aerospike"
     admin = "dohyo.aerospike.admin.AerospikeAdmin"
     # LICENSE and LICENSE.CE of https://github.com/aerospike/aerospike-server.
-    licence = (
-        "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
-    )
+    licence = "Aerospike Community Edition: GNU AGPL, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
     # The command `settle` also counts the records, after it has waited for migrations, during which records would be counted twice.
     count_verb = "settle"
     # The port opens before the cluster has formed, and until then writes fail.
@@ -230,24 +228,22 @@ class Aerospike(System):
         if not version:
             deploy = f"{context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
             problems.append(self.absent or f"type {deploy} first, with the same aerospike_package or aerospike_fetch")
-        elif (
-            self.is_before("6.0")
-            or self.replication > hosts
-            or (self.storage == "device" and not self.devices)
-            or self.open_files < 1024
-            or (edition != "Enterprise" and hosts > 8)
-        ):
-            problems.append(
-                f"Aerospike {version} {edition} on {context.host}: the version must be 6.0 or newer; the limit of open"
-                f" files (ulimit -n, here {self.open_files}) must be at least 1024; the number of database hosts (here {hosts})"
-                f" must be at least replication ({self.replication}), and at most 8 with the Community edition;"
-                " aerospike_storage=device needs aerospike_devices"
-            )
-        if version and not self.is_enterprise and (self.authentication or self.tls):
-            problems.append(
-                "aerospike_authentication and aerospike_tls need the Enterprise edition and aerospike_feature_key;"
-                f" {context.host} has the {edition} edition. Leave them out, or name the Enterprise package"
-            )
+        else:
+            if self.is_before("6.0"):
+                problems.append(f"Aerospike on {context.host} is {version}, not 6.0 or newer; set another aerospike_package")
+            if self.replication > hosts:
+                problems.append(f"replication {self.replication} needs as many database hosts, not {hosts}; lower it, or add hosts")
+            if edition != "Enterprise" and hosts > 8:
+                problems.append(f"Aerospike {edition} allows 8 database hosts, not {hosts}; remove some, or use Enterprise")
+            if self.open_files < 1024:
+                problems.append(f"{context.host} permits {self.open_files} open files, not 1024 or more; raise ulimit -n")
+            if self.storage == "device" and not self.devices:
+                problems.append("aerospike_storage=device needs raw devices; set aerospike_devices")
+        for name, is_set in (("aerospike_authentication", self.authentication), ("aerospike_tls", self.tls)):
+            if version and is_set and edition != "Enterprise":
+                problems.append(f"{name} needs Aerospike Enterprise, not {edition} ({context.host}); leave it out (docs/aerospike.md)")
+            elif version and is_set and not self.feature_key:
+                problems.append(f"{name} needs aerospike_feature_key; set it, or leave {name} out")
         return problems + [f"{context.host}: {device}" for device in self.found.get("devices", [])]
 
     # ---- editions ---------------------------------------------------------------------------------------------------

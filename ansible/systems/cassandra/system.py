@@ -162,7 +162,7 @@ class Cassandra(OnJvm, Cql):
         if reason := super().impossible:
             return reason
         if self.series != "5.0" and (self.memtable, self.sstable_format) != ("skiplist", "big"):
-            return f"the memtable 'trie' and the format 'bti' need Cassandra 5.0, but the version is {self.version}; leave them out"
+            return f"the memtable 'trie' and the format 'bti' need Cassandra 5.0, not {self.version}; leave them out"
         if self.tls and self.series in ("3.11", "4.0"):
             return f"Cassandra {self.version} cannot read keys in PEM files; cassandra_tls needs 4.1 or newer"
         return ""
@@ -174,10 +174,8 @@ class Cassandra(OnJvm, Cql):
         if self.hints_folder and not self.commitlog_folder:
             problems.append(f"cassandra_hints_folder={self.hints_folder} needs cassandra_commitlog_folder; set both")
         if self.rows_per_partition != "NONE" and not self.row_cache_mb:
-            problems.append(
-                f"cassandra_rows_per_partition={self.rows_per_partition} needs a row cache; set row_cache_size in"
-                " cassandra_settings (before 4.1 row_cache_size_in_mb)"
-            )
+            key = "row_cache_size_in_mb" if self.is_before_4_1 else "row_cache_size"
+            problems.append(f"cassandra_rows_per_partition={self.rows_per_partition} needs a row cache; set {key} in cassandra_settings")
         return problems
 
     def needs(self) -> HostNeeds:

@@ -64,9 +64,7 @@ class HBase(HBaseProcesses):
         if reason := super().impossible:
             return reason
         if not self.version.endswith("-hadoop3"):
-            return (
-                f"hbase_version={self.version} is a build for Hadoop 2, which has two versions of the servlet classes; set hbase_version={self.version}-hadoop3"
-            )
+            return f"hbase_version={self.version} is a build for Hadoop 2; set hbase_version={self.version}-hadoop3"
         if self.tls and self.series == "2.5":
             return "HBase 2.5 has no TLS; leave out hbase_tls, or set hbase_version=2.6.4-hadoop3"
         return ""
@@ -77,34 +75,18 @@ class HBase(HBaseProcesses):
         homes = list(dict.fromkeys(str(context.of_host(host, "dohyo_home", context.home)) for host in every))
         checks = [
             (self.impossible != "", self.impossible),
-            (
-                self.replication > (1 if alone else hosts),
-                f"replication {self.replication} needs as many database hosts if HBase runs on HDFS (hbase_distributed="
-                f"{self.distributed}); the inventory has {hosts}. Lower replication, or add hosts to the group"
-                " database",
-            ),
-            (
-                alone and hosts > 1,
-                f"HBase without HDFS runs on one host, and the inventory has {hosts}. Leave hbase_distributed as it is, or name one host in the group database",
-            ),
+            (self.replication > hosts, f"replication {self.replication} needs as many database hosts, not {hosts}; lower it, or add hosts"),
+            (alone and hosts > 1, f"hbase_distributed=false permits one database host, not {hosts}; leave it out, or name one host"),
             (
                 alone and self.regionservers_per_host > 1,
-                f"hbase_regionservers_per_host={self.regionservers_per_host} with hbase_distributed=false: without HDFS"
-                " there is one process. Leave hbase_distributed as it is, or set hbase_regionservers_per_host=1",
+                f"hbase_regionservers_per_host={self.regionservers_per_host} needs HDFS; set it to 1, or hbase_distributed to true",
             ),
-            (alone and self.authentication, "hbase_authentication needs HDFS and ZooKeeper as separate processes; leave out hbase_distributed=false"),
-            (
-                self.authentication and self.archive != "",
-                "hbase_authentication needs a KDC, whose jars come from Maven Central with the server's; leave out hbase_archive",
-            ),
-            (
-                len(homes) > 1,
-                "hbase_tls and hbase_authentication need the same dohyo_home on all hosts, because the path of every client's"
-                f" key contains it; the hosts have {', '.join(homes)}. Set the same one for the group all",
-            ),
+            (alone and self.authentication, "hbase_authentication needs separate HDFS and ZooKeeper; leave out hbase_distributed=false"),
+            (self.authentication and self.archive != "", "hbase_archive lacks the KDC's jars, which hbase_authentication needs; leave out hbase_archive"),
+            (len(homes) > 1, f"hbase_tls and hbase_authentication need one dohyo_home, not {', '.join(homes)}; set it for the group all"),
             (
                 self.prefetch and context.get("trial_settle_cache") == "drop",
-                "hbase_prefetch=true fills the block cache, and settle.cache=drop empties it again; leave one of them out",
+                "hbase_prefetch=true fills the block cache, and settle.cache=drop empties it; leave one of them out",
             ),
         ]
         return [problem for applies, problem in checks if applies]

@@ -124,10 +124,7 @@ class Mysql(Replicated):
         version = self.found["version"]
         if not self.replicates or self.is_mariadb or not is_older(version, "8.0.26"):
             return ""
-        return (
-            f"{self.program} on {self.context.host} is MySQL {version}: replication {self.replication} needs 8.0.26 or"
-            " newer, or MariaDB. Name another mysql_server, or set replication to 1"
-        )
+        return f"{self.program} on {self.context.host} is MySQL {version}; replicas need 8.0.26 or MariaDB: set mysql_server"
 
     def problems(self) -> list[str]:
         return self.context.not_4_bytes("mysql_column_type=int", "an INT") if self.column_type == "int" else []

@@ -70,7 +70,7 @@ class Postgresql(Replicated):
     @property
     def found_problem(self) -> str:
         version = self.found["version"]
-        reason = f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo needs 15 or newer. Name another postgresql_server"
+        reason = f"{self.program} on {self.context.host} is PostgreSQL {version}, not 15 or newer; name another postgresql_server"
         return reason if is_older(version, "15") else ""
 
     def needs(self) -> HostNeeds:

@@ -300,22 +300,16 @@ class Scylla(Cql):
             problems.append(f"{self.context.host}: {reason}")
         elif not self.binary:
             deploy = f"{self.context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
-            problems.append(f"{self.context.host}: the server is not installed: run {deploy} first, with the same scylla_package or scylla_fetch")
+            problems.append(f"{self.context.host} has no server: run {deploy} first, with the same scylla_package or scylla_fetch")
         if self.tune and not self.nic:
             problems.append("scylla_tune spreads the interrupts of a network card: set scylla_nic, such as eth0")
         if self.tune and self.binary and (not self.tuned_cores or (self.cpuset and cpus(self.cpuset) != cpus(self.tuned_cores))):
             cores = f"for the cores {self.tuned_cores}, not {self.cpuset}" if self.tuned_cores else "for no cores"
             problems.append(f"{self.context.host} was tuned {cores}: deploy with the same scylla_tune, scylla_nic and scylla_cpuset")
         if not self.developer_mode and not self.io_properties:
-            problems.append(
-                "Outside developer mode, ScyllaDB needs the speed of the disk: deploy with scylla_tune=true, or"
-                " name the file of an earlier measurement with scylla_io_properties, or set scylla_developer_mode=true"
-            )
+            problems.append("ScyllaDB needs the disk's speed; set scylla_tune, scylla_io_properties or scylla_developer_mode")
         if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
-            problems.append(
-                f"Outside developer mode, ScyllaDB needs {SHARD_MB} MiB for each shard, but scylla_memory={self.memory} is"
-                f" divided among {self.shards} shards; raise it, or set fewer shards with scylla_smp"
-            )
+            problems.append(f"scylla_memory={self.memory} is below {SHARD_MB} MiB × {self.shards} shards; raise it, or lower scylla_smp")
         if self.context.on_disk and any(argument.startswith("--unsafe-bypass-fsync") for argument in self.options):
             problems.append("durability=disk needs fsync; leave --unsafe-bypass-fsync out of scylla_options")
         return problems
@@ -452,10 +446,7 @@ class Scylla(Cql):
         nodes = self.nodes
         if any(len({node[name] for node in nodes}) > 1 for name in ("cql", "storage")):
             ports = ", ".join(f"{host}: {node['cql']} and {node['storage']}" for host, node in zip(self.hosts, nodes, strict=True))
-            steps.refuse(
-                "Check that all nodes have the same ports",
-                f"All nodes need the same ports, but these are free: {ports}. Set scylla_cql_port and scylla_storage_port",
-            )
+            steps.refuse("Check that all nodes have the same ports", f"different ports are free: {ports}; set scylla_cql_port and scylla_storage_port")
         if tuned := [host for host in steps.databases if self.at(steps, host).tune]:
             argv = ["sh", "-euc", '/opt/scylladb/scripts/perftune.py --options-file "$1" && touch "$2"', "sh", self.tuning, self.tuned_mark]
             steps.each("Tune the host's disks and interrupts", lambda host: steps.run(host, argv, root=True, creates=self.tuned_mark), tuned)

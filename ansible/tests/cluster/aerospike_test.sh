@@ -34,7 +34,7 @@ ok 'no server listens on all interfaces'
 stopped
 ! playbook trial.yml -e '{trial_system: aerospike, trial_conditions: {replication: 5}}' -e "trial_dir=$evidence" >"$work/log" ||
     fail 'replication 5 on four hosts was not refused'
-grep -q 'replication (5)' "$work/log" || fail "the message does not say why replication 5 is refused: $(tail "$work/log")"
+grep -q 'replication 5 needs as many database hosts, not 4' "$work/log" || fail "the message does not say why replication 5 is refused: $(tail "$work/log")"
 ! playbook trial.yml -e '{trial_system: aerospike, aerospike_authentication: true}' -e "trial_dir=$evidence" >"$work/log" ||
     fail 'authentication with the Community edition was not refused'
 grep -q 'Enterprise' "$work/log" || fail "the message does not say why authentication is refused: $(tail "$work/log")"

@@ -34,7 +34,7 @@ refused() { # WORDS OPTION...
 }
 
 mkdir "$work/empty"
-refused 'not a file with one public SSH key' -e bootstrap_key=/nowhere.pub
+refused 'not one public SSH key; name its file' -e bootstrap_key=/nowhere.pub
 refused 'with .deb or .rpm files' -e "bootstrap_packages=$work/empty"
 ok 'refusals'
 
@@ -61,11 +61,11 @@ printf 'JAVA_RUNTIME_VERSION="17.0.99+1-test"\nJAVA_VERSION="17.0.99"\n' >"$work
 tar -czf "$work/jdk.tar.gz" -C "$work" jdk
 archive() { printf '{"dohyo_control": "%s/control", "dohyo_jdk_archives": {"17": {"url": "%s/jdk.tar.gz", "sha256": "%s"}}}' "$work" "$work" "$1"; }
 sum=$(sha256sum <"$work/jdk.tar.gz" | cut -d ' ' -f 1)
-refused 'it needs url' -e "$(archive '')"
+refused 'needs url (URL or local file)' -e "$(archive '')"
 refused "its SHA-256 is $sum, and the given checksum says ${sum//[0-9]/0}" -e "$(archive "${sum//[0-9]/0}")"
 bootstrap -e "$(archive "$sum")" --limit host1 || { cat "$work/log" >&2; fail 'bootstrap.yml with an archive'; }
 ! "$root/.venv/bin/ansible-playbook" -i "$work/two" deploy.yml --tags preflight >"$work/log" 2>&1 || fail 'preflight accepts hosts with different JDKs'
-for line in 'host1: its JDK is 17.0.99+1-test in /usr/lib/jvm/dohyo-17, and other hosts have another build' 'host2: its JDK is 17.'; do
+for line in 'host1: its JDK is 17.0.99+1-test in /usr/lib/jvm/dohyo-17, but all hosts need the same of' 'host2: its JDK is 17.'; do
     says "$line"
 done
 bootstrap -e "$(archive "$sum")" || { cat "$work/log" >&2; fail 'bootstrap.yml with an archive'; }

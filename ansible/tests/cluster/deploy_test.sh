@@ -51,9 +51,9 @@ host1: port 9042 \(cassandra_cql_port\) is taken
 host2: sudo does not work
 host2: dohyo_address 10.66.0.99 is not an address of this host
 host3: the clock is not synchronised
-host3: the operating system is
+host3: it runs .*, not 
 host3: no JDK 17 in /nowhere/jdk
-host3: cassandra would listen without a password on 8.8.8.8
+host3: cassandra on public 8.8.8.8 has no password
 host3: host_disk_layout=raid0 makes one RAID0 of several devices
 host4: it cannot be reached
 host1: it cannot reach host3 \(10.66.0.13\) on port 7000 \(cassandra_storage_port\): no answer within 3 s; allow TCP
@@ -118,7 +118,7 @@ for n in 1 2 3; do
     grep -qE "host$n: it cannot reach host4 \\(10.66.0.14\\) on any of [0-9]+ ports: No route to host; allow TCP" "$work/log" ||
         { cat "$work/log" >&2; fail "preflight does not say that host$n cannot reach host4"; }
 done
-grep -q '/dev/disk1 has its own file system on /dohyo/disk1; .*not what host_disk_layout=raid0 makes' "$work/log" ||
+grep -q '/dev/disk1 has its own file system on /dohyo/disk1; .*not host_disk_layout=raid0; run destroy.yml' "$work/log" ||
     { cat "$work/log" >&2; fail 'deploy.yml does not say what is wrong with the layout'; }
 quietly playbook deploy.yml "${cassandra[@]}" --tags host
 # shellcheck disable=SC2016 # host4 expands them

@@ -45,7 +45,7 @@ ok 'a host with a client is not switched off'
 
 # The hosts have the same controllers of cgroup version 2 as this machine.
 testbed ssh 1 sudo /opt/dohyo/bin/agent faults check slow <<<'{"folders": [], "unit": "dohyo-test-fault.service"}' >"$work/slow"
-if testbed ssh 1 grep -qw io /sys/fs/cgroup/cgroup.controllers; then why=; else why='slow: there is no controller io of cgroup version 2*'; fi
+if testbed ssh 1 grep -qw io /sys/fs/cgroup/cgroup.controllers; then why=; else why='slow: no io controller of cgroup v2*'; fi
 # shellcheck disable=SC2053 # the right side is a pattern
 [[ $(<"$work/slow") == $why ]] || fail "a slow disk, where '$why' was expected: $(<"$work/slow")"
 ok 'the fault "slow" is refused on hosts without the cgroup controller "io"'

@@ -40,19 +40,19 @@ harmed >"$work/before"
 for attempt in 'deploy.yml --tags mysql-innodb' 'trial.yml -e trial_system=mysql-innodb' 'destroy.yml -e destroy=yes --check'; do
     # shellcheck disable=SC2086 # several words
     playbook $attempt -i "$work/foreign.yml" >"$work/log" 2>&1 && [[ $attempt != destroy* ]] && fail "not refused: $attempt"
-    says log '/harm/dohyo/mysql is not empty and does not carry' 'it contains shop; it looks like MySQL or MariaDB' \
+    says log "/harm/dohyo/mysql lacks Dohyo's mark" 'contains shop; it looks like MySQL or MariaDB' \
         '/harm/dohyo/mysql is a symbolic link to /harm/theirs' '/harm/dohyo/mysql is not a folder' \
         '/harm/home belongs to deployment ba9876543210 \(other:/there, yesterday\)'
 done
 playbook stop.yml -i "$work/foreign.yml" >"$work/log" 2>&1 || fail 'stop.yml fails because of foreign folders'
 mkdir "$work/control" && touch "$work/control/precious"
 ! playbook deploy.yml --tags mysql-innodb -e "dohyo_control=$work/control" >"$work/log" 2>&1 || fail 'a foreign dohyo_control was accepted'
-says log "$work/control is not empty and does not carry Dohyo's mark"
+says log "$work/control lacks Dohyo's mark"
 playbook destroy.yml -e destroy=yes -e "dohyo_control=$work/control" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail destroy; }
 [[ -e $work/control/precious ]] || fail 'destroy.yml emptied a foreign folder'
 mkdir -p "$work/evidence/server" && touch "$work/evidence/server/precious"
 ! playbook trial.yml -e trial_system=mysql-innodb -e "trial_dir=$work/evidence" >"$work/log" 2>&1 || fail 'a foreign trial_dir was accepted'
-says log "$work/evidence is not empty and does not carry Dohyo's mark"
+says log "$work/evidence lacks Dohyo's mark"
 [[ -e $work/evidence/server/precious ]] || fail 'a trial cleared a foreign folder'
 harmed >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'a foreign file was changed'

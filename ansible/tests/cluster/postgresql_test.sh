@@ -17,7 +17,7 @@ condition write_copies 3
 condition durability disk
 condition consistency strong
 condition differences ''
-condition notes '*2 of 2 standbys have its log on disk*3 of 4 database hosts serve*'
+condition notes '*2 of 2 standbys, log on disk*3 of 4 database hosts serve*'
 grep -q 'state=streaming' "$evidence/server/host1/stats/run-1/stats-replication.txt" || fail 'no standby receives the log from host1'
 no_secrets
 ok 'a primary and two synchronous standbys, with all rows on each'

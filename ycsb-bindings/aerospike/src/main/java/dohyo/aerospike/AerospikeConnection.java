@@ -141,9 +141,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     } catch (AerospikeException e) {
       loops.close();
       throw new DBException("cannot reach Aerospike at " + settings.text("aerospike.hosts", "localhost") + " port "
-          + settings.text("aerospike.port", "3000") + ": " + e.getMessage()
-          + "; check that the server is up, that aerospike.hosts and aerospike.port name it, and that it lets"
-          + " this client in (aerospike.user, aerospike.tlsname)", e);
+          + settings.text("aerospike.port", "3000") + ": " + e.getMessage() + "; check server, address and user", e);
     } catch (SettingException e) {
       loops.close();
       throw e;

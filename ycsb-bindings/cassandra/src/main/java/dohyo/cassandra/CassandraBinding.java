@@ -88,8 +88,8 @@ public class CassandraBinding extends Binding {
     };
     batchReads = settings.choice("cassandra.batchread", "async", "in").equals("in");
     if (batchReads && keyColumns.several()) {
-      throw new SettingException("cassandra.batchread=in: the key has several columns (keycolumns), and IN reads"
-          + " every combination of their values, not the batch's records; use cassandra.batchread=async");
+      throw new SettingException("cassandra.batchread=in: IN cannot read keys of several keycolumns;"
+          + " use cassandra.batchread=async");
     }
     connection = shared.open(settings);
   }

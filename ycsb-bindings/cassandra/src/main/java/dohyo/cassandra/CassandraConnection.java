@@ -84,8 +84,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
     } catch (DriverException | IllegalArgumentException e) {
       cluster.close();
       throw new DBException("cannot open keyspace " + keyspace + " at " + hosts + " port " + port + ": "
-          + e.getMessage() + "; check that the server is up, that hosts and port name it, and that the keyspace exists",
-          e);
+          + e.getMessage() + "; check server and address", e);
     }
   }
 

@@ -143,8 +143,7 @@ public final class Admin {
    * @return the exception, for the caller to throw
    */
   public static IOException foreign(String what, String alternative) {
-    return new IOException(what + " was not made by this trial; nothing is written to it: " + alternative
-        + ", or remove it yourself");
+    return new IOException(what + " was not made by this trial; " + alternative + ", or remove it");
   }
 
   private static Settings arguments(String[] args) {

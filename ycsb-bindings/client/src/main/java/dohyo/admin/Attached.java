@@ -156,7 +156,7 @@ public interface Attached extends AutoCloseable {
 
   /** Creates the exception for a place that already exists before the trial creates it. */
   static IOException taken(Attached attached) {
-    return new IOException(attached.what() + " exists, but this run did not create it; nothing was written."
-        + " Measure again (this uses a new name), or remove it yourself if an earlier run left it behind");
+    return new IOException(attached.what() + " exists, but this run did not create it;"
+        + " measure again (under a new name), or remove it");
   }
 }

@@ -58,8 +58,8 @@ public final class KeyCodec {
    */
   public byte[] encode(String key) {
     if (columns) {
-      throw new SettingException("keycolumns: the key '" + key + "' is text, as in stock YCSB, and has no typed"
-          + " columns; run dohyo.client.Client, or leave keycolumns out");
+      throw new SettingException("keycolumns: key '" + key + "' is stock YCSB's text;"
+          + " run dohyo.client.Client, or leave keycolumns out");
     }
     return encode(key.getBytes(StandardCharsets.UTF_8));
   }

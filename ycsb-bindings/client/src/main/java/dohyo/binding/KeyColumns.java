@@ -97,8 +97,7 @@ public final class KeyColumns {
     }
     String[] parts = text.split(",", -1);
     if (parts.length < 2 || parts.length > MAX_COLUMNS) {
-      throw refused(text, "must have 2 to " + MAX_COLUMNS + " columns, not " + parts.length
-          + ", as in 'host int 10, when timestamp'");
+      throw refused(text, "must have 2 to " + MAX_COLUMNS + " columns, not " + parts.length + " (docs/keys.md)");
     }
     List<Column> columns = new ArrayList<>();
     Set<String> names = new HashSet<>();
@@ -130,8 +129,8 @@ public final class KeyColumns {
   private static Column column(String text, String part, int start, boolean last) {
     Matcher found = COLUMN.matcher(part);
     if (!found.matches() || last != (found.group(4) == null)) {
-      throw refused(text, "'" + part + "' must be a name of letters a-z, digits and _, a type (int, bigint, text(N) or"
-          + " timestamp) and " + (last ? "nothing else, since it is the last column" : "the number of its values"));
+      throw refused(text, "'" + part + (last ? "' must be a name and int, bigint, text(N) or timestamp (docs/keys.md)"
+          : "' must be a name, int, bigint, text(N) or timestamp, and a number"));
     }
     Type type = found.group(3) == null ? Type.valueOf(found.group(2).toUpperCase(Locale.ROOT)) : Type.TEXT;
     int length = switch (type) {
@@ -197,8 +196,7 @@ public final class KeyColumns {
       long value = last ? rest : rest % column.values();
       rest /= column.values();
       if (last && value >= column.values()) {
-        throw refused(text, "the last column has no room for record " + number + "; give it a larger type, or"
-            + " give the others more values");
+        throw refused(text, "no room for record " + number + " in the last column; give it a larger type");
       }
       switch (column.type()) {
         case INT -> key.putInt((int) value);

@@ -34,8 +34,8 @@ final class Abort {
   void died(Throwable error) {
     if (error instanceof OutOfMemoryError) {
       // Use a constant, because there may be no memory to build a message.
-      set("a client thread ran out of memory; give the client more heap (client_heap), or set a lower"
-          + " threadcount, inflight or batchsize");
+      set("a client thread ran out of memory; raise client_heap,"
+          + " or lower threadcount, inflight or batchsize");
     } else {
       set("a client thread died: " + error);
       error.printStackTrace();

@@ -31,9 +31,9 @@ final class Bindings {
       DB db = (DB) Class.forName(name).getDeclaredConstructor().newInstance();
       return db instanceof Binding binding ? binding : new StockBinding(db);
     } catch (ReflectiveOperationException | LinkageError | ClassCastException e) {
-      throw new SettingException("db=" + name + ": no such binding on the class path; use one of "
+      throw new SettingException("db=" + name + ": no such binding; use "
           + String.join(", ", providers().stream().map(found -> shortName(found.type())).toList())
-          + ", or the name of a class that extends site.ycsb.DB");
+          + ", or a class that extends site.ycsb.DB");
     }
   }
 

@@ -118,7 +118,7 @@ public final class Client {
       return fail(messages, INTERNAL, "interrupted");
     } catch (OutOfMemoryError e) {
       return fail(messages, INTERNAL, "out of memory: " + e.getMessage()
-          + "; give the client more heap (client_heap), or set a lower threadcount, inflight or batchsize");
+          + "; raise client_heap, or lower threadcount, inflight or batchsize");
     } catch (IOException | RuntimeException e) {
       e.printStackTrace(messages);
       return fail(messages, INTERNAL, e.toString());

@@ -126,11 +126,12 @@ final class ReadBack {
     figures.put("read_back_seconds", (System.nanoTime() - begin) / 1e9);
     figures.put("read_back_with", strongest);
     figures.put("read_back_error", firstError);
-    messages.printf(Locale.ROOT, "Accounting: %s stale of %s reads; %s lost, %s missing, %s never written, %s corrupt,"
-        + " %s unreadable of %s records read back; %s writes acknowledged, %s maybe%n", figures.get("stale_reads"),
-        figures.get("reads"), figures.get("lost"), figures.get("missing"), figures.get("unwritten"),
-        figures.get("corrupt"), figures.get("unreadable"), figures.get("keys"), figures.get("acknowledged"),
-        figures.get("maybe"));
+    messages.printf(Locale.ROOT, "Accounting: %s stale of %s reads; %s writes acknowledged, %s maybe%n",
+        figures.get("stale_reads"), figures.get("reads"), figures.get("acknowledged"), figures.get("maybe"));
+    messages.printf(Locale.ROOT,
+        "Read back %s records: %s lost, %s missing, %s never written, %s corrupt, %s unreadable%n",
+        figures.get("keys"), figures.get("lost"), figures.get("missing"), figures.get("unwritten"),
+        figures.get("corrupt"), figures.get("unreadable"));
     return figures;
   }
 

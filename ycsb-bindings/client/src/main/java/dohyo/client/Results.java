@@ -107,8 +107,8 @@ final class Results {
       return "only " + recordsDone() + " of " + run.operations() + " records were inserted";
     }
     if (!run.load() && operations() == 0) {
-      return "no operation was measured: the measured window of " + run.measuredSeconds()
-          + " s was too short, or nothing succeeded; the first error was: " + reporter.firstError().orElse("none");
+      return "no operation succeeded in " + run.measuredSeconds()
+          + " s; measure longer, or remove the first error: " + reporter.firstError().orElse("none");
     }
     return null;
   }

@@ -56,8 +56,8 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
   static Run of(Settings settings) {
     String name = settings.text("workload", CORE_WORKLOAD);
     if (!name.equals(CORE_WORKLOAD) && !name.equals(RecordWorkload.class.getName())) {
-      throw new SettingException("workload=" + name + ": this client runs " + CORE_WORKLOAD
-          + "; run other workload classes with site.ycsb.Client and the same binding");
+      throw new SettingException("workload=" + name + ": must be " + CORE_WORKLOAD
+          + "; run others with site.ycsb.Client and the same binding");
     }
     boolean load = !settings.flag("dotransactions", true);
     RecordWorkload workload = new RecordWorkload();
@@ -66,7 +66,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     double seconds = settings.decimal("maxexecutiontime", 0, 0, 1e8);
     if (operations == 0 && seconds == 0 && !load) {
       throw new SettingException(
-          "operationcount=0 and maxexecutiontime=0: a run needs one of these limits; set maxexecutiontime in seconds");
+          "operationcount=0 and maxexecutiontime=0: a run needs a limit; set maxexecutiontime in seconds");
     }
     int threads = settings.number("threadcount", 1, 1, 100_000);
     if (operations > 0 && operations < threads) {

@@ -32,7 +32,7 @@ final class StockBinding extends Binding {
   protected void connect(Settings settings) throws DBException {
     if (KeyColumns.of(settings, "key").several()) {
       throw new SettingException("keycolumns=" + settings.text("keycolumns", "") + ": " + db.getClass().getName()
-          + " is a binding for stock YCSB, whose keys are text; leave keycolumns out");
+          + " is stock YCSB's, whose keys are text; leave keycolumns out");
     }
     db.setProperties(settings.properties());
     db.init();

@@ -37,7 +37,7 @@ final class Workers {
   private static final long ABORTED_DISCONNECT_SECONDS = 3;
   /** Exception for a lack of memory, created in advance because there may be no memory for it later. */
   private static final DBException OUT_OF_MEMORY = new DBException("a client thread could not connect: out of memory;"
-      + " set a lower threadcount, or give the client more heap (client_heap)");
+      + " raise client_heap, or lower threadcount");
 
   private final Run run;
   private final Abort abort;
@@ -83,8 +83,7 @@ final class Workers {
         started.add(thread);
       } catch (OutOfMemoryError e) {
         failure.complete(new DBException("threadcount=" + run.threads() + ": thread " + (i + 1)
-            + " could not be started: " + e.getMessage() + "; set a lower threadcount, or raise the limits on threads"
-            + " and memory on this host", e));
+            + " could not start: " + e.getMessage() + "; lower it, or raise ulimit -u", e));
         break;
       }
     }

@@ -39,7 +39,7 @@ final class Division {
     boolean own = settings.choice("tables", "shared", "client").equals("client");
     if (own && layout.tableCount() % clients != 0) {
       throw new SettingException("tables=client: tablecount=" + layout.tableCount() + " must be a multiple of the "
-          + clients + " clients, so that all have the same number");
+          + clients + " clients");
     }
     tables = own ? layout.tableCount() / clients : layout.tableCount();
     firstTable = own ? number * tables : 0;

@@ -52,11 +52,11 @@ final class KeyChooser {
       if (layout.tableCount() > 1) {
         if (List.of("latest", "exponential", "next").contains(distribution)) {
           throw new SettingException("requestdistribution=" + distribution
-              + ": needs a single newest record, so tablecount must be 1, not " + layout.tableCount());
+              + ": needs a single newest record; set tablecount=1, not " + layout.tableCount());
         }
         if (division.count() != layout.recordCount()) {
           throw new SettingException("insertstart=" + division.first() + ", insertcount=" + division.count()
-              + ": a part of the records can be chosen only with tablecount=1");
+              + ": a part of the records needs tablecount=1");
         }
       }
       insertedBefore = settings.whole("inserted", 0, 0, Long.MAX_VALUE / 4);
@@ -100,9 +100,9 @@ final class KeyChooser {
     private void checkHot(long records) {
       long hot = (long) (records * hotRecords);
       if (hot == 0 && hotOperations > 0 || hot == records && hotOperations < 1) {
-        throw new SettingException("hotspotdatafraction=" + hotRecords + ": makes " + hot + " of " + records
-            + " records hot, so hotspotopnfraction=" + hotOperations + " requests records that do not exist; change"
-            + " the fractions, or set more records");
+        throw new SettingException("hotspotdatafraction=" + hotRecords + " of " + records + " records is "
+            + (hot == 0 ? "none; raise it, or set hotspotopnfraction=0"
+                : "all; lower it, or set hotspotopnfraction=1"));
       }
     }
 
@@ -222,7 +222,7 @@ final class KeyChooser {
       before = drawn.size();
       if (draws == MAX_DRAWS) {
         throw new SettingException("batchsize=" + count + ": requestdistribution=" + shared.distribution
-            + " gives hardly more than " + before + " different records, fewer than a batch needs");
+            + " draws only " + before + " records; lower it");
       }
     }
     return drawn.toArray();
@@ -264,9 +264,8 @@ final class KeyChooser {
         return keynum;
       }
     }
-    throw new SettingException("operationcount with insertproportion: requestdistribution=zipfian draws from "
-        + range + " records, and hardly any of these exist; set a higher recordcount or a lower operationcount, or"
-        + " set duration instead of operationcount");
+    throw new SettingException("requestdistribution=zipfian: few of " + range
+        + " records exist; raise recordcount, or set duration");
   }
 
   private long hotOrNot(long records) {

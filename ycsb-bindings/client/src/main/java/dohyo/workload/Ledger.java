@@ -115,9 +115,8 @@ public final class Ledger {
     own = new Ownership(division, layout, contiguous, insertedBefore);
     long perTable = own.loaded() / division.tables();
     if (open >= perTable && open > 0) {
-      throw new SettingException("verify=acknowledged: a record has one open write at a time, so a client needs more"
-          + " records of a table than threadcount \u00d7 inflight \u00d7 batchsize = " + open + ", but has " + perTable
-          + "; set a higher recordcount");
+      throw new SettingException("verify=acknowledged: " + perTable + " records of a table for " + open
+          + " open writes; raise recordcount");
     }
     for (String name : layout.allColumns().names()) {
       fields.put(name, fields.size());
@@ -245,8 +244,8 @@ public final class Ledger {
         }
       }
     }
-    throw new SettingException("verify=acknowledged: every record of table " + layout.table(table)
-        + " that this client may write has an open write; set a higher recordcount");
+    throw new SettingException("verify=acknowledged: all records of table " + layout.table(table)
+        + " have an open write; raise recordcount");
   }
 
   static boolean contains(long[] numbers, int count, long wanted) {

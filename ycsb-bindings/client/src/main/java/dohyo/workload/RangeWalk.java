@@ -25,8 +25,8 @@ final class RangeWalk {
     end = division.edge(thread + 1, threads);
     next = first;
     if (first == end) {
-      throw new SettingException("requestdistribution=ranges: thread " + thread + " of " + threads + " has no record of"
-          + " its own; set recordcount to at least the number of threads of all clients, or lower threadcount");
+      throw new SettingException("requestdistribution=ranges: no record for thread " + thread + " of " + threads
+          + "; raise recordcount");
     }
   }
 

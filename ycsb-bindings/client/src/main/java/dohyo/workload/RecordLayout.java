@@ -71,8 +71,8 @@ public final class RecordLayout {
 
   private void check(String given, List<String> fields) {
     if (hashed) {
-      throw new SettingException("keycolumns=" + given + ": needs insertorder=ordered, because the columns come from"
-          + " the number of the record");
+      throw new SettingException("keycolumns=" + given + ": columns come from record numbers;"
+          + " set insertorder=ordered");
     }
     for (String name : keyColumns.names()) {
       if (fields.stream().anyMatch(name::equalsIgnoreCase)) {

@@ -38,9 +38,9 @@ final class RecordMaker {
     int least = constantLength >= 0 ? length : distribution.equals("histogram") ? 0
         : settings.number("minfieldlength", 1, 0, Math.max(1, length));
     if (Ledger.isWanted(settings) && least < Stamp.LENGTH) {
-      throw new SettingException("verify=acknowledged: a value begins with a stamp of " + Stamp.LENGTH + " bytes, but "
-          + (distribution.equals("histogram") ? "fieldlengthdistribution=histogram allows shorter values" : "values may"
-          + " have only " + least + " bytes") + "; set fieldlength or minfieldlength to " + Stamp.LENGTH + " or more");
+      throw new SettingException("verify=acknowledged: " + (distribution.equals("histogram")
+          ? "values need " + Stamp.LENGTH + " bytes; set another fieldlengthdistribution than histogram"
+          : "values of " + least + " bytes, not " + Stamp.LENGTH + "; raise fieldlength or minfieldlength"));
     }
   }
 

@@ -48,8 +48,8 @@ public final class RecordWorkload extends Workload {
     batchSize = settings.number("batchsize", 1, 1, 100_000);
     transactions = settings.flag("dotransactions", true);
     if (batchSize > layout.recordsPerTable()) {
-      throw new SettingException("batchsize=" + batchSize + ": a batch needs different records, but the smallest"
-          + " table has " + layout.recordsPerTable() + " (recordcount divided by tablecount)");
+      throw new SettingException("batchsize=" + batchSize + ": the smallest table has "
+          + layout.recordsPerTable() + " records (recordcount / tablecount); lower it");
     }
     if (transactions && batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {
       throw new SettingException("batchsize=" + batchSize + ": a scan is one operation, so with"
@@ -189,8 +189,8 @@ public final class RecordWorkload extends Workload {
   @Override
   public Object initThread(Properties p, int mythreadid, int threadcount) throws WorkloadException {
     if (batchSize > 1) {
-      throw new WorkloadException("batchsize=" + batchSize + ": the stock client does not send batches; set batchsize=1"
-          + " for it, or use dohyo.client.Client");
+      throw new WorkloadException("batchsize=" + batchSize + ": the stock client sends no batches;"
+          + " set it to 1, or use dohyo.client.Client");
     }
     if (Ledger.isWanted(settings)) {
       throw new WorkloadException("verify=acknowledged: the stock client reads nothing back; use dohyo.client.Client");

@@ -28,8 +28,8 @@ final class Seed {
     client = settings.whole("clientnumber", 0, 0, Integer.MAX_VALUE);
     transactions = settings.flag("dotransactions", true);
     if (settings.has("seed") && settings.text("fieldlengthdistribution", "").equals("histogram")) {
-      throw new SettingException("seed=" + seed + ": fieldlengthdistribution=histogram draws its lengths without a"
-          + " seed; remove seed, or set another distribution");
+      throw new SettingException("seed=" + seed + ": fieldlengthdistribution=histogram ignores it;"
+          + " remove it, or set another one");
     }
   }
 

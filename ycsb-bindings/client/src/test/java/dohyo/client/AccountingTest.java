@@ -185,10 +185,10 @@ class AccountingTest extends OnMemory {
   @Test
   void refusesWhatCannotBeAccountedFor() {
     assertEquals(2, unfaithful("-load", "-p", "fieldlength=20"));
-    assertTrue(err.contains("set fieldlength or minfieldlength to 29 or more"), err);
+    assertTrue(err.contains("values of 20 bytes, not 29; raise fieldlength"), err);
     assertEquals(2, unfaithful("-load", "-p", "dataintegrity=true"));
     assertTrue(err.contains("verify=acknowledged includes all checks of dataintegrity=true"), err);
     assertEquals(2, unfaithful("-p", "operationcount=10", "-threads", "10", "-p", "inflight=20"));
-    assertTrue(err.contains("threadcount \u00d7 inflight \u00d7 batchsize = 200, but has 200"), err);
+    assertTrue(err.contains("200 records of a table for 200 open writes; raise"), err);
   }
 }

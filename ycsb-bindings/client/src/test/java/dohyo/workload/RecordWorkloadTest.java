@@ -407,7 +407,7 @@ class RecordWorkloadTest {
       "host int 10, host timestamp | the name host occurs twice",
       "Host int 10, when timestamp | 'Host int 10' must be a name",
       "host int, when timestamp | 'host int' must be a name",
-      "host int 10, when timestamp 5 | nothing else, since it is the last column",
+      "host int 10, when timestamp 5 | int, bigint, text(N) or timestamp (docs/keys.md)",
       "host text(0) 10, when timestamp | 'host text(0) 10' must be a name",
       "host date 10, when timestamp | 'host date 10' must be a name",
       "host int 0, when timestamp | 'host int 0' must be a name",
@@ -415,7 +415,7 @@ class RecordWorkloadTest {
       "host text(2) 101, when timestamp | room for 100 values",
       "host text(200) 10, user text(60) 10, when int | a key has 264 bytes; at most 255 are allowed",
       "(host int 10, when timestamp | the parenthesis must be closed before the last column",
-      "(host int 10, when timestamp) | the last column",
+      "(host int 10, when timestamp) | 'when timestamp)' must be a name",
       "host int 10), when timestamp | 'host int 10)' must be a name",
       "host int 10, when text(2) | no room for record 1999",
       "host int 10, field0 timestamp | a field is also called field0"})
@@ -530,15 +530,15 @@ class RecordWorkloadTest {
   @ParameterizedTest
   @Timeout(60)
   @CsvSource(delimiter = '|', value = {
-      "recordcount=10 tablecount=4 batchsize=3 | batchsize=3: a batch needs different records, but the smallest table",
+      "recordcount=10 tablecount=4 batchsize=3 | batchsize=3: the smallest table has 2 records",
       "recordcount=100 insertcount=5 batchsize=10 | batchsize=10: a batch needs different records, but insertcount=5",
       "recordcount=100 insertstart=100 | insertstart=100: must be a whole number from 0 to 99",
-      "recordcount=3 requestdistribution=hotspot | hotspotdatafraction=0.2: makes 0 of 3 records hot",
-      "recordcount=100 requestdistribution=hotspot hotspotdatafraction=1 | makes 100 of 100 records hot",
-      "recordcount=100 requestdistribution=hotspot hotspotopnfraction=1 batchsize=50 | hardly more than 20 different",
-      "recordcount=100 requestdistribution=exponential exponential.frac=1e-9 batchsize=2 | hardly more than 1 diff",
-      "recordcount=5 requestdistribution=ranges clients=2 threadcount=3 | thread 0 of 3 has no record of its own",
-      "recordcount=2 requestdistribution=zipfian operationcount=4000000000000000000 insertproportion=1 | hardly any of"
+      "recordcount=3 requestdistribution=hotspot | hotspotdatafraction=0.2 of 3 records is none; raise it",
+      "recordcount=100 requestdistribution=hotspot hotspotdatafraction=1 | of 100 records is all; lower it",
+      "recordcount=100 requestdistribution=hotspot hotspotopnfraction=1 batchsize=50 | draws only 20 records",
+      "recordcount=100 requestdistribution=exponential exponential.frac=1e-9 batchsize=2 | draws only 1 record",
+      "recordcount=5 requestdistribution=ranges clients=2 threadcount=3 | no record for thread 0 of 3; raise",
+      "recordcount=2 requestdistribution=zipfian operationcount=4000000000000000000 insertproportion=1 | few of "
   })
   void whatWouldNeverEndIsRefused(String pairs, String message) {
     SettingException refused = assertThrows(SettingException.class, () -> workload(pairs.split(" ")));

@@ -28,7 +28,7 @@ public record Server(Properties properties) {
     String file = System.getProperty(PROPERTY, "");
     if (file.isEmpty()) {
       throw new IllegalStateException("no server to test against: set -D" + PROPERTY
-          + "=FILE, a property file with the binding's connection properties and server.pid");
+          + "=FILE (properties of the binding, and server.pid)");
     }
     Properties properties = new Properties();
     try (Reader reader = Files.newBufferedReader(Path.of(file))) {

@@ -100,11 +100,10 @@ public final class HBaseConnection implements Shared.Connection, Transport {
     try {
       return answer.get(millis, TimeUnit.MILLISECONDS);
     } catch (ExecutionException | TimeoutException e) {
-      throw new DBException("cannot reach HBase through ZooKeeper at " + configuration.get(HConstants.ZOOKEEPER_QUORUM)
+      throw new DBException("cannot reach HBase by ZooKeeper " + configuration.get(HConstants.ZOOKEEPER_QUORUM)
           + " port " + configuration.get(HConstants.ZOOKEEPER_CLIENT_PORT) + ": "
           + (e.getCause() == null ? "no answer within " + millis + " ms" : e.getCause().getMessage())
-          + "; check that the server is up, and that hbase.zookeeper.quorum and"
-          + " hbase.zookeeper.property.clientPort name it", e);
+          + "; check server and address", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new DBException("interrupted while connecting to HBase", e);

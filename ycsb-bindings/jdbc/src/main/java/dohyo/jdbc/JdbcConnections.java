@@ -68,8 +68,8 @@ final class JdbcConnections implements Transport {
         connection.open();
       } catch (SQLException e) {
         all.forEach(JdbcConnection::close);
-        throw new DBException(("cannot connect to %1$s: %2$s; check that the server is up, and that %3$s.url,"
-            + " %3$s.user and %3$s.password are correct").formatted(login.place(), e.getMessage(), dialect.name()), e);
+        throw new DBException("cannot connect to %1$s: %2$s; check server, %3$s.url, %3$s.user and password"
+            .formatted(login.place(), e.getMessage(), dialect.name()), e);
       }
     }
     idle = new ConcurrentLinkedDeque<>(all);

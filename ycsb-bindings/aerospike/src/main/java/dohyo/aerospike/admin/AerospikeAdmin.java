@@ -181,8 +181,7 @@ public final class AerospikeAdmin {
       return;
     }
     if (objects(client, namespace, table) > 0) {
-      throw Admin.foreign("the set %s of the namespace %s has records, and".formatted(table, namespace),
-          "choose another namespace (aerospike_namespace)");
+      throw Admin.foreign("set %s of namespace %s".formatted(table, namespace), "change aerospike_namespace");
     }
     client.put(null, key, new Bin(MARK, mark));
   }

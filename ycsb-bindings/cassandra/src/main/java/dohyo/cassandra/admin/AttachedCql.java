@@ -101,7 +101,7 @@ public final class AttachedCql implements Attached {
   @Override
   public String remove() {
     cql.execute("DROP KEYSPACE " + Query.quoted(cql.keyspace()));
-    return leavesSnapshots() ? "nodes with auto_snapshot keep a snapshot of the dropped tables; on each node:"
+    return leavesSnapshots() ? "auto_snapshot keeps dropped tables; on each node:"
         + " nodetool clearsnapshot --all -- " + cql.keyspace() : "";
   }
 

@@ -147,8 +147,7 @@ public final class CassandraAdmin {
 
   private static String unflushed(long files) {
     return "settle.flush=false: " + (files == 0 ? "all records are in memtables, none in SSTables"
-        : files + " SSTables were written nevertheless, because memtables were full, so reads also use SSTables; "
-            + "raise cassandra_heap, or load fewer records");
+        : "full memtables became " + files + " SSTables; raise cassandra_heap, or load less");
   }
 
   /**
@@ -159,7 +158,7 @@ public final class CassandraAdmin {
       jvm.dropCaches();
       long chunks = jvm.chunkCacheBytes();
       return Map.of("chunk_cache_mb", chunks >> 20, "notes", List.of(
-          "settle.cache=drop: the key cache and the row cache were emptied"
+          "settle.cache=drop: key cache and row cache were emptied"
               + (chunks == 0 ? "" : "; only a restart empties the chunk cache")));
     }
   }

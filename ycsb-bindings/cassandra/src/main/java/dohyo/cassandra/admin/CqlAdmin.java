@@ -160,14 +160,14 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   private void requireOwn(Map<String, String> comments, String mark) throws IOException {
-    String another = "choose another keyspace (cassandra_keyspace, scylla_keyspace)";
+    String another = isScylla() ? "change scylla_keyspace" : "change cassandra_keyspace";
     for (String table : Admin.tables(arguments)) {
       if (comments.containsKey(table) && !mark.equals(comments.get(table))) {
-        throw Admin.foreign("the table " + keyspace() + "." + table + " exists, and", another);
+        throw Admin.foreign("the table " + keyspace() + "." + table, another);
       }
     }
     if (!comments.containsValue(mark) && hasKeyspace()) {
-      throw Admin.foreign("the keyspace " + keyspace() + " exists, and", another);
+      throw Admin.foreign("the keyspace " + keyspace(), another);
     }
   }
 

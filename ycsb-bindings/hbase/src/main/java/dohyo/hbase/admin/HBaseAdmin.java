@@ -199,7 +199,7 @@ public final class HBaseAdmin implements AutoCloseable {
       if (!admin.tableExists(name)) {
         missing.add(name);
       } else if (!mark.equals(admin.getDescriptor(name).getValue(MARK))) {
-        throw Admin.foreign("the table " + name + " exists, and", "move it to another namespace");
+        throw Admin.foreign("the table " + name, "move it to another namespace");
       }
     }
     ColumnFamilyDescriptor family = ColumnFamilyDescriptorBuilder

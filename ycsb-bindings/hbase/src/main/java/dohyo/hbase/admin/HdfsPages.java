@@ -70,7 +70,7 @@ final class HdfsPages {
     for (JsonElement bean : pages.beans("Hadoop:service=NameNode,name=FSNamesystem*")) {
       bean.getAsJsonObject().entrySet().forEach(entry -> state.add(entry.getKey(), entry.getValue()));
     }
-    return "HDFS: %s DataNodes, %s blocks with too few copies, minimum copies per write: %s".formatted(
+    return "HDFS: %s DataNodes, %s blocks with too few copies, minimum per write: %s".formatted(
         state.get("NumLiveDataNodes"), state.get("UnderReplicatedBlocks"),
         pages.configuration().get("dfs.namenode.replication.min"));
   }

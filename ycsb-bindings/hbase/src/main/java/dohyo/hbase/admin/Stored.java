@@ -21,7 +21,6 @@ record Stored(int files, long memstoreMegabytes) {
   String unflushed() {
     return "settle.flush=false: " + (files == 0
         ? "all records are in memstores, none in files"
-        : "%d store files were written nevertheless, because memstores were full, so reads also use files; "
-            .formatted(files) + "raise hbase_heap or hbase.hregion.memstore.flush.size, or load fewer records");
+        : "full memstores became " + files + " files; raise hbase_heap, or load less");
   }
 }

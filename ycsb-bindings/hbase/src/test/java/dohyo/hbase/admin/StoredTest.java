@@ -21,7 +21,7 @@ class StoredTest {
   void readersAreToldOfFilesThatHbaseHasWrittenByItself() {
     Stored stored = Stored.of(List.of(region(2, 40), region(1, 0)));
     assertEquals(new Stored(3, 40), stored);
-    assertTrue(stored.unflushed().startsWith("settle.flush=false: 3 store files were written nevertheless"));
+    assertTrue(stored.unflushed().startsWith("settle.flush=false: full memstores became 3 files; raise hbase_heap"));
   }
 
   private static RegionMetrics region(int files, int memstoreMegabytes) {

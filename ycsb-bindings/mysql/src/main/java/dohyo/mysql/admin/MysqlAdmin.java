@@ -99,8 +99,8 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   protected void check(MysqlServer server) throws SQLException, IOException {
     MysqlServer.SemiSync semiSync = server.semiSync();
     if (semiSync.no() > 0) {
-      throw new IOException(("the primary %s has committed %d transactions without its replicas' acknowledgement,"
-          + " and %d with it").formatted(server.place(), semiSync.no(), semiSync.yes()));
+      throw new IOException("primary %s committed %d transactions without its replicas, and %d with them"
+          .formatted(server.place(), semiSync.no(), semiSync.yes()));
     }
   }
 
@@ -151,7 +151,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     notes.addAll(notesOfReplicas());
     if (!replicas().isEmpty()) {
       notes.add(semiSync.on()
-          ? "semi-synchronous replication: a write waits until %d of %d replicas have logged it, %s".formatted(
+          ? "semi-synchronous replication: a write waits for %d of %d replicas, %s".formatted(
               semiSync.acknowledge(), semiSync.clients(), semiSync.point())
           : "asynchronous replication: writes do not wait for replicas");
     }

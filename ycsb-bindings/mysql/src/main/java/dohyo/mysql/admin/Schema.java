@@ -48,8 +48,8 @@ public final class Schema {
         "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()");
     for (Map.Entry<String, String> table : there.entrySet()) {
       if (!mark.equals(table.getValue())) {
-        throw Admin.foreign("the database %s on %s has a table %s, which".formatted(
-            server.value("SELECT DATABASE()"), server.place(), table.getKey()), "move it to another database");
+        throw Admin.foreign("the table %s.%s on %s".formatted(
+            server.value("SELECT DATABASE()"), table.getKey(), server.place()), "move it away");
       }
     }
     for (String table : arguments.required("tables").split(",")) {

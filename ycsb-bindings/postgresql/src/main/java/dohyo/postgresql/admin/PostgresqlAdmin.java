@@ -54,9 +54,8 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
         + " WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace");
     for (Map.Entry<String, String> table : there.entrySet()) {
       if (!mark.equals(table.getValue())) {
-        throw Admin.foreign("the database %s on %s has a table %s, which".formatted(
-            primary().value("SELECT current_database()"), primary().place(), table.getKey()),
-            "move it to another database");
+        throw Admin.foreign("the table %s.%s on %s".formatted(
+            primary().value("SELECT current_database()"), table.getKey(), primary().place()), "move it away");
       }
     }
     boolean lz4 = arguments().text("compression", "none").equals("lz4") && number(
@@ -124,7 +123,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
             settings.get("max_wal_size"), settings.get("checkpoint_timeout")));
     if (!replicas().isEmpty()) {
       notes.add(waitsFor == 0 ? "asynchronous replication: writes do not wait for standbys"
-          : "synchronous replication: a write waits until %d of %d standbys have its log %s".formatted(
+          : "synchronous replication: a write waits for %d of %d standbys, log %s".formatted(
               waitsFor, replication - 1, commit.equals("remote_write") ? "in memory" : "on disk"));
     }
     String flags = primary().value("SELECT setting FROM pg_config WHERE name = 'CFLAGS'");
