@@ -401,8 +401,8 @@ class Check:
 
 
 _APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` if that is larger"
-# Entries without a function describe checks by the client, by the conductor, or by the code that reads the evidence and
-# compares it with the experiment.
+# Entries without a function describe checks by the client, by the conductor, or by the code that reads the evidence.
+# `summary` compares a trial with its experiment itself.
 CHECKS = (
     Check("a client is missing, died, lost a thread, did not become ready, or hung; a host was lost",
           looks="client, conducting"),
