@@ -115,13 +115,13 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
 
 
 def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> tuple[list[Estimate], Errors] | None:
-    """Returns the means of the logarithms of several systems that were measured at the same starts of their servers,
-    and the standard errors of the differences of these means.
+    """Returns the means of the logarithms of several systems, and the standard errors of the means' differences.
 
-    A start affects all systems alike, for example through the state of the hosts. This effect cancels out in their
-    ratios. A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance
-    with two factors (Box, Hunter, Hunter 2005: Statistics for Experimenters, chapter 4). The errors of k systems in n
-    starts have (k - 1) (n - 1) degrees of freedom, 1/k of them for each mean. With two systems it is a paired t-test.
+    The systems were measured at the same starts of their servers. A start affects all systems alike, for example
+    through the state of the hosts. This effect cancels out in their ratios. A logarithm is the sum of a system's level,
+    a start's level and an error. This is the analysis of variance with two factors (Box, Hunter, Hunter 2005:
+    Statistics for Experimenters, chapter 4). The errors of k systems in n starts have (k - 1) (n - 1) degrees of
+    freedom, 1/k of them for each mean. With two systems it is a paired t-test.
 
     :param groups: samples of each system, one for each start, in the order of the starts
     :returns: None for fewer than two systems or `TOGETHER_LEAST` starts, or if a sample is not above 0

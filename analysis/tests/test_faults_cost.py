@@ -86,7 +86,7 @@ FULL, NONE = [100], [0]
         (FULL * 10 + [0, 0, 300] + FULL * 9, 10, None, {"recovery_seconds": 2}),
         # A rate that falls late is low until it is full again.
         (FULL * 30 + NONE * 4 + FULL * 9, 10, None, {"recovery_seconds": 24}),
-        # What is never reached within the window is not a number.
+        # Times that the window does not reach are unknown.
         (FULL * 10 + NONE * 20, 10, 15,
          {"recovered": False, "recovery_seconds": None, "restored": False, "restore_seconds": None,
           "zero_seconds": 20}),

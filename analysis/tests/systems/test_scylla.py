@@ -336,7 +336,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
         *(
             (
                 {"scylla_authentication": True, "scylla_address": address},
-                f"={address}: may be public",
+                f"dohyo_address={address}: may be public",
             )
             for address in ("8.8.8.8", "0.0.0.0", "db1")  # noqa: S104
         ),
