@@ -180,7 +180,7 @@ def test_a_fault_is_within_the_window(tmp_path: Path) -> None:
         scenario(tmp_path, faults="kill(any)@30s", duration="0", operationcount="1000")
     with pytest.raises(BadInputError, match=r"leave one out"):
         scenario(tmp_path, faults="kill(any)@3s", duration="30s", search="max", slo="p99<10ms")
-    with pytest.raises(BadInputError, match=r"insert.faults: cannot .* phase"):
+    with pytest.raises(BadInputError, match=r"insert\.faults: the load ends .* set faults without a phase"):
         scenario(tmp_path, **{"insert.faults": "kill(any)@3s"})
 
 

@@ -82,7 +82,7 @@ def test_a_rate_that_is_not_reached_does_not_hold(achieved: float, reasons: tupl
 @pytest.mark.parametrize(
     ("slo", "latencies", "reason"),
     [
-        ("p99.9<1s", LATENCIES, "p99: fewer than"),
+        ("p99.9<1s", LATENCIES, "UPDATE p99.9: fewer than"),
         ("scan.p99<1s", LATENCIES, "p99: fewer than"),
         ("p99<1s", {}, "no latencies"),
     ],

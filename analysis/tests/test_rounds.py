@@ -199,7 +199,7 @@ def test_a_first_round_invalid_for_one_reason_is_the_last(tmp_path: Path, monkey
     assert (play.trials, play.stops, code) == (["01-cassandra", "02-hbase"], 0, 1)
     output = " ".join(output.split())
     assert "begins: all trials of the first round are invalid for the same reason: run-1 on node1: the" in output
-    assert "io-1 used 95% of a processor" in output
+    assert "io-1 was the bottleneck: 95% of a processor" in output
     assert re.search("to repeat only what did not finish: [^ ]*run.sh --resume ", output)
     assert [result.state(trial) for trial in result.trials] == ["invalid"] * 2 + ["interrupted"] * 4
     again, code = resumed(result, monkeypatch, ALL_STEADY)

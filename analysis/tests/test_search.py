@@ -226,7 +226,7 @@ def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> No
     assert (result.maximum, result.held, result.unmet, result.best) == (None, 1000, 2000, None)
     assert result.conclusion == (
         "the search for p99<10ms was ended: probe-3: clients began 60 ms apart; before that, 1,000 op/s met"
-        " p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500 op/s"
+        " p99<10ms (50% of the closed-loop maximum of 2,000); 2,000 op/s had only 1,500 op/s"
     )
     summary = summarise(tmp_path)
     assert not [pair for pair in summary.comparisons if pair.phase == "probe"]
@@ -307,7 +307,7 @@ def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
     reason = "READ p90: fewer than 10 operations exceed it; set a longer search.duration"
     assert came_to(folder).conclusion == f"the search for p90<1s was ended: probe-1: {reason}"
     # Only three of 3,000 operations are slower than the p99.9, which is too few for a bound.
-    assert "the p99.9 of READ" in came_to(searched(tmp_path / "few", (2000, 2000), slo="p99.9<1s")).conclusion
+    assert "READ p99.9: fewer than" in came_to(searched(tmp_path / "few", (2000, 2000), slo="p99.9<1s")).conclusion
 
 
 def test_runs_that_do_not_count_are_nothing_to_begin_at(tmp_path: Path) -> None:

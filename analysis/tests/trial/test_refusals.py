@@ -50,11 +50,11 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
         ({"trial_properties": {"tables": "client"}}, "tablecount=1 must be a multiple"),
         (
             {"trial_properties": {"threadcount.of": "all"}, "trial_phases": [{"name": "run", "threads": "7"}]},
-            "threadcount=7 must be a multiple of the 2 clients",
+            "threadcount=7: must be a multiple of the 2 clients",
         ),
         (
             {"trial_load": {"threads": 7, "properties": {"threadcount.of": "all"}}},
-            "threadcount=7 must be a multiple of the 2 clients",
+            "threadcount=7: must be a multiple of the 2 clients",
         ),
         (
             {"trial_phases": [{"name": "run", "faults": "kill(node9)@5s"}]},
