@@ -324,6 +324,10 @@ def test_cores_are_divided_between_the_server_and_interrupts(
             {"scylla_tune": True, "scylla_nic": "eth0", "scylla_memory": "3g", "scylla_cpuset": "1-3"},
             "scylla_memory=3g is below 1074 MiB × 3 shards; raise it, or lower scylla_smp",
         ),
+        (
+            {"scylla_memory": "150m", "scylla_cpuset": "1-3"},
+            "scylla_memory=150m is not above 50 MiB × 3 shards; raise",
+        ),
         ({"scylla_tune": True, "scylla_memory": "9g"}, "scylla_tune spreads the interrupts of a network card: set"),
         (
             {"scylla_tune": True, "scylla_memory": "9g", "scylla_nic": "eth0", "scylla_cpuset": "1-4"},
@@ -355,11 +359,12 @@ def test_what_it_cannot_do_is_refused(variables: dict[str, Any], reason: str) ->
     "variables",
     [
         {},
+        {"scylla_memory": "151m", "scylla_cpuset": "1-3"},
         {"scylla_authentication": True},
         {"scylla_authentication": True, "scylla_address": "8.8.8.8", "version": "5.4.0-0.20240101.abc"},
         {"scylla_authentication": True, "scylla_address": "8.8.8.8", "version": "2025.1.9-0.20251010.6c539463bbda"},
         {"scylla_authentication": True, "scylla_address": "8.8.8.8", "dohyo_public": True},
     ],
 )
-def test_the_default_user_is_refused_only_where_strangers_can_reach_it(variables: dict[str, Any]) -> None:
+def test_what_it_can_do_is_not_refused(variables: dict[str, Any]) -> None:
     assert scylla(**variables).refusals == []

@@ -46,8 +46,10 @@ esac
 # that are free. Linux has 65,536 slots (fs.aio-max-nr) unless the vendor's scripts raise the limit, so InnoDB, for example, would find none.
 SOCKETS = "--max-networking-io-control-blocks"
 
-# MiB that a shard needs: 50 are set aside, and the server exits if less than 1 GiB is left (main.cc, verify_adequate_memory_per_shard).
-SHARD_MB = 1024 + 50
+# MiB that the server sets aside for each shard (5.2: once). With less, it reports that it needs 2^64 bytes.
+RESERVED_MB = 50
+# MiB that a shard needs outside developer mode: the server exits if less than 1 GiB is left (main.cc, verify_adequate_memory_per_shard).
+SHARD_MB = 1024 + RESERVED_MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,6 +320,8 @@ class Scylla(Cql):
             problems.append("ScyllaDB needs the disk's speed; set scylla_tune, scylla_io_properties or scylla_developer_mode")
         if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
             problems.append(f"scylla_memory={self.memory} is below {SHARD_MB} MiB × {self.shards} shards; raise it, or lower scylla_smp")
+        elif self.memory_mb <= RESERVED_MB * self.shards:
+            problems.append(f"scylla_memory={self.memory} is not above {RESERVED_MB} MiB × {self.shards} shards; raise it, or lower scylla_smp")
         if self.context.on_disk and any(argument.startswith("--unsafe-bypass-fsync") for argument in self.options):
             problems.append("durability=disk needs fsync; leave --unsafe-bypass-fsync out of scylla_options")
         return problems
