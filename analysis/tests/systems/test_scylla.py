@@ -326,7 +326,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
         ),
         (
             {"scylla_memory": "150m", "scylla_cpuset": "1-3"},
-            "scylla_memory=150m needs over 50 MiB × 3 shards; raise",
+            "scylla_memory=150m: 3 shards need over 150 MiB; raise",
         ),
         ({"scylla_tune": True, "scylla_memory": "9g"}, "scylla_tune spreads the interrupts of a network card: set"),
         (

@@ -320,8 +320,8 @@ class Scylla(Cql):
             problems.append("ScyllaDB needs the disk's speed; set scylla_tune, scylla_io_properties or scylla_developer_mode")
         if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
             problems.append(f"scylla_memory={self.memory} is below {SHARD_MB} MiB × {self.shards} shards; raise it, or lower scylla_smp")
-        elif self.memory_mb <= RESERVED_MB * self.shards:
-            problems.append(f"scylla_memory={self.memory} needs over {RESERVED_MB} MiB × {self.shards} shards; raise it, or lower scylla_smp")
+        elif self.memory_mb <= (reserved := RESERVED_MB * self.shards):
+            problems.append(f"scylla_memory={self.memory}: {self.shards} shards need over {reserved} MiB; raise it, or lower scylla_smp")
         if self.context.on_disk and any(argument.startswith("--unsafe-bypass-fsync") for argument in self.options):
             problems.append("durability=disk needs fsync; leave --unsafe-bypass-fsync out of scylla_options")
         return problems
