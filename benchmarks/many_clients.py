@@ -91,7 +91,7 @@ def follow(folders: list[Path], over: Any, answer: Any) -> None:
     shown = []
     while not over.wait(1):
         shown += tail.poll()
-    answer.put((len(shown), sum(second.operations for second in shown), time.process_time()))
+    answer.put((len(shown), sum(second.records for second in shown), time.process_time()))
 
 
 def cpu(who: int) -> float:
@@ -164,7 +164,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     controller = cpu(resource.RUSAGE_SELF) - before
     on_hosts = cpu(resource.RUSAGE_CHILDREN) - children_before
     over.set()
-    seconds_shown, operations_shown, display_cpu = answer.get()
+    seconds_shown, operations_shown, display_cpu = answer.get(timeout=60)
     display.join()
     outcome = report(conductor, options.skew_limit, measured=True)
     if outcome["failure"]:
