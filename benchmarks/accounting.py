@@ -30,7 +30,7 @@ def measure(systems: list[str], rounds: int, duration: int, records: int, folder
         "max.other.cpu=100%",
         "seed=1",
     ]
-    command = [
+    command: list[str | Path] = [
         ROOT / "run.sh",
         "workloadA",
         "--systems",

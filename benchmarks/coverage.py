@@ -35,6 +35,7 @@ Batch size effects in the analysis of simulation output, Operations Research 30 
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from statistics import fmean, stdev
 
@@ -150,7 +151,7 @@ def of_itself(draw: Draw, generator: np.random.Generator, seconds: int, rate: fl
     return batch_means(rate * np.maximum(0, draw(generator, seconds)))
 
 
-def of_rounds(draw: Draw, generator: np.random.Generator, seconds: int, rate: float, rounds: int) -> Estimate | None:
+def of_rounds(draw: Draw, rate: float, generator: np.random.Generator, seconds: int, rounds: int) -> Estimate | None:
     """Returns the estimate from several rounds with one run each."""
     return statistics.logarithms([fmean(run(draw, generator, seconds, rate)) for _ in range(rounds)])
 
@@ -202,7 +203,7 @@ def main() -> None:
         "seconds of one run, of itself": lambda draw, rate: of_itself(draw, generator, seconds, rate),
         "seconds of one run": lambda draw, rate: of_one(draw, generator, seconds, rate),
         **{
-            f"{rounds} rounds": lambda draw, rate, rounds=rounds: of_rounds(draw, generator, seconds, rate, rounds)
+            f"{rounds} rounds": partial(of_rounds, generator=generator, seconds=seconds, rounds=rounds)
             for rounds in (3, 5, 10)
         },
     }

@@ -28,10 +28,10 @@ from dohyo.evidence.live_log import IntervalTail
 from dohyo.places import ANSIBLE, JDK, ROOT
 
 sys.path.insert(0, str(ANSIBLE / "plugins"))
-from conducting.agents import clock, conduct  # type: ignore[import-not-found]
-from conducting.channel import Way  # type: ignore[import-not-found]
-from conducting.conductor import Conductor, Plan  # type: ignore[import-not-found]
-from conducting.report import report  # type: ignore[import-not-found]
+from conducting.agents import clock, conduct
+from conducting.channel import Way
+from conducting.conductor import Conductor, Plan
+from conducting.report import report
 
 BUNDLE = ROOT / "ycsb-bindings" / "client" / "target" / "bundle"
 JAVA = "-Xms8m -Xmx24m -Xss256k -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=16m -Xshare:auto"

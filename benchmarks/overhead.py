@@ -128,7 +128,7 @@ def measure(system: str, records: int, rounds: int, folder: Path) -> float:
         "max.other.cpu=100%",
         "preconditioning=0",
     ]
-    command = [
+    command: list[str | Path] = [
         ROOT / "run.sh",
         "workloadA",
         "--systems",

@@ -241,7 +241,7 @@ def dohyo_client(cell: Cell, table: Properties, changes: Sequence[str]) -> Clien
         "operationcount": 0,
         **dict(change.split("=", 1) for change in changes),
     }
-    system = properties.pop("db")
+    system = str(properties.pop("db"))
     command = java(f"{bundle(system)}/*", "dohyo.client.Client", "-db", MODULES[system])
     return ycsb(command, properties, RECORDS if load.batch > 1 else OPERATIONS)
 

@@ -71,7 +71,9 @@ def starts(low: float, high: float) -> Draw:
 
 def one_noisy(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
     """Draws normal deviations. The first system scatters more than the others."""
-    return generator.normal(size=shape) * np.array([0.15, *[0.03] * (shape[1] - 1)])[:, None]
+    scales = np.array([0.15, *[0.03] * (shape[1] - 1)])
+    deviations: Floats = generator.normal(size=shape) * scales[:, None]
+    return deviations
 
 
 def order(shape: tuple[int, int, int]) -> NDArray[np.int64]:
@@ -315,12 +317,13 @@ def promises(rule: Rule, deviations: Floats) -> Promises:
     systems = deviations.shape[1]
     false = []
     # Test systems that are all equal, and systems that are equal in pairs.
-    for true in (np.zeros(systems), _FAR * (np.arange(systems) // 2)):
+    levels: list[Floats] = [np.zeros(systems), _FAR * (np.arange(systems, dtype=np.float64) // 2)]
+    for true in levels:
         compared = pairs(rule, deviations + true[:, None])
         looked = compared.with_best if rule.account == "best" else True
         wrong = (np.abs(compared.distance) > compared.half) & (differences(compared, true) == 0) & looked
         false.append(wrong.any(1).mean())
-    true = _FAR * np.arange(systems)
+    true = _FAR * np.arange(systems, dtype=np.float64)
     compared = pairs(rule, deviations + true[:, None])
     looked = compared.with_best if rule.account == "best" else np.ones_like(compared.with_best)
     holds = (np.abs(compared.distance - differences(compared, true)) <= compared.half) | ~looked
@@ -348,9 +351,9 @@ def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, flo
         compared = pairs(rule, logs[open_, :, :rounds], confidences[rounds > LEAST])
         differs = np.abs(compared.distance) > compared.half
         same = np.abs(compared.distance) + compared.half <= alike
-        done = (differs | same | (compared.span > 2)).all(1)
+        done: Truths = np.all(differs | same | (compared.span > 2), axis=1)
         truth = differences(compared, true)
-        false = (differs & (np.sign(compared.distance) != np.sign(np.round(truth, 9)))).any(1)
+        false: Truths = (differs & (np.sign(compared.distance) != np.sign(np.round(truth, 9)))).any(1)
         false |= (~differs & same & (np.abs(truth) > alike) & (compared.span == 2)).any(1)
         places = np.flatnonzero(open_)
         leaves = done | (rounds == MOST)
