@@ -139,6 +139,7 @@ def test_an_exit_code_that_is_written_late_is_waited_for(host: Host) -> None:
     supervisor = int(stat(host.pid("late"))[1])
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(host.pid("late"), signal.SIGKILL)
+    await_end(host.pid("late"))
     threading.Timer(2, os.kill, [supervisor, signal.SIGCONT]).start()
     assert "exit code 137 (signal KILL)" in host.call("status", "late", code=3)
 
