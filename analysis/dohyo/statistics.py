@@ -202,7 +202,7 @@ def deciding(
 
 
 def _fewest(least: int, decides: Callable[[int], bool]) -> int | None:
-    """Returns the lowest number of samples, from `least` to `MOST_MORE`, that decides, or None if there is none."""
+    """Returns the lowest number of samples, from `least` to `MOST_MORE`, that decides; None if no number does."""
     counts = range(least, MOST_MORE + 1)
     index = bisect_left(counts, True, key=decides)
     return counts[index] if index < len(counts) else None

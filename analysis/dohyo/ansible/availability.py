@@ -10,6 +10,7 @@ from typing import Any
 from dohyo.ansible.playbook import Event, local_inventory, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import LOCAL_HOME
+from dohyo.scenario.scenario import Scenario
 from dohyo.systems import catalogue
 from dohyo.systems.context import Context
 from dohyo.systems.system import PLATFORM, System
@@ -44,6 +45,17 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
         if failure is not None:
             raise BadInputError(f"cannot ask the hosts which systems are available: {failure}")
     return reasons
+
+
+def skipped(scenario: Scenario, inventory: Path | None) -> dict[str, str]:
+    """Returns the systems that a run of the scenario would skip on these hosts, with the reasons, in its order.
+
+    :raises BadInputError: as `ask` does
+    """
+    attached = scenario.role_variables.get("attached", {})
+    names = [name for name in scenario.systems if name not in attached]
+    reasons = ask(inventory, scenario.role_variables) if names else {}
+    return {name: reasons[name] for name in names if reasons.get(name)}
 
 
 def _here(system: System, variables: Mapping[str, Any]) -> str:

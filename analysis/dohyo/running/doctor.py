@@ -170,14 +170,8 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
 
 
 def skipped(scenario: Scenario, inventory: Path | None) -> list[str]:
-    """Returns why a run would skip systems of the scenario on these hosts, one line per system.
-
-    :raises BadInputError: if the hosts cannot be asked
-    """
-    attached = scenario.role_variables.get("attached", {})
-    names = [name for name in scenario.systems if name not in attached]
-    reasons = availability.ask(inventory, scenario.role_variables) if names else {}
-    return [f"{name} will be skipped: {reasons[name]}" for name in names if reasons.get(name)]
+    """Returns a line for each system that a run would skip on these hosts, with the reason."""
+    return [f"{name} will be skipped: {reason}" for name, reason in availability.skipped(scenario, inventory).items()]
 
 
 def phases_of(scenario: Scenario) -> list[dict[str, Any]]:

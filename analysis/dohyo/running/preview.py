@@ -52,10 +52,7 @@ def check_count(scenario: Scenario, hosts: Hosts) -> None:
 
 def _available(scenario: Scenario, console: Console) -> Scenario:
     """Prints which systems this machine skips. Returns the scenario without them, or unchanged if it skips all."""
-    attached = scenario.role_variables.get("attached", {})
-    reasons = {} if attached.keys() >= set(scenario.systems) else availability.ask(None, scenario.role_variables)
-    skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
-    if skipped:
+    if skipped := availability.skipped(scenario, None):
         listing = command(RUN, "--list")
         console.print(Text(f"skipped on this machine: {', '.join(skipped)} (reasons: {listing})"), soft_wrap=True)
     if not (rest := [name for name in scenario.systems if name not in skipped]):

@@ -102,7 +102,7 @@ class Trial:
         return [row for row in self.rows if not self.is_aside(row)]
 
     def overall(self, phase: str) -> list[Row]:
-        """Returns the row of all operations of a phase, without discarded runs; empty if there is none."""
+        """Returns the row of all operations of a phase, without discarded runs; empty for a phase without rows."""
         return [row for row in self.rows if (row.phase, row.operation, row.discarded) == (phase, OVERALL, False)]
 
     def usd_per_million(self, ops_per_second: float | None) -> float | None:
