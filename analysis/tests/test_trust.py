@@ -16,7 +16,7 @@ from dohyo.summary.comparison import comparisons
 from dohyo.summary.notes import SMALL_DATA_BYTES, UNSTEADY
 from dohyo.summary.results import WIDEST_TIE, Summary, Trial
 from dohyo.summary.trust import doubts, mark_of
-from support.evidence import shorts
+from support.evidence import on_screen, shorts
 from support.summaries import each_system, measured
 
 
@@ -47,6 +47,15 @@ def test_single_runs_at_the_very_same_rate_are_not_explained_by_hosts() -> None:
     summary = replace(summarize({"a": [500], "b": [500]}, None), canary=drifted())
     assert summary.comparisons[0].ratio == 1
     assert not [reason for reason in doubts(summary) if reason.text.startswith("Hosts differed as much ")]
+
+
+def test_the_screen_says_once_that_hosts_differed() -> None:
+    drifts = [drift("b", figure, change) for figure, change in (("memory", 0.3), ("disk_read", 0.2), ("rtt", 0.1))]
+    summary = replace(summarize({"a": FAST[:1], "b": SLOW[:1]}, None), canary=drifted(*drifts))
+    assert shorts(summary).count("the hosts differed") == len(drifts)
+    lines = [line for line in on_screen(summary).splitlines() if "osts differed" in line]
+    assert lines == ["- Hosts differed: memory 0.3 b. Try: --rounds 5"]
+    assert "- 2 more in summary.md" in on_screen(summary)
 
 
 def test_three_rounds_without_a_reason_are_solid() -> None:
