@@ -44,7 +44,7 @@ HBASE = {
 
 # The driver's message if the server rejects the password. If the server is down, it is "Cannot connect".
 WRONG_PASSWORD = "Provided username {} and/or password are incorrect"  # noqa: S105 - not a password
-NO_TLS = r"TransportException: \[/127\.0\.0\.1:\d+\] (Error writing|Connection has been closed|Channel has been closed)"
+NO_TLS = r"/127\.0\.0\.1:\d+(\] |: .*)(Error writing|(Connection|Channel) has been closed|Connection reset)"
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from ansible.plugins.connection import ssh  # type: ignore[import-untyped]
 
 from callback.dohyo_events import refusal
 from dohyo.ansible import playbook
-from dohyo.ansible.playbook import VERDICT, Events, Failure, Playbook, Sink, check_inventory, execute, play
+from dohyo.ansible.playbook import FAILED_STEP, VERDICT, Events, Failure, Playbook, Sink, check_inventory, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.signals import Interruption, Signals
@@ -135,6 +135,22 @@ def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) 
             os.write(events.sink.writer, json.dumps(event).encode() + b"\n")
         events.poll(lambda _: None)
     assert str(events.failure(file)) == "task 'Begin' on db2: no success for 20 s; killed by 9"
+
+
+def test_a_failed_step_of_a_trial_is_named_instead_of_the_task_that_reports_it(tmp_path: Path) -> None:
+    tasks = yaml.safe_load((ANSIBLE / "tasks/conduct.yml").read_text())
+    assert FAILED_STEP in [task["name"] for task in tasks]
+    event = {
+        "event": "failed",
+        "task": FAILED_STEP,
+        "host": "localhost",
+        "message": "Examine it: cannot connect: refused",
+    }
+    events = Events(tmp_path / "events.jsonl")
+    with events.sink:
+        os.write(events.sink.writer, json.dumps(event).encode() + b"\n")
+        events.poll(lambda _: None)
+    assert str(events.failure(tmp_path)) == "task 'Examine it' on localhost: refused: no"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ from dohyo.signals import Signals
 Event = dict[str, Any]
 # Name of the task in trial.yml that reports why a trial failed.
 VERDICT = "Trial failed"
+# Name of the task in tasks/conduct.yml that reports a failed step; its message begins with the name of the step.
+FAILED_STEP = "Fail on hosts with failures"
 # Seconds between two checks of a program: short enough for a smooth display, at almost no cost while measuring.
 POLL_SECONDS = 0.25
 # Timeout in seconds for an Ansible program that reads an inventory or a file.
@@ -232,6 +234,8 @@ class Events:
             for event in self._failures:
                 if message.startswith(prefix := f"{event['task']}: "):
                     return Failure(message.removeprefix(prefix), log, str(event["task"]), str(event["host"]))
+        if task == FAILED_STEP:
+            task, _, message = message.partition(": ")
         return Failure(message, log, task, host)
 
 

@@ -36,7 +36,7 @@ def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None,
     answered = {"rc": process.returncode, "stdout": text(output), "stderr": text(complaints), "changed": True}
     if process.returncode:
         message = answered["stderr"] or answered["stdout"] or f"{argv[0]} ended with exit code {process.returncode}"
-        raise AgentError(message, answered)
+        raise AgentError(message.removeprefix("ERROR: "), answered)
     return answered
 
 

@@ -1,7 +1,9 @@
 package dohyo.cassandra;
 
 import com.datastax.driver.core.Cluster;
+import com.datastax.driver.core.EndPoint;
 import com.datastax.driver.core.RemoteEndpointAwareJdkSSLOptions;
+import com.datastax.driver.core.exceptions.NoHostAvailableException;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Tls;
@@ -11,6 +13,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.security.GeneralSecurityException;
 import java.util.Base64;
+import java.util.stream.Collectors;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
@@ -42,6 +45,27 @@ public final class Access {
         throw new SettingException(CA + ": not an X.509 certificate in Base64 on one line: " + e.getMessage());
       }
     }
+  }
+
+  /**
+   * Returns why the driver could not connect, without the names of its classes.
+   *
+   * @param e what {@link Cluster#connect()} has thrown
+   */
+  public static String reason(RuntimeException e) {
+    return e instanceof NoHostAvailableException none
+        ? none.getErrors().entrySet().stream().map(failed -> reason(failed.getKey(), failed.getValue()))
+            .collect(Collectors.joining("; "))
+        : e.getMessage();
+  }
+
+  private static String reason(EndPoint server, Throwable error) {
+    Throwable cause = error;
+    while (cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    String reason = String.valueOf(cause.getMessage());
+    return reason.contains(server.toString()) ? reason : server + ": " + reason;
   }
 
   private static SSLContext authority(String certificate) throws GeneralSecurityException, IOException {

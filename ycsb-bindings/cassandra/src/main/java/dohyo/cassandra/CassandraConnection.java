@@ -84,7 +84,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
     } catch (DriverException | IllegalArgumentException e) {
       cluster.close();
       throw new DBException("cannot open keyspace " + keyspace + " at " + hosts + " port " + port + ": "
-          + e.getMessage() + "; check server and address", e);
+          + Access.reason(e) + "; check server and address", e);
     }
   }
 

@@ -69,7 +69,7 @@ public final class Admin {
       }
       System.out.println(new ObjectMapper().writeValueAsString(answers.get(0)));
     } catch (Exception e) {
-      System.err.println("ERROR: " + server + ", verb " + name + ": " + e);
+      System.err.println("ERROR: " + server + ", verb " + name + ": " + reason(e));
       code = 1;
     }
     System.exit(code); // the driver's threads would delay the exit by some seconds
@@ -144,6 +144,12 @@ public final class Admin {
    */
   public static IOException foreign(String what, String alternative) {
     return new IOException(what + " was not made by this trial; " + alternative + ", or remove it");
+  }
+
+  /** Returns an exception's message; with its class if it has none, or is one of java.lang, whose messages need it. */
+  private static String reason(Exception e) {
+    boolean isClear = e.getMessage() != null && !e.getClass().getPackageName().equals("java.lang");
+    return isClear ? e.getMessage() : e.toString();
   }
 
   private static Settings arguments(String[] args) {

@@ -30,7 +30,7 @@ public final class AttachedCql implements Attached {
   private final Settings arguments;
   private final CqlAdmin cql;
 
-  AttachedCql(Settings arguments) {
+  AttachedCql(Settings arguments) throws IOException {
     arguments.properties().setProperty("keyspace", arguments.required("place"));
     this.arguments = arguments;
     cql = new CqlAdmin(arguments);

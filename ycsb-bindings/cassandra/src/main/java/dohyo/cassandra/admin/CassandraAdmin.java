@@ -55,7 +55,7 @@ public final class CassandraAdmin {
   }
 
   /** Replaces the default user, see {@link CqlAdmin#replaceDefaultUser}. A repair must then copy the users. */
-  private static Map<String, ?> user(Settings arguments) {
+  private static Map<String, ?> user(Settings arguments) throws IOException {
     CqlAdmin.replaceDefaultUser(arguments);
     return Map.of();
   }

@@ -58,9 +58,11 @@ public final class CqlAdmin implements AutoCloseable {
    *                  server's default), rows (per partition in the row cache). For the
    *                  conditions: write_acks, read_acks. For the rows: recordcount, countlimit. If the server
    *                  requires it: connection, a file with the binding's properties for user, password and TLS
-   * @throws SettingException if the connection file cannot be read
+   * @throws SettingException        if the connection file cannot be read
+   * @throws AuthenticationException if the server rejects user or password
+   * @throws IOException             if no server answers
    */
-  public CqlAdmin(Settings arguments) {
+  public CqlAdmin(Settings arguments) throws IOException {
     this(arguments, Admin.properties(arguments, "connection"));
   }
 
@@ -70,7 +72,7 @@ public final class CqlAdmin implements AutoCloseable {
    * @param arguments see the other constructor
    * @param access    the binding's properties for user, password and TLS
    */
-  CqlAdmin(Settings arguments, Settings access) {
+  CqlAdmin(Settings arguments, Settings access) throws IOException {
     this.arguments = arguments;
     key = KeyColumns.of(arguments, Query.KEY);
     Cluster.Builder driver = Cluster.builder().addContactPoints(arguments.required("host").split(","))
@@ -82,9 +84,12 @@ public final class CqlAdmin implements AutoCloseable {
     cluster = driver.build();
     try {
       session = cluster.connect();
-    } catch (DriverException | IllegalArgumentException e) {
+    } catch (AuthenticationException e) {
       cluster.close();
       throw e;
+    } catch (DriverException | IllegalArgumentException e) {
+      cluster.close();
+      throw new IOException("cannot connect: " + Access.reason(e) + "; check server and address", e);
     }
   }
 
@@ -244,7 +249,7 @@ public final class CqlAdmin implements AutoCloseable {
    * @param arguments see the constructor, and nodes
    * @return the keyspace whose copies a repair must make; empty if no repair is needed, as with one node
    */
-  public static Optional<String> replaceDefaultUser(Settings arguments) {
+  public static Optional<String> replaceDefaultUser(Settings arguments) throws IOException {
     Settings access = Admin.properties(arguments, "connection");
     Properties known = new Properties();
     known.putAll(access.properties());
@@ -406,7 +411,7 @@ public final class CqlAdmin implements AutoCloseable {
    * @param arguments see the constructor
    * @return {@code rows}, see {@link #countRows()}
    */
-  public static Map<String, ?> count(Settings arguments) {
+  public static Map<String, ?> count(Settings arguments) throws IOException {
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("rows", cql.countRows());
     }
