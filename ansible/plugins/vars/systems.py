@@ -68,7 +68,12 @@ def all_variables() -> dict[str, Any]:
 
 
 class VarsModule(BaseVarsPlugin):
-    """Provides the variables to Ansible."""
+    """Provides the variables to Ansible.
+
+    :cvar is_stateless: lets Ansible load the plugin once, instead of for each task and host
+    """
+
+    is_stateless = True
 
     def get_vars(self, loader: DataLoader, path: str, entities: Any) -> dict[str, Any]:
         """Returns the variables for the group `all`: only for the playbook's folder, not again for each inventory."""
