@@ -34,9 +34,17 @@ SETTINGS = {
 }
 
 
-def options(*, rounds: int = 1, duration: int = 3, preconditioning: int = 0, without: str = "") -> list[str]:
-    """Returns options of run.sh. With preconditioning, each trial starts the client one more time."""
+def options(
+    *, rounds: int = 1, duration: int = 3, preconditioning: int = 0, target: int | None = 300, without: str = ""
+) -> list[str]:
+    """Returns options of run.sh. With preconditioning, each trial starts the client one more time.
+
+    :param target: operations per second. Servers at their maximum would only slow down the tests that run meanwhile.
+        None: the scenario's
+    """
     chosen = {**SETTINGS, "preconditioning": str(preconditioning)}
+    if target is not None:
+        chosen["target"] = str(target)
     settings = [f"--set={name}={value}" for name, value in chosen.items() if name != without]
     return [f"--rounds={rounds}", f"--duration={duration}s", *settings]
 

@@ -13,7 +13,7 @@ RESTART = ["restart", "--systems=mysql-innodb", "--details", "--records=2000", "
 
 def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
     faults = "--set=faults=kill(any)@2s, start(any)@4s, stop(any)@9s"
-    run = Run(tmp_path / "out", *RESTART, *options(duration=12), faults)
+    run = Run(tmp_path / "out", *RESTART, *options(duration=12, target=None), faults)
     assert run.end() == 0
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
@@ -43,7 +43,7 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
 
 
 def test_ctrl_c_in_a_fault_leaves_no_server_paused(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", *RESTART, *options(duration=60), "--set=faults=pause(any)@1s")
+    run = Run(tmp_path / "out", *RESTART, *options(duration=60, target=None), "--set=faults=pause(any)@1s")
     run.until("run", "01-mysql-innodb")
     deadline = time.monotonic() + 60
     while not any('"pause"' in file.read_text() for file in LOCAL_HOME.glob("run/fault-*/done.jsonl")):

@@ -43,7 +43,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         "--details",
         "--records=2000",
         "--set=verify=acknowledged",
-        *options(preconditioning=2000, without="canary"),
+        *options(preconditioning=2000, target=None, without="canary"),
     ]
     run = Run(tmp_path / "out", "workloadA", *argv)
     assert run.end() == 0

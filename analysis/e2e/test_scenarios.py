@@ -13,7 +13,7 @@ import pytest
 from dohyo.ansible import availability
 from e2e.runs import Run, options, read_back
 
-SMALL = ["--repeats=1", *options(without="threadcount")]
+SMALL = ["--repeats=1", *options(target=None, without="threadcount")]
 
 
 def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ def test_the_page_leads_to_a_measured_system(pytestconfig: pytest.Config, reques
     copy: Path = request.getfixturevalue("copy")
     output = ""
     for block in COMMANDS.findall(PAGE):
-        commands = block.replace("--rounds 1", shlex.join(options()))
+        commands = block.replace("--rounds 1", shlex.join(options(target=None)))
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", commands],
             cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, check=False,

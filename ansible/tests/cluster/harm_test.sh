@@ -94,7 +94,7 @@ printf 'dohyo_data: [/x]\nmysql_port: 3307\n' >>"$work/one/group_vars/all.yml"
 printf 'all:\n  children:\n    database: {hosts: {host1: {ansible_host: 10.66.0.11}}}\n    client: {children: {database: }}\n' >"$work/one/hosts.yml"
 run() { # OUT [OPTION…]
     "$root/run.sh" workloadA --inventory "$work/one" --systems mysql-innodb --out "$work/$1" --records 500 --duration 3 --set threadcount=2 --set preconditioning=0 \
-        --set warmuptime=1 --set client_heap=64m --set canary=false --set max.other.cpu=100% "${@:2}" >"$work/log" 2>&1
+        --set warmuptime=1 --set target=100 --set client_heap=64m --set canary=false --set max.other.cpu=100% "${@:2}" >"$work/log" 2>&1
 }
 
 refuses_a_rival() {

@@ -62,7 +62,7 @@ done
 ok 'stopped'
 
 # The first three hosts run ZooKeeper; its servers log in to each other.
-experiment kerberos hbase --strict-conditions --set replication=3 --set hbase_authentication=true ||
+experiment kerberos hbase --set target=400 --strict-conditions --set replication=3 --set hbase_authentication=true ||
     { log_of kerberos; fail 'the experiment with Kerberos failed'; }
 condition notes '*clients and nodes log in with Kerberos*'
 for n in 1 2 3; do

@@ -14,7 +14,7 @@ experiment() {
 # works OUT SYSTEM [OPTION…]: runs an experiment, checks that its table is complete, and keeps the servers running. The experiment also
 # runs deploy.yml, which must change nothing, because all systems have been deployed before.
 works() {
-    experiment "$@" --keep || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
+    experiment "$@" --keep --set target=400 || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
     if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
         grep -B 3 '^changed:' "$work/$1/deploy/ansible.log"
         fail 'the second deploy.yml changed something'
