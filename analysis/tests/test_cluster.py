@@ -30,6 +30,7 @@ def test_each_client_has_rows_of_its_own_histograms_and_the_cluster_those_of_all
     result = only(tmp_path)
     assert (result.status, result.reason) == ("ok", None)
     assert [client.host for client in result.clients] == ["host1", "host2"]
+    assert result.conditions.target == 600  # the mean of 400 and 800
     slow, fast = (row(client, "OVERALL").ops_per_second or 0 for client in result.clients)
     assert slow == pytest.approx(400, rel=0.02)
     assert fast == pytest.approx(800, rel=0.02)

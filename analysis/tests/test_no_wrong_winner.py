@@ -501,3 +501,13 @@ def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp
     assert "Neighbours in the ranking: faster, alike within ± 15 %, or open" in page
     assert "| rec/s | innodb | 1.26× | [1.02, 1.55] | cassandra | faster | – |" in page
     assert "| rec/s | cassandra | 1.01× | [0.84, 1.22] | myisam | open | 3 |" in page
+
+
+def test_target_rates_that_differ_between_rounds_are_still_targets(tmp_path: Path) -> None:
+    def hook(system: str, folder: Path) -> None:
+        rate = 1000 if int(folder.name[:2]) <= 4 else 2000 if system == "cassandra" else 1500
+        target(rate, "run-1")(system, folder)
+
+    summary = make(tmp_path, {"cassandra": (1000, 1000, 2000), "hbase": (1000, 1000, 1500)}, hook)
+    assert summary.comparisons == []
+    assert verdict(summary).sentence.startswith("A target rate was set, and not all systems reached the same one")
