@@ -206,6 +206,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     rounds: Whole = 1
     properties: WorkloadSettings = WorkloadSettings()
     load: PhaseSettings = PhaseSettings()
+    precondition: PhaseSettings = PhaseSettings()
     phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(RUN)])
     threads: Whole | None = None
     repeats: Whole | None = None

@@ -22,7 +22,7 @@ from dohyo.evidence.rows import rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.evidence.text_file import limited
 from dohyo.metrics import Row
-from dohyo.scenario.phases import LOAD, PROBE
+from dohyo.scenario.phases import LOAD, PRECONDITION, PROBE
 from dohyo.scenario.properties import of_the_workload
 from dohyo.summary import conditions, parallel_work
 from dohyo.summary.phase import Part, Phase, add_all, parts_of
@@ -46,6 +46,7 @@ class TrialFolder:
     :ivar shared_load: trial that made the load from which the servers started; empty if loads are not reused
     :ivar phases: the load and all runs
     :ivar probes: probes of the search for the highest rate
+    :ivar preconditionings: updates before runs
     :ivar changed: differences from the manifest
     :ivar read_back: content of conditions.json without the conditions, which are in `stated`
     :ivar canary: speed of the hosts before the trial
@@ -76,6 +77,8 @@ class TrialFolder:
         self.canary = canary.read(self._record("canary.json", records.CanaryFile))
         self.phases = self.phases_of()
         self.clients = self.read_clients(self.phases)
+        self.preconditionings = self.phases_of(PRECONDITION)
+        self.read_clients(self.preconditionings)
         windows = [window for phase in self.counted for window in phase.window]
         self.servers = Servers(self.path / "server", windows, self._steps(), self.warn)
         self.metrics = self._host_metrics()
@@ -111,6 +114,11 @@ class TrialFolder:
     def counted(self) -> list[Phase]:
         """Returns the runs that were not discarded, and the load if it is measured."""
         return [phase for phase in self.measured if not phase.discarded]
+
+    @property
+    def system_failed(self) -> bool:
+        """Returns whether the system failed under load."""
+        return any(phase.system_failed for phase in (*self.phases, *self.preconditionings))
 
     def seconds(self) -> float | None:
         """Returns the duration of the trial; None if it did not finish."""

@@ -50,7 +50,7 @@ def problems(trial: TrialFolder) -> list[str]:
     counted = [phase for phase in trial.counted if not phase.problems]
     return [
         *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(trial)),
-        *(why for phase in trial.phases for why in phase.problems),
+        *(why for phase in (*trial.phases, *trial.preconditionings) for why in phase.problems),
         *(why for run in counted for why in run_problems(run)),
         *(why for check in CHECKS if check.of_trial for why in check.of_trial(trial)),
     ]
@@ -262,12 +262,14 @@ def lost_before(trial: TrialFolder) -> Iterator[str]:
 
 
 def missing_runs(trial: TrialFolder) -> Iterator[str]:
-    """Finds a load, or repeats of a phase, without results."""
+    """Finds a load, a preconditioning, or repeats of a phase, without results."""
     settings = trial.settings
     if trial.state.status != "done":
         return
     if settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
         yield "the load left no results"
+    if settings.precondition.properties is not None and not trial.preconditionings:
+        yield "the preconditioning left no results"
     repeats = settings.repeats
     for name in settings.planned:
         count = sum(run.kind == name for run in trial.measured)
@@ -448,7 +450,7 @@ CHECKS = (
           f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions",
           key="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
-    Check("the load, or a repeat of a phase, left no results", of_trial=missing_runs),
+    Check("the load, the preconditioning, or a repeat of a phase, left no results", of_trial=missing_runs),
     Check("a trial is not in the plan of `experiment.json`, or has another system or round there"),
     Check("a valid trial was not within the experiment's time"),
     Check("a client's histogram logs have the same intervals as those of another run in the experiment: one is a copy",
