@@ -354,6 +354,18 @@ def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
     assert row.ops_per_second_samples == [100.0, 200.0]
 
 
+@pytest.mark.parametrize(("later", "status"), [(0.0, "invalid"), (3.0, "invalid"), (20.0, "ok")])
+def test_windows_of_two_systems_may_not_overlap(tmp_path: Path, later: float, status: str) -> None:
+    for _, system, folder in in_rounds(tmp_path, 1, ("cassandra", "hbase")):
+        reads(folder / "run-1/node1", [100] * 10)
+        agreed = 1795266533.14 + later * (system == "hbase")
+        write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=agreed))
+    first, second = summarise(tmp_path).trials
+    assert (first.status, second.status) == ("ok", status)
+    if status == "invalid":
+        assert second.reason == "raw/02-hbase/run-1: was measured at the same time as raw/01-cassandra/run-1"
+
+
 def test_the_table_of_the_checks_is_written_from_their_list() -> None:
     page = (ROOT / "docs" / "method.md").read_text("utf-8")
     assert f"\n{validity.table()}\n" in page, "update it: ./dohyo checks"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from dohyo.evidence import canary, manifest, records
+from dohyo.evidence.servers import Window
 from dohyo.scenario import published
 from dohyo.statistics import ALIKE
 from dohyo.summary import differences, trial_evidence, validity
@@ -54,6 +55,7 @@ def summarise(
     # Properties of each trial that define its workload.
     workloads: dict[str, dict[str, str]] = {}
     runs: dict[str, str] = {}  # runs by the fingerprint of their logs
+    windows: dict[str, Window] = {}  # measured windows of the trials, by run
     for name in sorted(name for name in {*folders, *facts.plan} if only is None or name in only):
         if name not in folders:
             trials.append(_lost(name, facts))
@@ -61,7 +63,7 @@ def summarise(
             workloads[name] = {}
             continue
         evidence = TrialFolder(folders[name], warnings)
-        trial, measured = _trial(evidence, facts, runs)
+        trial, measured = _trial(evidence, facts, runs, windows)
         trials.append(trial)
         if seen is not None:
             seen(trial, [*evidence.phases, *evidence.probes])
@@ -135,16 +137,19 @@ def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -
     return facts
 
 
-def _trial(evidence: TrialFolder, facts: records.ExperimentFacts, runs: dict[str, str]) -> tuple[Trial, Counted]:
+def _trial(
+    evidence: TrialFolder, facts: records.ExperimentFacts, runs: dict[str, str], windows: dict[str, Window]
+) -> tuple[Trial, Counted]:
     """Returns a trial with the runs and histograms of its rows.
 
     It has no numbers if it does not belong to the experiment or is a copy of another trial.
     """
     trial, measured = trial_evidence.read(evidence)
     copied = validity.copied(trial.name, evidence.phases, runs)
+    overlapping = validity.overlapping(trial.name, evidence.runs, windows)
     why = next(validity.of_another_experiment(evidence, facts), None)
     if why is None and trial.status == "ok":
-        why = copied or next(validity.outside_the_experiment(evidence, facts), None)
+        why = copied or overlapping or next(validity.outside_the_experiment(evidence, facts), None)
     if not why:
         return trial, measured
     without_numbers = replace(

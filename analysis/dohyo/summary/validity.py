@@ -20,6 +20,7 @@ from dohyo.evidence.events import when
 from dohyo.evidence.host_metrics import SATURATED, Taken
 from dohyo.evidence.records import ExperimentFacts, PlannedFacts, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
+from dohyo.evidence.servers import Window
 from dohyo.figures import instant, point_name
 from dohyo.scenario.phases import EQUAL, LOAD, RUN
 from dohyo.summary.phase import LATE_MS, SAME_FOR_ALL, Phase
@@ -359,6 +360,25 @@ def copied(trial: str, phases: Sequence[Phase], runs: dict[str, str]) -> str | N
     return problem
 
 
+def overlapping(trial: str, phases: Sequence[Phase], windows: dict[str, Window]) -> str | None:
+    """Returns a problem if a run of the trial was measured at the same time as an earlier trial's run.
+
+    :param windows: windows of earlier trials by run; those of this trial are added
+    """
+    new = {f"raw/{trial}/{phase.name}": window for phase in phases for window in phase.window}
+    problem = next(
+        (
+            f"{run}: was measured at the same time as {other}"
+            for run, window in new.items()
+            for other, earlier in windows.items()
+            if window.begin < earlier.end and earlier.begin < window.end
+        ),
+        None,
+    )
+    windows |= new
+    return problem
+
+
 def times(record: TrialState | ExperimentFacts) -> tuple[float, float]:
     """Returns the beginning and the end in seconds since 1970; minus and plus infinity if they are unknown."""
 
@@ -455,6 +475,7 @@ CHECKS = (
     Check("a valid trial was not within the experiment's time"),
     Check("a client's histogram logs have the same intervals as those of another run in the experiment: one is a copy",
           "logs of 100 operations or more"),
+    Check("a run was measured at the same time as a run of another trial"),
     Check("evidence differs from the trial's `manifest` or cannot be read, a value in `trial.json` or"
           " `client.json` is of the wrong type, or a run with several clients has no `clients.json`",
           of_evidence=missing_evidence),
