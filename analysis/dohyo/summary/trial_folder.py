@@ -22,7 +22,7 @@ from dohyo.evidence.rows import rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.evidence.text_file import limited
 from dohyo.metrics import Row
-from dohyo.scenario.phases import LOAD, PRECONDITION, PROBE
+from dohyo.scenario.phases import EQUAL, LOAD, PRECONDITION, PROBE
 from dohyo.scenario.properties import of_the_workload
 from dohyo.summary import conditions, parallel_work
 from dohyo.summary.phase import Part, Phase, add_all, parts_of
@@ -129,10 +129,17 @@ class TrialFolder:
             return None
 
     def workload(self) -> dict[str, str]:
-        """Returns the properties that define the workload, except dimensions of the matrix."""
-        names = of_the_workload() - self.settings.point.keys()
+        """Returns the properties of the trial and its phases that define the workload, except matrix dimensions."""
+        phases = self.requested.get("trial_phases")
+        runs = [mapping(entry) for entry in phases] if isinstance(phases, list) else []
+        sources = {"": self.requested.get("trial_properties")}
+        # Some rounds lack the phase `equal`.
+        sources |= {f"{run.get('name')}.": run.get("properties") for run in runs if run.get("name") != EQUAL}
         return {
-            key: str(value) for key, value in mapping(self.requested.get("trial_properties")).items() if key in names
+            f"{prefix}{key}": str(value)
+            for prefix, source in sources.items()
+            for key, value in mapping(source).items()
+            if key in of_the_workload() and not {key, f"{prefix}{key}"} & self.settings.point.keys()
         }
 
     def _changed(self) -> list[str]:
