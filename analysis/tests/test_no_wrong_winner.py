@@ -511,3 +511,27 @@ def test_target_rates_that_differ_between_rounds_are_still_targets(tmp_path: Pat
     summary = make(tmp_path, {"cassandra": (1000, 1000, 2000), "hbase": (1000, 1000, 1500)}, hook)
     assert summary.comparisons == []
     assert verdict(summary).sentence.startswith("A target rate was set, and not all systems reached the same one")
+
+
+def test_a_system_whose_trials_state_no_rounds_is_ranked(tmp_path: Path) -> None:
+    def hook(system: str, folder: Path) -> None:
+        if system == "aerospike":
+            edit_json(folder / "trial.json", trial_rounds=1)
+
+    summary = make(tmp_path, {**ALIKE, "aerospike": (1500, 1510, 1490)}, hook)
+    assert verdict(summary).brief.startswith("aerospike was 1.49× ")
+    assert [trial.round for trial in summary.trials] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+def test_a_system_whose_evidence_is_lost_is_named(tmp_path: Path) -> None:
+    make(tmp_path, {**ALIKE, "aerospike": (1500, 1510, 1490)})
+    names = sorted(path.name for path in (tmp_path / "raw").iterdir())
+    point = {"batchsize": 10}
+    trials = [{"name": name, "system": name[3:], "round": index // 3 + 1} for index, name in enumerate(names)]
+    facts = [{**trial, "point": point} if trial["system"] == "aerospike" else trial for trial in trials]
+    write_json(tmp_path / "experiment.json", {"format": 2, "plan": names, "trials": facts})
+    for folder in (tmp_path / "raw").glob("*-aerospike"):
+        shutil.rmtree(folder)
+    summary = summarise(tmp_path)
+    assert "1 of 3 have no valid numbers: aerospike batchsize=10." in [reason.text for reason in doubts(summary)]
+    assert "\n– aerospike  invalid: its evidence is missing\n" in on_screen(summary)

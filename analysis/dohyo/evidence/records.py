@@ -358,6 +358,7 @@ class PlannedFacts(Struct, frozen=True):
 
     name: str | None = None
     system: str | None = None
+    point: dict[str, Said] = {}
     round: Whole | None = None
 
 
