@@ -1,5 +1,6 @@
 """Tests evidence that once led to a wrong winner, headline or mark."""
 
+import itertools
 import math
 import random
 import re
@@ -31,6 +32,7 @@ from support.evidence import (
     on_screen,
     reads,
     shorts,
+    trial,
     write_json,
     write_log,
 )
@@ -535,3 +537,26 @@ def test_a_system_whose_evidence_is_lost_is_named(tmp_path: Path) -> None:
     summary = summarise(tmp_path)
     assert "1 of 3 have no valid numbers: aerospike batchsize=10." in [reason.text for reason in doubts(summary)]
     assert "\n– aerospike  invalid: its evidence is missing\n" in on_screen(summary)
+
+
+def test_runs_of_a_single_round_do_not_narrow_the_intervals_of_rounds(tmp_path: Path) -> None:
+    def several(experiment: Path, systems: Mapping[str, Rates]) -> Summary:
+        about: Any = {"trial_properties": {"recordcount": "2000000"}, "trial_rounds": 3}
+        turns = itertools.product((1, 2, 3), systems)
+        for number, (turn, system) in enumerate(turns, start=1):
+            folder = trial(experiment, number, system, repeats=5, trial_round=turn, **about)
+            for run in range(1, 6):
+                reads(folder / f"run-{run}/node1", [round(systems[system][turn - 1])] * 20)
+            if system == "aerospike" and turn > 1:
+                write_json(folder / "state.json", {"status": "invalid", "reason": "somebody else"})
+        return summarise(experiment)
+
+    systems = {"cassandra": (1000, 1035, 965), "hbase": (920, 952, 888)}
+    (pair,) = several(tmp_path / "two", systems).comparisons
+    summary = several(tmp_path / "three", {**systems, "aerospike": (500, 500, 500)})
+    first, second = summary.comparisons
+    assert first.low is not None
+    assert pair.low is not None
+    assert first.low <= pair.low + 1e-9
+    assert (second.to, second.low, second.samples) == ("aerospike", None, 1)
+    assert verdict(summary).brief.endswith("; aerospike was preliminary: 0.50×, because a single round has no interval")
