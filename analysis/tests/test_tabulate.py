@@ -244,6 +244,12 @@ def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> 
     write(tmp_path / "b.log", late.replace("05:30:10", "05:10:47").replace("05:30:50", "05:11:27"))
     (trial,) = collect([tmp_path]).trials
     assert "a.log ended at 2026-11-21 05:10:50, only 13 s after b.log began at 2026-11-21 05:10:37" in str(trial.reason)
+    write(tmp_path / "b.log", late.replace("05:30:10", "05:10:30").replace("05:30:50", "05:11:10"))
+    (trial,) = collect([tmp_path]).trials
+    assert trial.status == "ok"
+    assert "clients began up to 20 s apart: the sum of their rates was reached only while all ran" in trial.notes
+    (trial,) = collection.collect([tmp_path], repeats=True).summary.trials
+    assert not [note for note in trial.notes if note.startswith("clients")]
     client(tmp_path / "b.log", "10")
     (trial,) = collect([tmp_path]).trials
     assert (trial.status, trial.reason) == ("ok", None)

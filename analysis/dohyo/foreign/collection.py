@@ -341,7 +341,7 @@ class _Folder:
                 numbered = None if phase == LOAD else 1
                 measured.append(ForeignRun(trial, phase, numbered, False, run, *over_time, latencies=usable, logs=logs))
                 result += _with_other_failures(rows(phase, clients if self.repeats else [run], usable), run)
-                notes += _notes(phase, logs, run, result)
+                notes += _notes(phase, logs, run, result, repeats=self.repeats)
                 missing, whole = _missing(phase, logs)
                 problems += [*missing, *outcomes.problems(phase, run, whole=whole)]
         all_logs = [*group[RUN], *group[LOAD]]
@@ -657,12 +657,16 @@ def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:
     )
 
 
-def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row]) -> list[str]:
+def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row], *, repeats: bool) -> list[str]:
     notes = []
     which = "load: " if phase == "load" else ""
     seconds = sorted(log.runtime_ms / 1000 for log in logs if log.runtime_ms)
-    if seconds and seconds[-1] > 1.1 * seconds[0]:
+    began = sorted(log.began for log in logs if log.began is not None)
+    if seconds and seconds[-1] > 1.1 * seconds[0] and not repeats:
         notes.append(f"{which}clients ran for {seconds[0]:,.1f} to {seconds[-1]:,.1f} s; rates use the longest")
+    if seconds and began and began[-1] - began[0] > 0.1 * seconds[-1] + _APART_SECONDS and not repeats:
+        apart = f"clients began up to {began[-1] - began[0]:,.0f} s apart"
+        notes.append(f"{which}{apart}: the sum of their rates was reached only while all ran")
     if len(logs) > 1 and any(row.latency_source == "log" and row.phase == phase for row in result):
         notes.append(f"{which}percentiles of {len(logs)} clients {_UNMERGED}; use hdrhistogram.fileoutput=true")
     if any(operation.whole_milliseconds for operation in run.by_operation.values()):
