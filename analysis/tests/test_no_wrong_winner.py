@@ -258,6 +258,12 @@ def test_a_phase_with_a_target_ranks_no_throughput_and_says_so(tmp_path: Path) -
     assert [pair.figure for pair in summary.comparisons if pair.phase == "a"] == ["p99_ms"]
     assert doubts(summary)[0].text == "A target rate was set in a: compare latencies, not throughput."
     assert "\n– cassandra" in on_screen(summary)  # systems are not ranked in phase a
+    panels = ranking.chart(Material(summary)).panels
+    assert [panel.title for panel in panels] == ["a with a target rate: no ranking", "b"]
+    assert [panel.says.partition(":")[0] for panel in panels] == [
+        "Mean rates, with a target rate",
+        "Mean rates, the best first",
+    ]
 
 
 def test_with_a_target_for_all_the_headline_is_about_latencies(tmp_path: Path) -> None:
