@@ -133,6 +133,9 @@ def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
     edit_json(path, trial_properties={**properties, "readproportion": "0.95"})
     expected = "raw/02-hbase ran a different scenario than raw/01-cassandra: readproportion 0.95 instead of not given"
     assert expected in complaints(tmp_path)
+    edit_json(path, trial_properties=properties, trial_phases=[{"name": "run", "properties": {"scanproportion": "1"}}])
+    assert "01-cassandra: run.scanproportion 1 instead of not given" in complaints(tmp_path)
+    edit_json(path, trial_phases=[{"name": "run"}], trial_properties={**properties, "readproportion": "0.95"})
     # The trials of an experiment may differ in values of the matrix.
     edit_json(path, trial_point={"readproportion": "0.95"})
     edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_point={"readproportion": "0.5"})

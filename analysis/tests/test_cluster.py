@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import shutil
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def test_each_client_has_rows_of_its_own_histograms_and_the_cluster_those_of_all
     result = only(tmp_path)
     assert (result.status, result.reason) == ("ok", None)
     assert [client.host for client in result.clients] == ["host1", "host2"]
+    assert result.conditions.target == 600  # the mean of 400 and 800
     slow, fast = (row(client, "OVERALL").ops_per_second or 0 for client in result.clients)
     assert slow == pytest.approx(400, rel=0.02)
     assert fast == pytest.approx(800, rel=0.02)
@@ -62,6 +64,15 @@ def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
     assert second_node.cpu_cores == pytest.approx(1.0)  # 6 s of processor time in two runs of 3 s each
     assert second_node.cpu_us_per_record == pytest.approx(6e6 / records)
     assert max(map(len, rendered(summarise(tmp_path), 80).splitlines())) <= 80
+
+
+def test_the_processor_time_of_servers_is_unknown_if_a_host_was_off(tmp_path: Path) -> None:
+    folder = several(tmp_path)
+    assert row(only(tmp_path), "OVERALL").server_cpu_us_per_record is not None
+    clients = json.loads((folder / "run-1/clients.json").read_text(encoding="utf-8"))
+    clients["nodes"][TWO[1]]["cpu_seconds"] = None
+    write_json(folder / "run-1/clients.json", clients)
+    assert row(only(tmp_path), "OVERALL").server_cpu_us_per_record is None
 
 
 def test_lines_of_clients_and_nodes_are_told_apart_in_every_form(tmp_path: Path) -> None:

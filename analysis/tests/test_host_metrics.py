@@ -473,12 +473,12 @@ def test_a_last_line_that_is_cut_off_is_a_warning(tmp_path: Path) -> None:
 def measured(experiment: Path, number: int = 1, **changes: Any) -> Path:
     """Writes a trial with one run: 1 s of warm-up and 3 s measured, from the third sample on.
 
-    The host's clock is 2.5 s ahead of the controller's.
+    In the first trial, the host's clock is 2.5 s ahead of the controller's.
     """
     folder = trial(experiment, number, "cassandra", repeats=1)
-    agreed = content()[3]["time"] - 2.5
-    conducted = clients_json(("node1",), agreed=agreed, **changes)
-    conducted["clients"]["node1"]["offset_ms"] = 2500
+    offset = 2.5 - 100 * (number - 1)  # all trials have the same samples, but windows at different times
+    conducted = clients_json(("node1",), agreed=content()[3]["time"] - offset, **changes)
+    conducted["clients"]["node1"]["offset_ms"] = 1000 * offset
     write_json(folder / "run-1/clients.json", conducted)
     (folder / "hosts/node1").mkdir(parents=True)
     shutil.copy(RECORDED, folder / "hosts/node1")

@@ -1,5 +1,6 @@
 """Tests evidence that once led to a wrong winner, headline or mark."""
 
+import itertools
 import math
 import random
 import re
@@ -31,6 +32,7 @@ from support.evidence import (
     on_screen,
     reads,
     shorts,
+    trial,
     write_json,
     write_log,
 )
@@ -256,6 +258,12 @@ def test_a_phase_with_a_target_ranks_no_throughput_and_says_so(tmp_path: Path) -
     assert [pair.figure for pair in summary.comparisons if pair.phase == "a"] == ["p99_ms"]
     assert doubts(summary)[0].text == "A target rate was set in a: compare latencies, not throughput."
     assert "\n– cassandra" in on_screen(summary)  # systems are not ranked in phase a
+    panels = ranking.chart(Material(summary)).panels
+    assert [panel.title for panel in panels] == ["a with a target rate: no ranking", "b"]
+    assert [panel.says.partition(":")[0] for panel in panels] == [
+        "Mean rates, with a target rate",
+        "Mean rates, the best first",
+    ]
 
 
 def test_with_a_target_for_all_the_headline_is_about_latencies(tmp_path: Path) -> None:
@@ -501,3 +509,60 @@ def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp
     assert "Neighbours in the ranking: faster, alike within ± 15 %, or open" in page
     assert "| rec/s | innodb | 1.26× | [1.02, 1.55] | cassandra | faster | – |" in page
     assert "| rec/s | cassandra | 1.01× | [0.84, 1.22] | myisam | open | 3 |" in page
+
+
+def test_target_rates_that_differ_between_rounds_are_still_targets(tmp_path: Path) -> None:
+    def hook(system: str, folder: Path) -> None:
+        rate = 1000 if int(folder.name[:2]) <= 4 else 2000 if system == "cassandra" else 1500
+        target(rate, "run-1")(system, folder)
+
+    summary = make(tmp_path, {"cassandra": (1000, 1000, 2000), "hbase": (1000, 1000, 1500)}, hook)
+    assert summary.comparisons == []
+    assert verdict(summary).sentence.startswith("A target rate was set, and not all systems reached the same one")
+
+
+def test_a_system_whose_trials_state_no_rounds_is_ranked(tmp_path: Path) -> None:
+    def hook(system: str, folder: Path) -> None:
+        if system == "aerospike":
+            edit_json(folder / "trial.json", trial_rounds=1)
+
+    summary = make(tmp_path, {**ALIKE, "aerospike": (1500, 1510, 1490)}, hook)
+    assert verdict(summary).brief.startswith("aerospike was 1.49× ")
+    assert [trial.round for trial in summary.trials] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+def test_a_system_whose_evidence_is_lost_is_named(tmp_path: Path) -> None:
+    make(tmp_path, {**ALIKE, "aerospike": (1500, 1510, 1490)})
+    names = sorted(path.name for path in (tmp_path / "raw").iterdir())
+    point = {"batchsize": 10}
+    trials = [{"name": name, "system": name[3:], "round": index // 3 + 1} for index, name in enumerate(names)]
+    facts = [{**trial, "point": point} if trial["system"] == "aerospike" else trial for trial in trials]
+    write_json(tmp_path / "experiment.json", {"format": 2, "plan": names, "trials": facts})
+    for folder in (tmp_path / "raw").glob("*-aerospike"):
+        shutil.rmtree(folder)
+    summary = summarise(tmp_path)
+    assert "1 of 3 have no valid numbers: aerospike batchsize=10." in [reason.text for reason in doubts(summary)]
+    assert "\n– aerospike  invalid: its evidence is missing\n" in on_screen(summary)
+
+
+def test_runs_of_a_single_round_do_not_narrow_the_intervals_of_rounds(tmp_path: Path) -> None:
+    def several(experiment: Path, systems: Mapping[str, Rates]) -> Summary:
+        about: Any = {"trial_properties": {"recordcount": "2000000"}, "trial_rounds": 3}
+        turns = itertools.product((1, 2, 3), systems)
+        for number, (turn, system) in enumerate(turns, start=1):
+            folder = trial(experiment, number, system, repeats=5, trial_round=turn, **about)
+            for run in range(1, 6):
+                reads(folder / f"run-{run}/node1", [round(systems[system][turn - 1])] * 20)
+            if system == "aerospike" and turn > 1:
+                write_json(folder / "state.json", {"status": "invalid", "reason": "somebody else"})
+        return summarise(experiment)
+
+    systems = {"cassandra": (1000, 1035, 965), "hbase": (920, 952, 888)}
+    (pair,) = several(tmp_path / "two", systems).comparisons
+    summary = several(tmp_path / "three", {**systems, "aerospike": (500, 500, 500)})
+    first, second = summary.comparisons
+    assert first.low is not None
+    assert pair.low is not None
+    assert first.low <= pair.low + 1e-9
+    assert (second.to, second.low, second.samples) == ("aerospike", None, 1)
+    assert verdict(summary).brief.endswith("; aerospike was preliminary: 0.50×, because a single round has no interval")

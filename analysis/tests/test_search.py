@@ -234,7 +234,7 @@ def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> No
     assert "1,000 to 2,000" in rendered(summary)
     reasons = trust.doubts(summary)
     assert trust.mark_of(reasons) == "do not use"
-    assert "no highest rate for cassandra" in [reason.short for reason in reasons]
+    assert "no highest rate for cassandra and 1 more" in [reason.short for reason in reasons]
     less = precision.judged(summary, 0.05, None).precision
     assert less is not None
     assert ("cassandra", "probe", None) in [(phase.trial, phase.phase, phase.half) for phase in less.short]

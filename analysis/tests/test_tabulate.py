@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dohyo.bad_input import BadInputError
+from dohyo.foreign import collection
 from dohyo.foreign.tabulate import Format, tabulate
 from support.evidence import STOCK, row
 from support.foreign_logs import GO, collect, write
@@ -39,6 +40,8 @@ def test_logs_of_one_folder_are_clients_of_one_run(tmp_path: Path) -> None:
         copy("text/status.txt", tmp_path / f"{client}.err")
     later = (tmp_path / "b.err").read_text(encoding="utf-8").replace("05:48:03:", "05:48:04:")
     (tmp_path / "b.err").write_text(later, encoding="utf-8")
+    other = (tmp_path / "b.out").read_text(encoding="utf-8").replace("574.6", "575.6")
+    (tmp_path / "b.out").write_text(other, encoding="utf-8")
     (trial,) = collect([tmp_path]).trials
     (single_trial,) = collect([STOCK / "text"]).trials
     single, double = row(single_trial, "READ"), row(trial, "READ")
@@ -106,7 +109,7 @@ def test_histograms_that_do_not_belong_to_the_results_are_not_used(tmp_path: Pat
     copy("hdr/READ.hdr", tmp_path / "READ.hdr")
     summary = collect([tmp_path])
     assert row(summary.trials[0], "READ").latency_source == "log"
-    assert "operations in histogram logs (unused)" in summary.warnings[0]
+    assert "READ: histogram logs (unused) have " in summary.warnings[0]
     (tmp_path / "result.txt").unlink()
     (trial,) = collect([tmp_path]).trials
     assert (trial.status, trial.reason) == ("incomplete", "histogram logs without result lines")
@@ -227,7 +230,8 @@ def client(path: Path, begin: str, command: str = "-db basic -P workloads/worklo
         f"Command line: {command}\n2026-11-21 05:{begin}:10:000 10 sec: 150 operations; \n"
         f"2026-11-21 05:{begin}:50:000 50 sec: 300 operations; \n"
     )
-    write(path, status + (STOCK / "text/result.txt").read_text(encoding="utf-8"))
+    result = (STOCK / "text/result.txt").read_text(encoding="utf-8")
+    write(path, status + result.replace("574.6", f"57{path.name.encode()[0] % 10}.6"))
 
 
 def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> None:
@@ -236,9 +240,50 @@ def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> 
     (trial,) = collect([tmp_path]).trials
     assert trial.status == "invalid"
     assert "a.log ended at 2026-11-21 05:10:50, before b.log began at 2026-11-21 05:30:00" in (trial.reason or "")
+    late = (tmp_path / "b.log").read_text(encoding="utf-8")
+    write(tmp_path / "b.log", late.replace("05:30:10", "05:10:47").replace("05:30:50", "05:11:27"))
+    (trial,) = collect([tmp_path]).trials
+    assert "a.log ended at 2026-11-21 05:10:50, only 13 s after b.log began at 2026-11-21 05:10:37" in str(trial.reason)
+    write(tmp_path / "b.log", late.replace("05:30:10", "05:10:30").replace("05:30:50", "05:11:10"))
+    (trial,) = collect([tmp_path]).trials
+    assert trial.status == "ok"
+    assert "clients began up to 20 s apart: the sum of their rates was reached only while all ran" in trial.notes
+    (trial,) = collection.collect([tmp_path], repeats=True).summary.trials
+    assert not [note for note in trial.notes if note.startswith("clients")]
     client(tmp_path / "b.log", "10")
     (trial,) = collect([tmp_path]).trials
     assert (trial.status, trial.reason) == ("ok", None)
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_copy_of_a_log_does_not_count(tmp_path: Path, repeats: bool) -> None:
+    client(tmp_path / "a.log", "10")
+    shutil.copy(tmp_path / "a.log", tmp_path / "a.log.bak")
+    (trial,) = collection.collect([tmp_path], repeats=repeats).summary.trials
+    assert (trial.status, trial.reason) == ("invalid", "a.log.bak has the same results as a.log: one is a copy")
+
+
+def test_histograms_of_another_run_with_as_many_operations_are_not_used(tmp_path: Path) -> None:
+    copy("hdr/result.txt", tmp_path / "result.txt")
+    shutil.copytree(STOCK / "hdr", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.txt"))
+    assert row(collect([tmp_path]).trials[0], "READ").latency_source == "histograms"
+    text = (tmp_path / "result.txt").read_text(encoding="utf-8")
+    write(tmp_path / "result.txt", re.sub(r"(\[READ\], MaxLatency\(us\), )\d+", r"\g<1>9999999", text))
+    summary = collect([tmp_path])
+    assert row(summary.trials[0], "READ").latency_source == "log"
+    assert summary.warnings[0].endswith(" operations up to 9,999,999 µs")
+    write(tmp_path / "result.txt", re.sub(r"\[READ\], Operations, .*\n", "", text))
+    assert row(collect([tmp_path]).trials[0], "READ").latency_source == "log"
+
+
+def test_target_rates_that_differ_between_clients_are_still_targets(tmp_path: Path) -> None:
+    for number, target in enumerate(("5", "20")):
+        write(
+            tmp_path / f"{number}.log",
+            GO.replace('"threadcount"', f'"target"="{target}"\n"threadcount"').replace("3331", f"333{number}"),
+        )
+    (trial,) = collect([tmp_path]).trials
+    assert (trial.conditions.clients, trial.conditions.target) == (2, 12.5)
 
 
 @pytest.mark.parametrize(

@@ -321,7 +321,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
             "properties",
             new=lambda mix: {**mix, "readproportion": "0.95", "updateproportion": "0.05"},
         ),
-        SAME,
+        "ran a different scenario than raw/01-mysql-innodb: run.readproportion 0.5 instead of 0.95",
     ),
     "another duration": (edit(TRIAL_JSON, "trial_duration", new=40), SAME),
     "another duration of the phase": (

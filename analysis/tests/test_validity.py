@@ -30,6 +30,7 @@ from support.evidence import (
     write_json,
     write_log,
 )
+from support.evidence import run_of as run_of_client
 
 # Throughput of the published load that stalled, in steps of ten seconds until the client gave up after 310 s.
 # The values from 20 s to 230 s were not published; a straight line replaces them.
@@ -127,6 +128,18 @@ def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_other
     assert {row.phase for row in result.rows} == ({"load"} if failed else {"load", "run"})
     assert bool(summary.comparisons) != failed
     assert ("– cassandra  failed: round 3: " in on_screen(summary)) == failed
+
+
+def test_preconditioning_that_failed_or_is_missing(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", trial_precondition={"name": "precondition", "properties": {}})
+    assert (only(tmp_path).status, only(tmp_path).reason) == ("invalid", "the preconditioning left no results")
+    client = folder / "precondition-1/node1"
+    run_of_client(DATA / "dohyo/run", client)
+    assert only(tmp_path).status == "ok"
+    edit_json(client / "client.json", valid=False, reason="too many records failed", exit=5)
+    result = only(tmp_path)
+    assert (result.status, result.system_failed) == ("failed", True)
+    assert result.reason == "precondition-1 on node1: too many records failed"
 
 
 def test_a_discarded_run_may_collapse(tmp_path: Path) -> None:
@@ -339,6 +352,18 @@ def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
     assert reasons == [None, None, f"raw/03-cassandra/run-1/node1: {why}"]
     (row,) = (row for row in summary.merged[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
     assert row.ops_per_second_samples == [100.0, 200.0]
+
+
+@pytest.mark.parametrize(("later", "status"), [(0.0, "invalid"), (3.0, "invalid"), (20.0, "ok")])
+def test_windows_of_two_systems_may_not_overlap(tmp_path: Path, later: float, status: str) -> None:
+    for _, system, folder in in_rounds(tmp_path, 1, ("cassandra", "hbase")):
+        reads(folder / "run-1/node1", [100] * 10)
+        agreed = 1795266533.14 + later * (system == "hbase")
+        write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=agreed))
+    first, second = summarise(tmp_path).trials
+    assert (first.status, second.status) == ("ok", status)
+    if status == "invalid":
+        assert second.reason == "raw/02-hbase/run-1: was measured at the same time as raw/01-cassandra/run-1"
 
 
 def test_the_table_of_the_checks_is_written_from_their_list() -> None:

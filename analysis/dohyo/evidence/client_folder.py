@@ -58,17 +58,14 @@ class HistogramLogs:
         return self.digest.hexdigest() if sum(self.counted.values()) >= _TELLING else None
 
     def problems(self, run: Run) -> Iterator[str]:
-        """Yields each contradiction between the logs and the result lines of an operation type.
-
-        Two maxima may differ, because they are rounded to whole µs and to histogram buckets.
-        """
+        """Yields each contradiction between the logs and the result lines of an operation type."""
         for name, stated in run.by_operation.items():
             count, highest, most = self.counted.get(name), self.highest.get(name, 0.0), stated.max_us
             if count is not None and count != stated.operations:
                 yield f"{name}.hdr contains {count} operations, but the result lines state {stated.operations}"
             elif count is None and self.counted and stated.operations:
                 yield f"{name}.hdr is missing"
-            elif count is not None and most is not None and abs(highest - most) > 1 + _EXACT * most:
+            elif count is not None and differ(highest, most):
                 logged = f"{name}.hdr contains latencies up to {highest:,.0f} µs"
                 yield f"{logged}, but the result lines state at most {most:,.0f} µs"
 
@@ -89,6 +86,13 @@ class HistogramLogs:
         if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
             return f"client.json states {seconds:g} s, but operations in the histogram logs began after {begun:.1f} s"
         return None
+
+
+def differ(logged_us: float, stated_us: float | None) -> bool:
+    """Returns whether the maxima of histogram logs and result lines differ by more than the rounding to whole µs and to
+    histogram buckets; False if the result lines state none.
+    """
+    return stated_us is not None and abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 
 @dataclass

@@ -81,9 +81,14 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
         return self.clients[host].offset_error_ms if host in self.clients else None
 
     def server_cpu_seconds(self) -> float | None:
-        """Returns the processor time of all servers in the measured window, or None if no node has a known time."""
-        stated = [facts.cpu_seconds for facts in self.nodes.values() if facts.cpu_seconds is not None]
-        return sum(stated) if stated else None
+        """Returns the processor time of all servers in the measured window; None if that of a server is not known."""
+        # A host without servers ran, and has neither a time nor memory.
+        servers = [
+            facts
+            for facts in self.nodes.values()
+            if (facts.state, facts.cpu_seconds, facts.memory_mb) != ("ran", None, None)
+        ]
+        return total([facts.cpu_seconds for facts in servers])
 
     def events(self, phase: str, run: int | None) -> list[Event]:
         """Returns the events that the conductor observed on the hosts; `run` is None for the load."""

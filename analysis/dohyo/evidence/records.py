@@ -206,6 +206,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     rounds: Whole = 1
     properties: WorkloadSettings = WorkloadSettings()
     load: PhaseSettings = PhaseSettings()
+    precondition: PhaseSettings = PhaseSettings()
     phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(RUN)])
     threads: Whole | None = None
     repeats: Whole | None = None
@@ -357,6 +358,7 @@ class PlannedFacts(Struct, frozen=True):
 
     name: str | None = None
     system: str | None = None
+    point: dict[str, Said] = {}
     round: Whole | None = None
 
 

@@ -21,17 +21,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from dohyo import folders as contained
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.evidence.client_folder import differ
 from dohyo.evidence.events import Timeline
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.latency_slots import MOST_SLOTS, Slot
 from dohyo.evidence.result_lines import Operation, failures
 from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
-from dohyo.figures import instant
+from dohyo.figures import formatted, instant, whole
 from dohyo.foreign import outcomes
 from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
@@ -56,7 +57,8 @@ _WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Tolerance for the times of clients: status lines contain whole seconds, and the clocks of hosts differ.
 _APART_SECONDS = 2.0
 _GO_THREADS = 200  # the largest default number of threads in any version of go-ycsb
-_MOST_LONGER = 2.0  # maximum ratio between the run times of two clients in one run
+# Maximum ratio between the run times of two clients in one run, and of a run time to the time in which both ran.
+_MOST_LONGER = 2.0
 # Maximum difference, beyond what chance explains, between an operation type's shares in the logs of two clients.
 _SAME_SHARE = 0.02
 _Group = defaultdict[str, list[ClientLog]]  # the clients' logs of a run and its load, by phase
@@ -339,7 +341,7 @@ class _Folder:
                 numbered = None if phase == LOAD else 1
                 measured.append(ForeignRun(trial, phase, numbered, False, run, *over_time, latencies=usable, logs=logs))
                 result += _with_other_failures(rows(phase, clients if self.repeats else [run], usable), run)
-                notes += _notes(phase, logs, run, result)
+                notes += _notes(phase, logs, run, result, repeats=self.repeats)
                 missing, whole = _missing(phase, logs)
                 problems += [*missing, *outcomes.problems(phase, run, whole=whole)]
         all_logs = [*group[RUN], *group[LOAD]]
@@ -371,7 +373,7 @@ class _Folder:
 
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
         """Returns why the logs cannot come from clients, or repeats, of one run."""
-        differences = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
+        differences = [*_copies(logs), *_differences(logs), *_other_mix([(log.name, log) for log in logs])]
         return differences if self.repeats else [*differences, *_apart(logs), *_longer(logs)]
 
     def _over_time(
@@ -390,20 +392,21 @@ class _Folder:
         """
         result = {}
         for name, latencies in self.latencies.items():
-            stated = run.by_operation.get(name)
+            stated, highest_us = run.by_operation.get(name), 1000 * (latencies.max_ms or 0.0)
             if stated is None:
                 if only:
                     result[name] = latencies
-            elif stated.operations == latencies.count:
+            elif stated.operations == latencies.count and not differ(highest_us, stated.max_us):
                 result[name] = latencies
             elif run.seconds is None:  # without result lines: histograms are more complete than status lines
                 del run.by_operation[name]
                 result[name] = latencies
             else:
-                self.warn(
-                    f"{self.path}: {name}: {latencies.count:,} operations in histogram logs (unused),"
-                    f" {stated.operations:,} in result lines"
-                )
+                counts = [
+                    f"{whole(count)} operations up to {formatted(most_us, ',.0f')} µs"
+                    for count, most_us in ((latencies.count, highest_us), (stated.operations, stated.max_us))
+                ]
+                self.warn(f"{self.path}: {name}: histogram logs (unused) have {counts[0]}, result lines {counts[1]}")
         return result
 
 
@@ -532,17 +535,28 @@ def _is_empty(path: Path) -> bool:
 
 
 def _apart(logs: Sequence[ClientLog]) -> list[str]:
-    """Finds clients that ended before others began, so that the sum of their rates was never reached."""
+    """Finds clients that ran together for less than half of the time: the sum of their rates was never reached."""
     timed = [(log.began, log.ended, log.name) for log in logs if log.began is not None and log.ended is not None]
     if len(timed) < 2:
         return []
     first = min(timed, key=lambda entry: entry[1])
     last = max(timed)
-    if last[0] - first[1] <= _APART_SECONDS:
+    overlap, longest = first[1] - last[0], max(ended - began for began, ended, _ in timed)
+    if first is last or overlap + _APART_SECONDS >= longest / _MOST_LONGER:
         return []
+    after = f"only {overlap:.0f} s after" if overlap > 0 else "before"
+    end = f"{first[2]} ended at {instant(first[1])}"
+    return [f"{end}, {after} {last[2]} began at {instant(last[0])}; use two folders, or --repeats"]
+
+
+def _copies(logs: Sequence[ClientLog]) -> list[str]:
+    """Finds logs with the same run time and latencies, which would count twice. No two runs have the same means."""
+    results = [(log.runtime_ms, log.operations) for log in logs]
     return [
-        f"{first[2]} ended at {instant(first[1])}, before {last[2]} began at {instant(last[0])};"
-        " use two folders, or --repeats"
+        f"{log.name} has the same results as {logs[first].name}: one is a copy"
+        for position, log in enumerate(logs)
+        if any(operation.mean_us for operation in log.operations.values())
+        and (first := results.index(results[position])) < position
     ]
 
 
@@ -634,21 +648,25 @@ def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bo
 
 
 def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:
-    threads, targets = {log.threads for log in logs}, {log.target for log in logs}
-    target = targets.pop() if len(targets) == 1 else None
+    threads = {log.threads for log in logs}
+    targets = [int(log.target) for log in logs if log.target and log.target.isdecimal() and int(log.target)]
     return Conditions(
         clients=1 if repeats else len(logs) or None,
         threads=threads.pop() if len(threads) == 1 else None,
-        target=float(target) if target and target.isdecimal() and int(target) else None,
+        target=fmean(targets) if targets else None,
     )
 
 
-def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row]) -> list[str]:
+def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row], *, repeats: bool) -> list[str]:
     notes = []
     which = "load: " if phase == "load" else ""
     seconds = sorted(log.runtime_ms / 1000 for log in logs if log.runtime_ms)
-    if seconds and seconds[-1] > 1.1 * seconds[0]:
+    began = sorted(log.began for log in logs if log.began is not None)
+    if seconds and seconds[-1] > 1.1 * seconds[0] and not repeats:
         notes.append(f"{which}clients ran for {seconds[0]:,.1f} to {seconds[-1]:,.1f} s; rates use the longest")
+    if seconds and began and began[-1] - began[0] > 0.1 * seconds[-1] + _APART_SECONDS and not repeats:
+        apart = f"clients began up to {began[-1] - began[0]:,.0f} s apart"
+        notes.append(f"{which}{apart}: the sum of their rates was reached only while all ran")
     if len(logs) > 1 and any(row.latency_source == "log" and row.phase == phase for row in result):
         notes.append(f"{which}percentiles of {len(logs)} clients {_UNMERGED}; use hdrhistogram.fileoutput=true")
     if any(operation.whole_milliseconds for operation in run.by_operation.values()):

@@ -337,7 +337,11 @@ def change(
 
 
 def estimates(figure: Figure, above: Row, below: Row) -> tuple[Estimate, Estimate] | None:
-    """Returns the means of the figure's logarithms over the rounds of two rows; None if either has no interval."""
+    """Returns the means of the figure's logarithms over the rounds of two rows; None if either has no interval, or if
+    only one of them has several rounds.
+    """
+    if above.sampled != below.sampled:
+        return None
     one, other = (statistics.logarithms(samples(row, figure), row.confidence) for row in (above, below))
     return (one, other) if one and other else None
 
@@ -345,9 +349,13 @@ def estimates(figure: Figure, above: Row, below: Row) -> tuple[Estimate, Estimat
 def _means(figure: Figure, rows: Mapping[str, Row], *, paired: bool) -> tuple[list[str], list[Estimate], Errors | None]:
     """Returns the names of the rows with an interval, the means of their logarithms, and the errors of differences.
 
+    If a row has several rounds, rows with a single one have no interval: runs of a round scatter less than rounds.
+
     :param paired: whether the windows of the rows took turns in every round
     """
-    logarithms = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in rows.items()}
+    kind = min((row.sampled for row in rows.values()), key=_STRENGTH.index)
+    same = {name: row for name, row in rows.items() if row.sampled == kind}
+    logarithms = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in same.items()}
     means = {name: mean for name, mean in logarithms.items() if mean}
     level = max((mean.confidence for mean in means.values()), default=statistics.CONFIDENCE)
     joint = statistics.together([samples(rows[name], figure) for name in means], level) if paired else None
@@ -356,13 +364,15 @@ def _means(figure: Figure, rows: Mapping[str, Row], *, paired: bool) -> tuple[li
 
 def _pair(key: Key, first: str, second: str, rows: Mapping[str, Row], ratio: Ratio | None) -> Pair:
     above, below = rows[first], rows[second]
+    unlike = {above.sampled, below.sampled} == {"rounds", "runs"}
     result = Pair(
         *key,
         of=first,
         to=second,
         ratio=centre(above, key[2]) / centre(below, key[2]),
         sampled=max((above.sampled, below.sampled), key=_STRENGTH.index),
-        samples=min(len(samples(row, key[2])) for row in (above, below)),
+        # Beside several rounds, the runs of a single round are one sample.
+        samples=1 if unlike else min(len(samples(row, key[2])) for row in (above, below)),
     )
     if ratio is None:
         return result

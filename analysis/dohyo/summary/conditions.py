@@ -23,7 +23,7 @@ from dohyo.evidence.json_values import Whole
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import counted, scaled
 from dohyo.metrics import KINDS, table
-from dohyo.scenario.phases import LOAD, OWN, RUN
+from dohyo.scenario.phases import LOAD, RUN
 from dohyo.scenario.properties import plain
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.summary.phase import Phase
@@ -132,15 +132,9 @@ def _pairs(settings: Mapping[str, Any]) -> str | None:
 
 
 def _target(phases: Sequence[Phase]) -> float | None:
-    """Returns the target rate of each client if it is the same in all runs; otherwise None.
-
-    In the phase `own`, it is derived from an earlier run and differs between runs, so the mean is returned.
-    """
-    targets = [client.report.target for phase in phases for client in phase.clients]
-    rates = [target for target in targets if target is not None]
-    if rates and {phase.kind for phase in phases} == {OWN}:
-        return statistics.fmean(rates) if len(rates) == len(targets) else None
-    return _same(targets) or None  # YCSB's 0 means no target
+    """Returns the target rate of each client, or the mean if clients or runs differ; None without a target rate."""
+    rates = [target for phase in phases for client in phase.clients if (target := client.report.target)]
+    return _same(rates) or (statistics.fmean(rates) if rates else None)  # YCSB's 0 means no target
 
 
 def _measured(sources: ConditionSources) -> float | None:
@@ -434,7 +428,7 @@ class Conditions:
         label="faults",
     )
     target: float | None = _of(
-        "target rate of each client in operations/s; null without a target rate",
+        "target rate of each client in operations/s; the mean if clients, runs or rounds differ; null without a target",
         "1/s",
         read=lambda sources: _target(sources.phases),
         equal="experiments",

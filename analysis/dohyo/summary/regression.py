@@ -257,11 +257,12 @@ _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
 def _estimates(first: _Side, second: _Side) -> _Estimates:
-    """Returns the means of one system at one point, for figures with a confidence interval in both experiments."""
+    """Returns the means of one system at one point, for figures with several rounds in both experiments."""
     if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)
-    pairs = {key: estimates(key[2], after[key], row) for key, row in before.items() if key in after}
+    rounds = {key: row for key, row in before.items() if key in after and row.sampled == "rounds"}
+    pairs = {key: estimates(key[2], after[key], row) for key, row in rounds.items()}
     return {key: means for key, means in pairs.items() if means}
 
 

@@ -121,7 +121,8 @@ class Pair:
     """The ratio of a figure between two trials at the same point.
 
     :ivar of: name of the trial in the numerator; `to` names the one in the denominator
-    :ivar low: lower end of the confidence interval of the ratio; None if either trial has a single run
+    :ivar low: lower end of the confidence interval of the ratio; None if either trial has a single run, or one trial
+        has several rounds and the other a single one
     :ivar tie: whether the interval includes 1; None if there is no interval to show a tie or a difference
     :ivar sampled: kind of samples behind the interval; if the trials differ, the weaker kind
     :ivar samples: number of samples of the trial that has fewer
@@ -181,6 +182,8 @@ def without_interval(pairs: Sequence[Pair]) -> str:
     """Returns a text that says why these pairs have no interval."""
     if any(pair.samples > 1 for pair in pairs):
         return "a round at a rate of 0"
+    if any(pair.sampled == "runs" for pair in pairs):
+        return "a single round"
     return "a single search" if all(pair.phase == PROBE for pair in pairs) else "a single run"
 
 

@@ -122,7 +122,8 @@ class Rounds:
     def _conditions(first: Trial, differ: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Returns the conditions that differ between rounds, and the conditions of each phase.
 
-        A value that differs between rounds becomes None; a text condition lists all values.
+        A value that differs between rounds becomes None; a text condition lists all values. A target rate becomes the
+        mean: without a target, the rates would count as the systems' maxima.
         """
         of_all: dict[str, Any] = {}
         by_phase = {phase: dict(of_phase) for phase, of_phase in first.by_phase.items()}
@@ -130,7 +131,8 @@ class Rounds:
             name, _, phase = label.partition(" of ")
             # Only text conditions can list all values.
             text = " and ".join("unknown" if item is None else str(item) for item in values)
-            value = text if CONDITIONS[name].kind == "string" else None
+            number = statistics.fmean(filter(None, values)) if name == "target" else None
+            value = text if CONDITIONS[name].kind == "string" else number
             if phase:
                 by_phase.setdefault(phase, {})[name] = value
             else:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from dohyo.evidence import canary, manifest, records
+from dohyo.evidence.servers import Window
 from dohyo.scenario import published
 from dohyo.statistics import ALIKE
 from dohyo.summary import differences, trial_evidence, validity
@@ -45,32 +46,39 @@ def summarise(
     folders = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
     facts = _facts(experiment, folders, warnings)
     adds_rounds = facts.until_decided or bool(facts.precision)
+    planned = facts.rounds if adds_rounds else None
     if not raw.is_dir() and not facts.plan:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
     trials: list[Trial] = []
     # Rounds, and the longest duration of a trial, for each system and point.
     rounds: dict[str, Rounds] = {}
     longest: dict[str, float] = {}
+    # If one trial has several rounds, trials that state only one count as rounds, too.
+    several = any(TrialFolder(folder, []).settings.rounds > 1 for folder in folders.values())
     # Properties of each trial that define its workload.
     workloads: dict[str, dict[str, str]] = {}
     runs: dict[str, str] = {}  # runs by the fingerprint of their logs
+    windows: dict[str, Window] = {}  # measured windows of the trials, by run
     for name in sorted(name for name in {*folders, *facts.plan} if only is None or name in only):
         if name not in folders:
-            trials.append(_lost(name, facts))
-            warnings.append(f"{raw / name}: {trials[-1].reason}")
+            lost = _lost(name, facts)
+            trials.append(lost)
+            warnings.append(f"{raw / name}: {lost.reason}")
             workloads[name] = {}
+            if several:
+                rounds.setdefault(lost.place, Rounds(planned)).add(lost, {})
             continue
         evidence = TrialFolder(folders[name], warnings)
-        trial, measured = _trial(evidence, facts, runs)
+        trial, measured = _trial(evidence, facts, runs, windows)
+        if several:
+            trial = replace(trial, round=evidence.settings.round or 1)
+            rounds.setdefault(trial.place, Rounds(planned)).add(trial, measured)
         trials.append(trial)
         if seen is not None:
             seen(trial, [*evidence.phases, *evidence.probes])
         workloads[trial.name] = evidence.workload()
         if seconds := evidence.seconds():
             longest[trial.place] = max(longest.get(trial.place, 0.0), seconds)
-        if trial.round is not None:
-            planned = facts.rounds if adds_rounds else None
-            rounds.setdefault(trial.place, Rounds(planned)).add(trial, measured)
     warnings += _mixed(trials, workloads)
     merged = [system_rounds.merged() for system_rounds in rounds.values()]
     summary = replace(
@@ -135,16 +143,19 @@ def _facts(experiment: Path, folders: Mapping[str, Path], warnings: list[str]) -
     return facts
 
 
-def _trial(evidence: TrialFolder, facts: records.ExperimentFacts, runs: dict[str, str]) -> tuple[Trial, Counted]:
+def _trial(
+    evidence: TrialFolder, facts: records.ExperimentFacts, runs: dict[str, str], windows: dict[str, Window]
+) -> tuple[Trial, Counted]:
     """Returns a trial with the runs and histograms of its rows.
 
     It has no numbers if it does not belong to the experiment or is a copy of another trial.
     """
     trial, measured = trial_evidence.read(evidence)
     copied = validity.copied(trial.name, evidence.phases, runs)
+    overlapping = validity.overlapping(trial.name, evidence.runs, windows)
     why = next(validity.of_another_experiment(evidence, facts), None)
     if why is None and trial.status == "ok":
-        why = copied or next(validity.outside_the_experiment(evidence, facts), None)
+        why = copied or overlapping or next(validity.outside_the_experiment(evidence, facts), None)
     if not why:
         return trial, measured
     without_numbers = replace(
@@ -155,8 +166,10 @@ def _trial(evidence: TrialFolder, facts: records.ExperimentFacts, runs: dict[str
 
 def _lost(name: str, experiment: records.ExperimentFacts) -> Trial:
     """Returns an invalid trial to replace a planned one that has no folder."""
-    system = next((planned.system for planned in experiment.trials if planned.name == name and planned.system), name)
-    return Trial(name, system, system, "invalid", "its evidence is missing")
+    planned = next((planned for planned in experiment.trials if planned.name == name), records.PlannedFacts())
+    system = planned.system or name
+    point = {key: str(value) for key, value in planned.point.items()}
+    return Trial(name, system, system, "invalid", "its evidence is missing", point, planned.round)
 
 
 def _mixed(trials: Sequence[Trial], workloads: Mapping[str, Mapping[str, str]]) -> list[str]:

@@ -72,7 +72,7 @@ def _read(facts: TrialFolder) -> tuple[Trial, Counted]:
         exceeded={name: str(value) for name, value in facts.read_back.exceeded.items()},
         rows=rows,
         load_is_measured=facts.settings.load_is_measured,
-        system_failed=any(phase.system_failed for phase in facts.phases),
+        system_failed=facts.system_failed,
         warmups={phase.name: phase.warmup for phase in facts.runs},
         load=next((phase.curve for phase in facts.load if phase in shown), None),
         canary=facts.canary,
@@ -177,7 +177,7 @@ def _judged(facts: TrialFolder) -> tuple[Status, str | None]:
     status, reason = _state(facts)
     problems = validity.problems(facts)
     if status == "ok" and problems:
-        return "failed" if any(phase.system_failed for phase in facts.phases) else "invalid", _first(problems)
+        return "failed" if facts.system_failed else "invalid", _first(problems)
     broken = next((run for run in facts.measured if run.conducted.failure), None)
     if status == "failed" and broken is not None:
         # The run's failure explains best why the trial has no valid numbers. The reason in state.json may

@@ -22,7 +22,7 @@ from dohyo.evidence.rows import rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.evidence.text_file import limited
 from dohyo.metrics import Row
-from dohyo.scenario.phases import LOAD, PROBE
+from dohyo.scenario.phases import EQUAL, LOAD, PRECONDITION, PROBE
 from dohyo.scenario.properties import of_the_workload
 from dohyo.summary import conditions, parallel_work
 from dohyo.summary.phase import Part, Phase, add_all, parts_of
@@ -46,6 +46,7 @@ class TrialFolder:
     :ivar shared_load: trial that made the load from which the servers started; empty if loads are not reused
     :ivar phases: the load and all runs
     :ivar probes: probes of the search for the highest rate
+    :ivar preconditionings: updates before runs
     :ivar changed: differences from the manifest
     :ivar read_back: content of conditions.json without the conditions, which are in `stated`
     :ivar canary: speed of the hosts before the trial
@@ -76,6 +77,8 @@ class TrialFolder:
         self.canary = canary.read(self._record("canary.json", records.CanaryFile))
         self.phases = self.phases_of()
         self.clients = self.read_clients(self.phases)
+        self.preconditionings = self.phases_of(PRECONDITION)
+        self.read_clients(self.preconditionings)
         windows = [window for phase in self.counted for window in phase.window]
         self.servers = Servers(self.path / "server", windows, self._steps(), self.warn)
         self.metrics = self._host_metrics()
@@ -112,6 +115,11 @@ class TrialFolder:
         """Returns the runs that were not discarded, and the load if it is measured."""
         return [phase for phase in self.measured if not phase.discarded]
 
+    @property
+    def system_failed(self) -> bool:
+        """Returns whether the system failed under load."""
+        return any(phase.system_failed for phase in (*self.phases, *self.preconditionings))
+
     def seconds(self) -> float | None:
         """Returns the duration of the trial; None if it did not finish."""
         try:
@@ -121,10 +129,17 @@ class TrialFolder:
             return None
 
     def workload(self) -> dict[str, str]:
-        """Returns the properties that define the workload, except dimensions of the matrix."""
-        names = of_the_workload() - self.settings.point.keys()
+        """Returns the properties of the trial and its phases that define the workload, except matrix dimensions."""
+        phases = self.requested.get("trial_phases")
+        runs = [mapping(entry) for entry in phases] if isinstance(phases, list) else []
+        sources = {"": self.requested.get("trial_properties")}
+        # Some rounds lack the phase `equal`.
+        sources |= {f"{run.get('name')}.": run.get("properties") for run in runs if run.get("name") != EQUAL}
         return {
-            key: str(value) for key, value in mapping(self.requested.get("trial_properties")).items() if key in names
+            f"{prefix}{key}": str(value)
+            for prefix, source in sources.items()
+            for key, value in mapping(source).items()
+            if key in of_the_workload() and not {key, f"{prefix}{key}"} & self.settings.point.keys()
         }
 
     def _changed(self) -> list[str]:

@@ -20,6 +20,7 @@ from dohyo.evidence.events import when
 from dohyo.evidence.host_metrics import SATURATED, Taken
 from dohyo.evidence.records import ExperimentFacts, PlannedFacts, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
+from dohyo.evidence.servers import Window
 from dohyo.figures import instant, point_name
 from dohyo.scenario.phases import EQUAL, LOAD, RUN
 from dohyo.summary.phase import LATE_MS, SAME_FOR_ALL, Phase
@@ -50,7 +51,7 @@ def problems(trial: TrialFolder) -> list[str]:
     counted = [phase for phase in trial.counted if not phase.problems]
     return [
         *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(trial)),
-        *(why for phase in trial.phases for why in phase.problems),
+        *(why for phase in (*trial.phases, *trial.preconditionings) for why in phase.problems),
         *(why for run in counted for why in run_problems(run)),
         *(why for check in CHECKS if check.of_trial for why in check.of_trial(trial)),
     ]
@@ -262,12 +263,14 @@ def lost_before(trial: TrialFolder) -> Iterator[str]:
 
 
 def missing_runs(trial: TrialFolder) -> Iterator[str]:
-    """Finds a load, or repeats of a phase, without results."""
+    """Finds a load, a preconditioning, or repeats of a phase, without results."""
     settings = trial.settings
     if trial.state.status != "done":
         return
     if settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
         yield "the load left no results"
+    if settings.precondition.properties is not None and not trial.preconditionings:
+        yield "the preconditioning left no results"
     repeats = settings.repeats
     for name in settings.planned:
         count = sum(run.kind == name for run in trial.measured)
@@ -354,6 +357,25 @@ def copied(trial: str, phases: Sequence[Phase], runs: dict[str, str]) -> str | N
             first = runs.setdefault(client.fingerprint, path) if client.fingerprint else path
             if first != path and problem is None:
                 problem = f"{path}: its histogram logs contain the same intervals as those of {first}; one is a copy"
+    return problem
+
+
+def overlapping(trial: str, phases: Sequence[Phase], windows: dict[str, Window]) -> str | None:
+    """Returns a problem if a run of the trial was measured at the same time as an earlier trial's run.
+
+    :param windows: windows of earlier trials by run; those of this trial are added
+    """
+    new = {f"raw/{trial}/{phase.name}": window for phase in phases for window in phase.window}
+    problem = next(
+        (
+            f"{run}: was measured at the same time as {other}"
+            for run, window in new.items()
+            for other, earlier in windows.items()
+            if window.begin < earlier.end and earlier.begin < window.end
+        ),
+        None,
+    )
+    windows |= new
     return problem
 
 
@@ -448,11 +470,12 @@ CHECKS = (
           f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions",
           key="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
-    Check("the load, or a repeat of a phase, left no results", of_trial=missing_runs),
+    Check("the load, the preconditioning, or a repeat of a phase, left no results", of_trial=missing_runs),
     Check("a trial is not in the plan of `experiment.json`, or has another system or round there"),
     Check("a valid trial was not within the experiment's time"),
     Check("a client's histogram logs have the same intervals as those of another run in the experiment: one is a copy",
           "logs of 100 operations or more"),
+    Check("a run was measured at the same time as a run of another trial"),
     Check("evidence differs from the trial's `manifest` or cannot be read, a value in `trial.json` or"
           " `client.json` is of the wrong type, or a run with several clients has no `clients.json`",
           of_evidence=missing_evidence),

@@ -120,7 +120,7 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
         write(Text(text))
     if (hidden := len(outcome.costs) - MOST_COSTS) > 0:
         write(Text(f"{hidden} more in summary.md"))
-    # Only the first of the reasons with the same short form is shown, because the others could look the same.
+    # Reasons with the same short form could look the same, so only the first of them is shown.
     distinct = list({reason.short: reason for reason in reversed(reasons)}.values())[::-1]
     shown = distinct[:MOST_REASONS] if folder else reasons
     lines = {again.line(reason, summary, MOST_COLUMNS - 2) if again else reason.text: reason.fatal for reason in shown}

@@ -167,7 +167,8 @@ def phases(experiment: Path) -> None:
                 if not update:
                     edit_json(client / "client.json", batchsize=100, threads=4)
         event = {"at": 2.0, "host": "node1", "what": "GC pause of 1.2 s"}
-        conducted = clients_json(("node1", "node2"), events=[event], warmup_steady=False, warmup_seconds=1.0)
+        about_run = {"agreed": 1795266433.14 + 100 * number, "warmup_steady": False, "warmup_seconds": 1.0}
+        conducted = clients_json(("node1", "node2"), events=[event], **about_run)
         write_json(folder / "read-2/clients.json", conducted)
 
 

@@ -11,7 +11,7 @@ from dohyo.operations import OVERALL
 from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, by_system, layer, rows_high, rows_of, shape, table
 from dohyo.report.material import Material, significant
 from dohyo.scenario.phases import PROBE, RUN
-from dohyo.summary.comparison import at_points
+from dohyo.summary.comparison import at_points, is_paced
 from dohyo.summary.ranking import Rate, decisive, throughput
 from dohyo.summary.results import Trial
 from dohyo.tables.comparison_table import interval, level_of_rows, ratio, samples_words
@@ -163,7 +163,10 @@ def _panel(
     says = "; ".join(row["label"] + ": " + row["beside"].replace("\n", ", ") for row in means)
     alone = len(material.phases) == 1 and not any(trial.search for trial in material.summary.trials)
     title = {RUN: "" if alone else "measured run", PROBE: "the highest rate under its bound"}.get(phase, phase)
-    return Panel(title, spec, name, f"Mean rates, the best first: {says}", heads=heads)
+    order = "the best first"
+    if is_paced([trial for trial, _ in ranked], phase):
+        title, order = f"{title} with a target rate: no ranking".lstrip(), "with a target rate"
+    return Panel(title, spec, name, f"Mean rates, {order}: {says}", heads=heads)
 
 
 def _points(material: Material, name: str, x: Spec, runs: list[dict[str, Any]]) -> list[Spec]:
