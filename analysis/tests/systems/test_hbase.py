@@ -94,6 +94,13 @@ def test_what_a_user_sets_comes_after_the_profile_s_own() -> None:
     assert command.index(of_collector) < command.index(of_user)
 
 
+@pytest.mark.parametrize(("faults", "hook"), [("none", "false"), ("stop(any)@5s", "true")])
+def test_an_orderly_stop_under_faults_hands_over_the_regions(faults: str, hook: str) -> None:
+    phases = [{"name": "run", "faults": faults}]
+    assert site(hosts=3, trial_phases=phases)["hbase.shutdown.hook"] == hook
+    assert "hbase.shutdown.hook" not in site(trial_phases=phases)  # one process keeps HBase's default, true
+
+
 def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() -> None:
     system = hbase(hbase_tls=True)
     assert (system.has_certificates, system.clients_have_certificates) == (True, True)
