@@ -101,6 +101,12 @@ def test_an_orderly_stop_under_faults_hands_over_the_regions(faults: str, hook: 
     assert "hbase.shutdown.hook" not in site(trial_phases=phases)  # one process keeps HBase's default, true
 
 
+def test_servers_that_lose_one_of_several_zookeepers_retry_as_in_the_package() -> None:
+    assert "zookeeper.recovery.retry" not in site(hosts=3)
+    # ZooKeeper in the same process ends with it, so waiting for ZooKeeper would only delay the end.
+    assert site()["zookeeper.recovery.retry"] == "1"
+
+
 def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() -> None:
     system = hbase(hbase_tls=True)
     assert (system.has_certificates, system.clients_have_certificates) == (True, True)
