@@ -94,6 +94,12 @@ def test_what_a_user_sets_comes_after_the_profile_s_own() -> None:
     assert command.index(of_collector) < command.index(of_user)
 
 
+@pytest.mark.parametrize(("cores", "handlers"), [(2, 30), (64, 128)])
+def test_the_profile_has_two_handlers_for_each_processor(cores: int, handlers: int) -> None:
+    host = {"cores": cores, "disk_kind": "ssd", "java_home": "/jdk"}
+    assert hbase(conditions={"profile": "tuned"}, service_host=host).handlers == handlers
+
+
 @pytest.mark.parametrize(("faults", "hook"), [("none", "false"), ("stop(any)@5s", "true")])
 def test_an_orderly_stop_under_faults_hands_over_the_regions(faults: str, hook: str) -> None:
     phases = [{"name": "run", "faults": faults}]
