@@ -222,6 +222,7 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     assert (written["concurrent_writes"], written["concurrent_reads"], written["concurrent_compactors"]) == (48, 48, 6)
     assert (written["storage_compatibility_mode"], written["commitlog_disk_access_mode"]) == ("NONE", "auto")
     assert (written["trickle_fsync"], written["compaction_throughput"]) == (True, "0MiB/s")
+    assert written["endpoint_snitch"] == "GossipingPropertyFileSnitch"
     # These settings are for other versions, or for a format that the user did not choose.
     assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
     assert (written["num_tokens"], written["hinted_handoff_enabled"]) == (1, True)
