@@ -231,6 +231,12 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     assert "cassandra_password" not in effect["values"]
 
 
+@pytest.mark.parametrize(("faults", "waits"), [("none", False), ("kill(any)@5s", True)])
+def test_a_node_that_returns_waits_for_gossip_as_in_the_package(faults: str, waits: bool) -> None:
+    _, options, _ = cassandra(hosts=3, trial_phases=[{"name": "run", "faults": faults}])
+    assert ("-Dcassandra.skip_wait_for_gossip_to_settle=0" not in options) == waits
+
+
 @pytest.mark.parametrize(
     ("heap", "options", "young"), [("16g", ["-Xmn8G"], "-Xmn8G"), ("16g", ["-ea"], "-Xmn600m"), ("1g", [], "-Xmn256m")]
 )
