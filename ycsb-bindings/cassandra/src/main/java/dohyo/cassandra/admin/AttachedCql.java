@@ -119,7 +119,7 @@ public final class AttachedCql implements Attached {
       conditions.put("read_copies", null);
     }
     String sync = settings.getOrDefault("commitlog_sync", "");
-    conditions.put("durability", sync.isEmpty() ? UNKNOWN : CqlAdmin.durability(sync));
+    conditions.put("durability", sync.isEmpty() ? UNKNOWN : CqlAdmin.durability(settings));
     conditions.put("notes", Stream.concat(
         cql.isScylla() ? Stream.concat(CqlAdmin.protection(settings), cql.scyllaNotes(settings))
             : CqlAdmin.protection(settings.getOrDefault("authenticator", ""),

@@ -230,7 +230,7 @@ public final class CqlAdmin implements AutoCloseable {
     return cluster.getMetadata();
   }
 
-  /** Returns the data center of the clients. The driver connects only to its nodes, one of which answers the query. */
+  /** Returns the data center of the clients, because the driver connects only to nodes of that one. */
   String dataCenter() {
     return value("SELECT data_center FROM system.local").orElseThrow();
   }
@@ -282,10 +282,16 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns where an acknowledged write is (memory or disk), which depends on the server's {@code commitlog_sync}. The
-   * server acknowledges a write before fsync only if this is periodic.
+   * Returns where an acknowledged write is: on disk, or in memory if the server acknowledges it before fsync, as only
+   * {@code commitlog_sync=periodic} does. Returns none if ScyllaDB keeps no commit log.
+   *
+   * @param settings the server's settings, without quotes
    */
-  public static String durability(String sync) {
+  public static String durability(Map<String, String> settings) {
+    if (settings.getOrDefault("enable_commitlog", "true").equals("false")) {
+      return "none";
+    }
+    String sync = settings.get("commitlog_sync");
     return switch (sync) {
       case "periodic" -> "memory";
       case "batch", "group" -> "disk";
