@@ -273,7 +273,9 @@ class Conditions:
         text=lambda conditions: f"{conditions.consistency}{_overlap(conditions)}",
     )
     durability: str | None = _of(
-        "`memory` or `disk`: where a write is stored when it is acknowledged", equal="systems", label="durability"
+        "`memory` or `disk`: where a write is stored when it is acknowledged; `none` without a log",
+        equal="systems",
+        label="durability",
     )
     compression: str | None = _of("compression of the stored data", equal="systems", label="compression")
     profile: str | None = _of(

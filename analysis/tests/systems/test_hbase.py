@@ -94,6 +94,25 @@ def test_what_a_user_sets_comes_after_the_profile_s_own() -> None:
     assert command.index(of_collector) < command.index(of_user)
 
 
+@pytest.mark.parametrize(("cores", "handlers"), [(2, 30), (64, 128)])
+def test_the_profile_has_two_handlers_for_each_processor(cores: int, handlers: int) -> None:
+    host = {"cores": cores, "disk_kind": "ssd", "java_home": "/jdk"}
+    assert hbase(conditions={"profile": "tuned"}, service_host=host).handlers == handlers
+
+
+@pytest.mark.parametrize(("faults", "hook"), [("none", "false"), ("stop(any)@5s", "true")])
+def test_an_orderly_stop_under_faults_hands_over_the_regions(faults: str, hook: str) -> None:
+    phases = [{"name": "run", "faults": faults}]
+    assert site(hosts=3, trial_phases=phases)["hbase.shutdown.hook"] == hook
+    assert "hbase.shutdown.hook" not in site(trial_phases=phases)  # one process keeps HBase's default, true
+
+
+def test_servers_that_lose_one_of_several_zookeepers_retry_as_in_the_package() -> None:
+    assert "zookeeper.recovery.retry" not in site(hosts=3)
+    # ZooKeeper in the same process ends with it, so waiting for ZooKeeper would only delay the end.
+    assert site()["zookeeper.recovery.retry"] == "1"
+
+
 def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() -> None:
     system = hbase(hbase_tls=True)
     assert (system.has_certificates, system.clients_have_certificates) == (True, True)

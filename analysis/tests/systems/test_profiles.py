@@ -222,12 +222,19 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     assert (written["concurrent_writes"], written["concurrent_reads"], written["concurrent_compactors"]) == (48, 48, 6)
     assert (written["storage_compatibility_mode"], written["commitlog_disk_access_mode"]) == ("NONE", "auto")
     assert (written["trickle_fsync"], written["compaction_throughput"]) == (True, "0MiB/s")
+    assert written["endpoint_snitch"] == "GossipingPropertyFileSnitch"
     # These settings are for other versions, or for a format that the user did not choose.
     assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
     assert (written["num_tokens"], written["hinted_handoff_enabled"]) == (1, True)
     assert effect["tuned"]["cassandra_memtable"] == "trie"
     assert effect["settings"] == {"cassandra_sstable_format": "big", **of_both, **settings}
     assert "cassandra_password" not in effect["values"]
+
+
+@pytest.mark.parametrize(("faults", "waits"), [("none", False), ("kill(any)@5s", True)])
+def test_a_node_that_returns_waits_for_gossip_as_in_the_package(faults: str, waits: bool) -> None:
+    _, options, _ = cassandra(hosts=3, trial_phases=[{"name": "run", "faults": faults}])
+    assert ("-Dcassandra.skip_wait_for_gossip_to_settle=0" not in options) == waits
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,12 @@ def scylla(case: str = "", version: str = VERSION, cores: str = "1-3", **variabl
     return described("scylla", **{"states": states, "system_page_ports": PAGES, **variables_of_case})
 
 
+def files(system: Any) -> dict[str, str]:
+    return {file.path.rpartition("/")[2]: file.content for file in system.files}
+
+
 def configuration(system: Any) -> dict[str, Any]:
-    (file,) = system.files
-    loaded: dict[str, Any] = yaml.safe_load(file.content)
+    loaded: dict[str, Any] = yaml.safe_load(files(system)["scylla.yaml"])
     return loaded
 
 
@@ -133,6 +136,9 @@ def test_the_vendor_s_guide_for_production() -> None:
     config, command = configuration(system), system.command
     assert config["developer_mode"] is False
     assert config["internode_compression"] == "all"
+    assert config["endpoint_snitch"] == "GossipingPropertyFileSnitch"
+    # ScyllaDB reads this file in the folder conf below its working directory, and ends without it.
+    assert files(system)["cassandra-rackdc.properties"].split() == ["dc=datacenter1", "rack=rack1"]
     assert command[command.index("--memory") :] == [
         *("--memory", "8192M", "--cpuset", "1-3", "--io-properties-file", "/etc/scylla.d/io_properties.yaml"),
         *("--lock-memory", "1"),

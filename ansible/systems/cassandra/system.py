@@ -30,6 +30,7 @@ OPENED = (
     *("java.base/sun.nio.ch", "jdk.management/com.sun.management.internal"),
 )
 MODULES = [*(f"--add-exports={package}=ALL-UNNAMED" for package in EXPORTED), *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED)]
+SNITCH = "GossipingPropertyFileSnitch"
 COMPACTORS = "the number of disks or of processors, whichever is smaller, from 2 to 8"
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
@@ -366,6 +367,7 @@ class Cassandra(OnJvm, Cql):
             Tuned("memtable", "trie" if new else "skiplist", LATEST, "trie; before 5.0 skiplist"),
             Tuned("sstable_format", "bti" if new else "big", LATEST, "bti; before 5.0 big"),
             Tuned("compaction", strategy, LATEST, f"UnifiedCompactionStrategy with its own defaults (scaling T4); before 5.0 {COMPACTIONS[0]}"),
+            Tuned("endpoint_snitch", SNITCH, f"{COMMENTS}: a coordinator asks itself first", vanilla="SimpleSnitch: in the ring's order"),
             Tuned("concurrent_reads", max(16 * context.drives, 32), COMMENTS, "16 × disks, at least 32"),
             Tuned("concurrent_writes", max(8 * context.cores, 32), COMMENTS, "8 × processors, at least 32"),
             Tuned("memtable_allocation_type", "offheap_objects" if new else None, LATEST, f"offheap_objects; {unset}", "heap_buffers"),

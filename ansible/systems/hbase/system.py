@@ -271,7 +271,7 @@ class HBase(HBaseProcesses):
         cache, wal = 0.2 if self.bucket_cache_mb else None, "multiwal" if logs else None
         return [
             Tuned("libhadoop", "io.trino.hadoop:hadoop-apache:3.3.5-3", LIBHADOOP, vanilla="the library on the hosts, if any"),
-            Tuned("handlers", min(max(100, 2 * self.context.cores), 200), HANDLERS, "2 × processors, from 100 to 200"),
+            Tuned("handlers", max(2 * self.context.cores, 30), HANDLERS, "2 × processors, at least 30"),
             Tuned("regions", min(max(regions, 1), 200), REGIONS, "0.4 × heap / 128 MiB / tables, at most 200"),
             Tuned("hfile.block.cache.size", cache, BUCKET_CACHE, "0.2 with a bucket cache", "0.4"),
             Tuned("hbase.regionserver.throughput.controller", NO_LIMIT, COMPACTION_SPEED, vanilla=LIMIT),

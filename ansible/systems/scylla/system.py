@@ -409,8 +409,11 @@ class Scylla(Cql):
 
     @property
     def files(self) -> list[ConfigFile]:
-        """Configuration file with the settings that differ from ScyllaDB's defaults."""
-        return [self.conf_file("scylla.yaml", self._configuration)]
+        """Configuration files: the settings that differ from ScyllaDB's defaults, and SimpleSnitch's names for another snitch."""
+        return [
+            self.conf_file("scylla.yaml", self._configuration),
+            self.conf_file("cassandra-rackdc.properties", "dc=datacenter1\nrack=rack1\n"),
+        ]
 
     @property
     def command(self) -> list[str]:
@@ -480,6 +483,7 @@ class Scylla(Cql):
                 "production-readiness.html), Performance: run scylla_setup. Dohyo runs these steps: iotune, cores, interrupts and"
                 " locked memory, outside developer mode",
             ),
+            Tuned("endpoint_snitch", "GossipingPropertyFileSnitch", "the same, Gossip configuration", vanilla="SimpleSnitch"),
             Tuned("internode_compression", "all", "the same, Inter-node compression", vanilla="none"),
         ]
 

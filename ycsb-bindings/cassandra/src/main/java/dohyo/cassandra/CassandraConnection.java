@@ -174,7 +174,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
   }
 
   /** Returns the policy that chooses the node for a request: a replica of its record, or all nodes in turn. */
-  static LoadBalancingPolicy routing(Settings settings) {
+  public static LoadBalancingPolicy routing(Settings settings) {
     DCAwareRoundRobinPolicy.Builder ring = DCAwareRoundRobinPolicy.builder();
     if (settings.has("cassandra.localdc")) {
       ring.withLocalDc(settings.text("cassandra.localdc", ""));

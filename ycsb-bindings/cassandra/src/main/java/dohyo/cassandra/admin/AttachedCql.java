@@ -59,10 +59,11 @@ public final class AttachedCql implements Attached {
   @Override
   public boolean make() throws IOException {
     int copies = arguments.number("replication", 1, 1, Integer.MAX_VALUE);
-    int nodes = cql.metadata().getAllHosts().size();
+    String center = cql.dataCenter();
+    long nodes = cql.metadata().getAllHosts().stream().filter(host -> center.equals(host.getDatacenter())).count();
     if (copies > nodes) {
-      throw new IOException("replication %d needs that many nodes, but %s has %d; lower replication"
-          .formatted(copies, arguments.required("host"), nodes));
+      throw new IOException("replication %d needs that many nodes, but %s in %s has %d; lower replication"
+          .formatted(copies, center, arguments.required("host"), nodes));
     }
     try {
       cql.createKeyspace();
@@ -118,7 +119,7 @@ public final class AttachedCql implements Attached {
       conditions.put("read_copies", null);
     }
     String sync = settings.getOrDefault("commitlog_sync", "");
-    conditions.put("durability", sync.isEmpty() ? UNKNOWN : CqlAdmin.durability(sync));
+    conditions.put("durability", sync.isEmpty() ? UNKNOWN : CqlAdmin.durability(settings));
     conditions.put("notes", Stream.concat(
         cql.isScylla() ? Stream.concat(CqlAdmin.protection(settings), cql.scyllaNotes(settings))
             : CqlAdmin.protection(settings.getOrDefault("authenticator", ""),

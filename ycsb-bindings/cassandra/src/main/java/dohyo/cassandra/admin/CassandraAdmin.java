@@ -68,7 +68,7 @@ public final class CassandraAdmin {
       Map<String, String> settings = conditions.get("version").toString().startsWith("3.")
           ? loggedSettings(Path.of(arguments.required("log"))) : cql.settings("system_views.settings");
       String sync = settings.get("commitlog_sync");
-      String durability = CqlAdmin.durability(sync);
+      String durability = CqlAdmin.durability(settings);
       conditions.put("durability", durability);
       conditions.putAll(jvm.conditions());
       // Report the requested settings with the server's values, except settings that the server does not list.

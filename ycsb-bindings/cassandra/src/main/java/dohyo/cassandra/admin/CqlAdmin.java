@@ -16,6 +16,7 @@ import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.cassandra.Access;
 import dohyo.cassandra.Answers;
+import dohyo.cassandra.CassandraConnection;
 import dohyo.cassandra.EventLoops;
 import dohyo.cassandra.Query;
 import java.io.IOException;
@@ -77,7 +78,7 @@ public final class CqlAdmin implements AutoCloseable {
     key = KeyColumns.of(arguments, Query.KEY);
     Cluster.Builder driver = Cluster.builder().addContactPoints(arguments.required("host").split(","))
         .withPort(arguments.number("port", 9042, 1, 65535)).withoutMetrics().withoutJMXReporting()
-        .withNettyOptions(new EventLoops(1))
+        .withNettyOptions(new EventLoops(1)).withLoadBalancingPolicy(CassandraConnection.routing(access))
         .withSocketOptions(
             new SocketOptions().setConnectTimeoutMillis(CONNECT_MILLIS).setReadTimeoutMillis(ANSWER_MILLIS));
     Access.configure(access, driver);
@@ -229,10 +230,14 @@ public final class CqlAdmin implements AutoCloseable {
     return cluster.getMetadata();
   }
 
+  /** Returns the data center of the clients, because the driver connects only to nodes of that one. */
+  String dataCenter() {
+    return value("SELECT data_center FROM system.local").orElseThrow();
+  }
+
   /** Returns the replication settings of a keyspace in CQL syntax. */
   private String replication(String strategy, int copies) {
-    String where = strategy.equals("SimpleStrategy") ? "replication_factor"
-        : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
+    String where = strategy.equals("SimpleStrategy") ? "replication_factor" : dataCenter();
     return "{'class': %s, %s: %d}".formatted(Query.literal(strategy), Query.literal(where), copies);
   }
 
@@ -277,10 +282,16 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns where an acknowledged write is (memory or disk), which depends on the server's {@code commitlog_sync}. The
-   * server acknowledges a write before fsync only if this is periodic.
+   * Returns where an acknowledged write is: on disk, or in memory if the server acknowledges it before fsync, as only
+   * {@code commitlog_sync=periodic} does. Returns none if ScyllaDB keeps no commit log.
+   *
+   * @param settings the server's settings, without quotes
    */
-  public static String durability(String sync) {
+  public static String durability(Map<String, String> settings) {
+    if (settings.getOrDefault("enable_commitlog", "true").equals("false")) {
+      return "none";
+    }
+    String sync = settings.get("commitlog_sync");
     return switch (sync) {
       case "periodic" -> "memory";
       case "batch", "group" -> "disk";

@@ -61,6 +61,7 @@ public final class HBaseAdmin implements AutoCloseable {
   private static final int ROWS_PER_CALL = 10_000;
   /** Key of the trial's mark in the descriptor of a table or namespace. */
   static final String MARK = "DOHYO";
+  private static final String HSYNC = "hbase.wal.hsync";
   private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
   /**
    * Time without a change after which the block cache counts as filled. Prefetching begins a second after a file was
@@ -232,7 +233,6 @@ public final class HBaseAdmin implements AutoCloseable {
       pages.conditions().forEach((key, value) -> conditions.merge(key, value, HBaseAdmin::merged));
       running.add(pages.configuration());
     }
-    boolean fsync = running.stream().allMatch(server -> server.getBoolean("hbase.wal.hsync", false));
     // All copies of the log acknowledge an entry, and only one server serves each region.
     int copies = hdfs.isPresent() ? hdfs.get().files("/hbase/WALs").copies() : 1;
 
@@ -245,14 +245,15 @@ public final class HBaseAdmin implements AutoCloseable {
     conditions.put("write_copies", copies);
     conditions.put("fixed", List.of("write_acks"));
     conditions.put("read_copies", 1);
-    conditions.put("durability", fsync ? "disk" : "memory");
+    conditions.put("durability", durability(running));
     conditions.put("compression", families(tables, family -> family.getCompressionType().getName()));
     conditions.put("endpoints", servers.keySet().stream()
         .map(server -> server.getHostname() + ":" + server.getPort()).toList());
     List<String> notes = new ArrayList<>(protection(running, hdfs.isPresent()));
     notes.addAll(List.of(
         "write-ahead log: %s, hsync %s, %s on %s".formatted(
-            distinct(tables.stream().map(TableDescriptor::getDurability)), fsync,
+            distinct(tables.stream().map(TableDescriptor::getDurability)),
+            distinct(running.stream().map(server -> server.getBoolean(HSYNC, false))),
             distinct(running.stream().map(server -> server.get("hbase.wal.provider"))),
             hdfs.isPresent() ? "HDFS" : running.get(0).get("fs.file.impl", "LocalFileSystem").replaceAll(".*\\.", "")),
         "block encoding " + families(tables, ColumnFamilyDescriptor::getDataBlockEncoding),
@@ -273,6 +274,14 @@ public final class HBaseAdmin implements AutoCloseable {
     }
     conditions.put("notes", notes);
     return conditions;
+  }
+
+  /** Returns where an acknowledged write is (memory or disk), or none if a server keeps no write-ahead log. */
+  static String durability(List<Configuration> running) {
+    boolean logs = running.stream().allMatch(server -> server.getBoolean("hbase.regionserver.hlog.enabled", true)
+        && !server.get("hbase.wal.provider", "").equals("disabled"));
+    boolean fsync = running.stream().allMatch(server -> server.getBoolean(HSYNC, false));
+    return !logs ? "none" : fsync ? "disk" : "memory";
   }
 
   /** Returns notes on security features of all servers. They cost time, and other systems may not have them. */

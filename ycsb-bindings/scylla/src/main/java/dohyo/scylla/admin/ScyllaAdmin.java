@@ -80,11 +80,11 @@ public final class ScyllaAdmin {
       String sync = settings.get("commitlog_sync");
       long pid = Admin.pid(arguments, "pidfile");
       CommandLine line = new CommandLine(List.of(Files.readString(Path.of("/proc/" + pid + "/cmdline")).split("\0")));
-      String durability = line.forcesToDisk() ? CqlAdmin.durability(sync) : "memory";
+      String durability = CqlAdmin.durability(settings);
       Memory memory = Memory.of(metrics(arguments));
 
       Map<String, Object> conditions = cql.conditions();
-      conditions.put("durability", durability);
+      conditions.put("durability", durability.equals("disk") && !line.forcesToDisk() ? "memory" : durability);
       conditions.put("memory", memory.megabytes() + " MiB");
       conditions.put("notes", Stream.of(CqlAdmin.protection(settings), Stream.of(
           "commit log: " + sync

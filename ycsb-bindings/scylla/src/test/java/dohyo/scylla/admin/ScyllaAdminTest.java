@@ -24,4 +24,11 @@ class ScyllaAdminTest {
         "server_encryption_options", "{\"internode_encryption\":\"none\",\"truststore\":\"all\"}")).toList());
     assertEquals(List.of(), CqlAdmin.protection(Map.of()).toList());
   }
+
+  @Test
+  void serverWithoutCommitLogKeepsNothing() {
+    assertEquals("disk", CqlAdmin.durability(Map.of("commitlog_sync", "batch", "enable_commitlog", "true")));
+    assertEquals("memory", CqlAdmin.durability(Map.of("commitlog_sync", "periodic")));
+    assertEquals("none", CqlAdmin.durability(Map.of("commitlog_sync", "batch", "enable_commitlog", "false")));
+  }
 }
