@@ -171,6 +171,11 @@ def test_region_servers_of_one_host_are_summed_up_and_other_servers_left_out(tmp
     assert values["l1_cache_hit_ratio"] == pytest.approx(0.9852863899106674)
 
 
+def test_old_servers_report_data_in_memory_by_another_name(tmp_path: Path) -> None:
+    keep(tmp_path, "host1", stats___namespace__txt="objects=1\nmemory_used_data_bytes=4096\n")
+    assert figures(tmp_path, "aerospike")["host1"]["data_bytes"] == 4096
+
+
 def test_alarming_figures_become_notes(tmp_path: Path) -> None:
     text = (DATA / "aerospike" / "stats-namespace.txt").read_text(encoding="utf-8")
     keep(tmp_path, "host1", stats___namespace__txt=text)

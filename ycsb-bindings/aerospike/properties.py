@@ -15,8 +15,8 @@ PROPERTIES = [
              about="threads that serve the connections of batches, scans and runs with inflight above 1; default:"
              " number of processors of the client's host minus 1"),
     Property("aerospike.maxconnections", Whole(1, 100_000),
-             about="maximum number of connections per node; default: 16 per event loop, at least 128. Further"
-             " commands wait in the client until they time out"),
+             about="maximum number of connections per node, at least 5 per event loop; default: 16 per event loop, at"
+             " least 128. Further commands wait in the client until they time out"),
     Property("aerospike.inline", Boolean(), fixed="the servers need it when they start",
              about="true: the server's thread that receives a batch executes it, record by record; default: true, but"
              " false with aerospike_storage=device"),

@@ -76,7 +76,7 @@ class Call:
             return argv[2] if argv[1] == "faults" else " ".join(argv[1 : 2 if argv[1] == "stop-all" else 3])
         if argv[0] == "bash":
             return "empty the page cache" if argv[1] == "-ec" else "run a script"
-        return " ".join(argv[2:3])
+        return argv[0] if argv[0] == "sync" else " ".join(argv[2:3])
 
     @property
     def administration(self) -> list[str]:

@@ -151,6 +151,14 @@ def test_numbers_of_an_inventory_reach_a_configuration(system: str) -> None:
     assert re.search("some_number.*7", text)
 
 
+@pytest.mark.parametrize("size", ["513m", "4m"])
+def test_an_old_mysql_has_the_redo_log_in_two_files(size: str) -> None:
+    found = {"node1": {"found": {**FOUND["node1"]["found"], "product": "MySQL", "version": "8.0.29"}}}
+    (conf,) = described("mysql-innodb", mysql_log_file=size, states=found, passwords=PASSWORDS).files
+    assert f"loose_innodb_redo_log_capacity = {size.upper()}" in conf.content
+    assert f"loose_innodb_log_file_size = {max(int(size[:-1]) // 2, 4)}M" in conf.content
+
+
 def test_a_template_without_a_value_is_a_misfit_and_nothing_else_fails() -> None:
     class Unresolved(dict[str, Any]):
         def __getitem__(self, name: str) -> Any:

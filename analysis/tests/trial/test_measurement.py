@@ -47,6 +47,7 @@ def test_one_host_settles_with_its_statistics_in_one_call(tmp_path: Path) -> Non
         "clients: load",
         "phase settle",
         "node1: settle+stats folder=cassandra/stats/load flush=true timeout=300",
+        "node1: sync",
         "phase run 1",
         "clients: run-1",
         "node1: stats folder=cassandra/stats/run-1 within 900 s",
@@ -61,7 +62,7 @@ def test_phases_are_measured_in_turn_and_settle_once(tmp_path: Path) -> None:
     stats = "node1 node2 node3: stats folder=cassandra/stats/{} within 900 s".format
     assert trial.run_all() == [
         "phase load", "clients: load",
-        "phase settle", SETTLED[0], stats("load"),
+        "phase settle", SETTLED[0], "node1 node2 node3: sync", stats("load"),
         "phase a 1", "clients: a-1", stats("a-1"), "phase b 1", "clients: b-1", stats("b-1"),
         "phase a 2", "clients: a-2", stats("a-2"), "phase b 2", "clients: b-2", stats("b-2"),
     ]  # fmt: skip

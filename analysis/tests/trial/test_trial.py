@@ -59,7 +59,7 @@ START = [
     "node1: free_ports",
 ]
 TABLES = ["phase schema", "node1: schema within 900 s", "node1: process_limits", "node1: files"]
-SETTLE = ["phase settle", "node1: settle+stats folder=cassandra/stats/load flush=true timeout=300"]
+SETTLE = ["phase settle", "node1: settle+stats folder=cassandra/stats/load flush=true timeout=300", "node1: sync"]
 
 
 def test_all_steps_of_a_trial_in_their_order(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
     assert not [line for line in notes if "canary" in line]
 
 
-@pytest.mark.parametrize("number", range(49))
+@pytest.mark.parametrize("number", range(51))
 def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: int, tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2)
     trial.fails_at = number
@@ -120,7 +120,7 @@ def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
     parts.prepare()
     parts.run()
     parts.measuring.measure()
-    assert len(trial.calls) == 49
+    assert len(trial.calls) == 51
 
 
 # ---- the start -------------------------------------------------------------------------------------------------------

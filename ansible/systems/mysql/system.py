@@ -264,7 +264,6 @@ class Mysql(Replicated):
             Tuned("innodb_io_capacity", 200 if rotating else 10000, IO_CAPACITY, "10000; rotating disk 200", "MySQL 8.4 10000, else 200"),
             Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", twice, f"MySQL {twice}, MariaDB 2000"),
             Tuned("innodb_flush_neighbors", 1 if rotating else 0, VARIABLES, "0; rotating disk 1", "MySQL 0, MariaDB 1"),
-            Tuned("innodb_purge_threads", 4, "the same", vanilla="4; in MySQL 8.4, 1 with up to 16 processors"),
             Tuned("innodb_read_io_threads", threads, THREADS, "half of the processors, from 4 to 64", "the same in MySQL 8.4, otherwise 4"),
             Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="64 MiB in MySQL 8.4, otherwise 16 MiB"),
         ]

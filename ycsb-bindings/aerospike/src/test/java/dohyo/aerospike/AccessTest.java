@@ -77,6 +77,14 @@ class AccessTest {
     assertTrue(error.getMessage().contains("aerospike.password"), error.getMessage());
   }
 
+  /** The driver requires that an event loop may have five commands. */
+  @Test
+  void tooFewConnectionsAreRefused() {
+    Settings settings = settings("aerospike.eventloops", "2", "aerospike.maxconnections", "9");
+    SettingException error = assertThrows(SettingException.class, () -> new AerospikeConnection(settings));
+    assertTrue(error.getMessage().contains("aerospike.maxconnections=9"), error.getMessage());
+  }
+
   /** Checks that all classes that Netty's event loops need are present. */
   @Test
   void aTlsClientComesAsFarAsTheConnection() throws Exception {

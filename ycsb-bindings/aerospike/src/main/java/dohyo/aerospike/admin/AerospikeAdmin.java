@@ -150,9 +150,10 @@ public final class AerospikeAdmin {
     conditions.put("version", info(node, "build"));
     conditions.put("nodes", client.getNodes().length);
     conditions.put("replication", replication);
-    conditions.put("write_acks", arguments.required("write_acks"));
-    conditions.put("read_acks", arguments.required("read_acks"));
-    conditions.put("write_copies", arguments.required("write_acks").equals("one") && !strong ? 1 : replication);
+    String acks = acks(config, "write-commit-level-override", arguments.required("write_acks"));
+    conditions.put("write_acks", acks);
+    conditions.put("read_acks", acks(config, "read-consistency-level-override", arguments.required("read_acks")));
+    conditions.put("write_copies", acks.equals("one") && !strong ? 1 : replication);
     // A read may use other replicas only while partitions migrate.
     conditions.put("read_copies", 1);
     if (!strong && client.getNodes().length > 1) {
@@ -174,6 +175,21 @@ public final class AerospikeAdmin {
     return conditions;
   }
 
+  /**
+   * Returns the acknowledgements in the scenario's terms.
+   *
+   * @param config    settings of the namespace
+   * @param override  name of the setting that overrides the client's request
+   * @param requested acknowledgements that the client requests; quorum is the same as all
+   */
+  static String acks(Map<String, String> config, String override, String requested) {
+    return switch (config.getOrDefault(override, "off")) {
+      case "off" -> requested;
+      case "all" -> requested.equals("one") ? "all" : requested;
+      default -> "one";
+    };
+  }
+
   private static void claim(AerospikeClient client, String namespace, String table, String mark) throws IOException {
     Key key = new Key(namespace, MARKS, table);
     Record known = client.get(null, key);
@@ -186,7 +202,7 @@ public final class AerospikeAdmin {
     client.put(null, key, new Bin(MARK, mark));
   }
 
-  /** Fails unless all nodes report the same version, cluster size, replication, consistency, storage and index. */
+  /** Fails unless all nodes report the same version, size, replication, consistency, storage, index and overrides. */
   static void requireEqualNodes(Node[] nodes, String namespace) throws IOException {
     Map<String, List<String>> answers = new LinkedHashMap<>();
     for (Node node : nodes) {
@@ -195,7 +211,8 @@ public final class AerospikeAdmin {
       String answer = "%s %s, cluster_size=%s, effective_replication_factor=%s".formatted(info(node, "edition"),
           info(node, "build"), counters.get("cluster_size"), counters.get("effective_replication_factor"))
           + Stream.of("strong-consistency", "storage-engine", "storage-engine.commit-to-device",
-              "storage-engine.compression", "index-type")
+              "storage-engine.compression", "index-type", "write-commit-level-override",
+              "read-consistency-level-override")
               .filter(config::containsKey).map(key -> ", " + key + "=" + config.get(key)).collect(Collectors.joining());
       answers.computeIfAbsent(answer, any -> new ArrayList<>()).add(node.getHost().toString());
     }

@@ -23,8 +23,9 @@ import java.util.stream.Stream;
  * @param <S> type of a server
  */
 public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
-  /** Timeout of a single statement in milliseconds. The longest statement counts the rows of a table. */
-  private static final int CALL_MILLIS = 600_000;
+  /** Timeout of a statement in seconds, unless the verb's own timeout is longer. A vacuum is one statement. */
+  private static final int CALL_SECONDS = 600;
+  private static final int MAX_CALL_SECONDS = 86_400;
 
   private final Settings arguments;
   private final Dialect dialect;
@@ -47,7 +48,8 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   protected static Settings connection(Settings arguments) {
     arguments.required("connection");
     Properties properties = Admin.properties(arguments, "connection").properties();
-    properties.setProperty("operationtimeout", Integer.toString(CALL_MILLIS));
+    int seconds = Math.max(CALL_SECONDS, arguments.number("timeout", CALL_SECONDS, 1, Integer.MAX_VALUE));
+    properties.setProperty("operationtimeout", Math.min(seconds, MAX_CALL_SECONDS) + "000");
     return new Settings(properties);
   }
 

@@ -97,8 +97,10 @@ public final class AttachedMysql extends AttachedJdbc<MysqlServer> {
     Map<String, Object> conditions = conditionsOf(1 + semiSync.acknowledge());
     conditions.put("product", server().product());
     conditions.put("version", variables.get("version").replaceAll("-MariaDB.*", ""));
+    // Without a doublewrite buffer, the storage itself may write whole pages.
     conditions.put("durability", !stated ? UNKNOWN
-        : MysqlAdmin.durable(engines, List.of(server())) ? "disk" : "memory");
+        : !MysqlAdmin.durable(engines, List.of(server())) ? "memory"
+        : !engines.containsKey("InnoDB") || MysqlAdmin.protectsPages(variables) ? "disk" : UNKNOWN);
     conditions.put("compression", engines.containsKey("InnoDB") ? MysqlAdmin.compression(options, variables) : "none");
     conditions.put("notes", List.of(
         "tables: " + String.join(", ", engines.keySet()) + " " + options,

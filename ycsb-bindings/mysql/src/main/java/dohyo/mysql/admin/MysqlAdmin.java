@@ -29,15 +29,15 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   private static final int MEBIBYTE = 1 << 20;
   /**
    * Settings of InnoDB while it settles. The first two are the number of 16-KiB pages that it may write per second;
-   * 100,000 pages are 1.5 GiB. The third is the percentage of pages that may stay dirty. The order matters, because the
-   * first setting is the maximum of the second.
+   * 100,000 pages are 1.5 GiB. The last is the percentage of pages that may stay dirty. The order matters: the first
+   * setting is the maximum of the second. When the last one is lowered, the server also lowers the third, for good.
    */
-  private static final List<Variable> SETTLING = List.of(
-      new Variable("innodb_io_capacity_max", "100000"),
-      new Variable("innodb_io_capacity", "100000"), new Variable("innodb_max_dirty_pages_pct", "0"));
+  static final List<Variable> SETTLING = List.of(
+      new Variable("innodb_io_capacity_max", "100000"), new Variable("innodb_io_capacity", "100000"),
+      new Variable("innodb_max_dirty_pages_pct_lwm", "0"), new Variable("innodb_max_dirty_pages_pct", "0"));
 
   /** A global variable of the server and its value. */
-  private record Variable(String name, String value) {
+  record Variable(String name, String value) {
     String assignment() {
       return "SET GLOBAL %s = %s".formatted(name, value);
     }
@@ -124,7 +124,8 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     Map<String, Object> conditions = conditionsOf(replication, 1 + semiSync.acknowledge());
     conditions.put("title", "%s (%s)".formatted(primary().product(), String.join(", ", engines.keySet())));
     conditions.put("version", variables.get("version").replaceAll("-MariaDB.*", ""));
-    conditions.put("durability", durable(engines, semiSync.on() ? servers() : List.of(primary())) ? "disk" : "memory");
+    conditions.put("durability", durable(engines, semiSync.on() ? servers() : List.of(primary()))
+        && (!innodb || protectsPages(variables)) ? "disk" : "memory");
     conditions.put("compression", innodb ? compression(options, variables) : "none");
     conditions.put("memory", innodb ? "buffer pool " + mebibytes(variables.get("innodb_buffer_pool_size"))
         : "key buffer " + mebibytes(variables.get("key_buffer_size")) + ", data in the cache of the operating system");
@@ -182,6 +183,11 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
       }
     }
     return true;
+  }
+
+  /** Returns whether InnoDB's doublewrite buffer protects from half-written pages after a loss of power. */
+  static boolean protectsPages(Map<String, String> variables) {
+    return !variables.getOrDefault("innodb_doublewrite", "OFF").matches("OFF|DETECT_ONLY");
   }
 
   /**

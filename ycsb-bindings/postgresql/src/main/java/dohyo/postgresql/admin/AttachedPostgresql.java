@@ -171,9 +171,10 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
     boolean waits = standbys == null || !standbys.isEmpty() && !commit.matches("off|local");
     Map<String, Object> conditions = conditionsOf(1);
     conditions.put("version", settings.get("server_version").replaceAll(" .*", ""));
+    // Without full page images, the storage itself may write whole pages.
     conditions.put("durability", commit.isEmpty() || waits && commit.equals("remote_write") ? UNKNOWN
-        : !commit.equals("off") && "on".equals(settings.get("fsync"))
-            && "on".equals(settings.get("full_page_writes")) ? "disk" : "memory");
+        : commit.equals("off") || !"on".equals(settings.get("fsync")) ? "memory"
+        : "on".equals(settings.get("full_page_writes")) ? "disk" : UNKNOWN);
     conditions.put("compression", exists() ? PostgresqlAdmin.compression(inside(), settings) : UNKNOWN);
     conditions.put("notes", List.of(Stream.of("fsync", "synchronous_commit", "full_page_writes", "wal_level",
         "synchronous_standby_names", "shared_buffers").map(name -> name + " " + settings.getOrDefault(name, UNKNOWN))
