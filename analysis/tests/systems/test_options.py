@@ -153,8 +153,8 @@ def test_numbers_of_an_inventory_reach_a_configuration(system: str) -> None:
 
 @pytest.mark.parametrize("size", ["513m", "4m"])
 def test_an_old_mysql_has_the_redo_log_in_two_files(size: str) -> None:
-    found = {"node1": {"found": {**FOUND["node1"]["found"], "product": "MySQL", "version": "8.0.29"}}}
-    (conf,) = described("mysql-innodb", mysql_log_file=size, states=found, passwords=PASSWORDS).files
+    states = {"node1": {"found": {**FOUND["node1"]["found"], "product": "MySQL", "version": "8.0.29"}}}
+    (conf,) = described("mysql-innodb", mysql_log_file=size, states=states, passwords=PASSWORDS).files
     assert f"loose_innodb_redo_log_capacity = {size.upper()}" in conf.content
     assert f"loose_innodb_log_file_size = {max(int(size[:-1]) // 2, 4)}M" in conf.content
 

@@ -410,10 +410,7 @@ class Scylla(Cql):
     @property
     def files(self) -> list[ConfigFile]:
         """Configuration files: the settings that differ from ScyllaDB's defaults, and SimpleSnitch's names for another snitch."""
-        return [
-            self.conf_file("scylla.yaml", self._configuration),
-            self.conf_file("cassandra-rackdc.properties", "dc=datacenter1\nrack=rack1\n"),
-        ]
+        return [self.conf_file("scylla.yaml", self._configuration), self.conf_file("cassandra-rackdc.properties", "dc=datacenter1\nrack=rack1\n")]
 
     @property
     def command(self) -> list[str]:
