@@ -67,7 +67,8 @@ def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
     assert (max(bean.get("shortCircuitBytesRead", 0) for bean in beans) > 0) == safe
     running = file_of(trial, "stats/run-1/stats-conf.txt")
     assert "throttle.NoLimitThroughputController" in running
-    assert conditions["tuned"]["hbase_handlers"] == max(100, min(200, 2 * len(os.sched_getaffinity(0))))
+    # The conditions contain only values that differ from the package's, which has 30 handlers.
+    assert conditions["tuned"].get("hbase_handlers", 30) == max(30, 2 * len(os.sched_getaffinity(0)))
 
 
 def values_of(trial: Path, name: str) -> dict[str, str]:
