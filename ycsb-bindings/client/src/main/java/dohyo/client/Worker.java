@@ -185,8 +185,10 @@ final class Worker {
       return 0;
     }
     long until = window.earlier(now);
+    // After the quota nothing is due. A load without a time limit ends with its records, so it misses nothing.
+    long most = run.load() && window.length() == Long.MAX_VALUE ? 0 : quota - measured;
     long count = 0;
-    for (long due = due(); due - until < 0; due = pacer.due()) {
+    for (long due = due(); count < most && due - until < 0; due = pacer.due()) {
       pacer.pass();
       count++;
     }

@@ -288,6 +288,18 @@ class ClientTest extends OnMemory {
   }
 
   @ParameterizedTest
+  @CsvSource({"uniform, false, 9", "poisson, false, 9", "poisson, true, 0"})
+  void anAbortedRunMissesNothingBeyondItsQuota(String arrival, boolean load, int missed) throws IOException {
+    // All ten operations are due within 0.1 s, and the first one gets no answer.
+    assertEquals(5, client("-p", "dotransactions=" + !load, "-p", "recordcount=10", "-p", "operationcount=10", "-p",
+        "readproportion=0", "-p", "updateproportion=1", "-target", "100", "-p", "arrival=" + arrival, "-p",
+        "memory.fail=hang", "-p", "stalltime=1", "-p", "operationtimeout=600000"));
+    assertTrue(err.contains("no operation has succeeded for 1 s (stalltime)"), err);
+    assertEquals(1, line(load ? "INSERT" : "UPDATE", "Return=TIMEOUT"), "the thread has ended");
+    assertEquals(missed, summary().get("missed_operations").asLong());
+  }
+
+  @ParameterizedTest
   @CsvSource({"error, IO", "throw, ILLEGAL_STATE"})
   void errorsAreCountedByNameAndMakeTheRunInvalid(String failure, String name) throws IOException {
     assertEquals(0, client("-load"), err);
