@@ -68,7 +68,8 @@ final class ThreadStatistics {
     if (verified.length > 0) {
       count(OperationType.VERIFY, verified, call.started(), finished, call.intended());
     }
-    long done = type == OperationType.SCAN ? call.scannedRows() : succeeded(all);
+    // A scan that failed may have returned rows before. They do not count, like those of a batch that timed out.
+    long done = type != OperationType.SCAN ? succeeded(all) : ok ? call.scannedRows() : 0;
     addRecords(type, done);
     add(recordsDone, done);
     add(attemptedRecords, all.length);

@@ -102,6 +102,16 @@ class ClientTest extends OnMemory {
   }
 
   @Test
+  void theRowsOfAScanThatFailsDoNotCount() throws Exception {
+    assertEquals(5, client("-p", "operationcount=5", "-p", "readproportion=0", "-p", "updateproportion=0", "-p",
+        "scanproportion=1", "-p", "memory.scanned=50", "-p", "memory.failread=status"));
+    assertEquals(5, line("OVERALL", "FailedOperations"));
+    assertEquals(0, line("SCAN", "Records"));
+    assertEquals(0, line("OVERALL", "Records"));
+    assertEquals(0, summary().get("records").asLong());
+  }
+
+  @Test
   void theStatusLineCountsBeyondFourBillion() throws Exception {
     Properties properties = new Properties();
     properties.putAll(Map.of("recordcount", "5000000000", "maxexecutiontime", "60", "status", "true", "scanproportion",

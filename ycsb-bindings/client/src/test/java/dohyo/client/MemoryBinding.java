@@ -31,7 +31,8 @@ import site.ycsb.Status;
  * <ul>
  *   <li>{@code memory.fail} (none, connect, nomemory, throw, outofmemory, error, hang): kind of failure of
  *     connections, or of the writes after number {@code memory.failafter} up to number {@code memory.failuntil}</li>
- *   <li>{@code memory.failread} (none, status, error, throw, hang): kind of failure of reads</li>
+ *   <li>{@code memory.failread} (none, status, error, throw, hang): kind of failure of reads; with {@code status} a
+ *     scan fails after its rows</li>
  *   <li>{@code memory.delay}, {@code memory.writedelay}: delay of reads and of writes, in milliseconds</li>
  *   <li>{@code memory.cold}: milliseconds for which the first read of each instance blocks</li>
  *   <li>{@code memory.scanned}: number of rows that a scan pretends to find</li>
@@ -278,7 +279,8 @@ public final class MemoryBinding extends Binding {
   public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
     if (scanned > 0) {
       sink.field(scanned - 1, "field0", ByteBuffer.allocate(0));
-      return CompletableFuture.completedFuture(Status.OK);
+      boolean fails = readFailure.equals("status");
+      return CompletableFuture.completedFuture(fails ? new Status("IO", "disk on fire") : Status.OK);
     }
     int row = 0;
     for (Map<String, byte[]> found : store.rows.tailMap(id(table, key)).values()) {
