@@ -133,8 +133,7 @@ public final class Client {
 
   private int perform() throws DBException, RunInvalidException, IOException, InterruptedException {
     StartGate gate = new StartGate(run.settings());
-    Measurement measurement = new Measurement(run, abort, gate, run.steady(), run.warmupSeconds(), results, messages,
-        GarbageCollections.NONE);
+    Measurement measurement = new Measurement(run, abort, gate, run.steady(), run.warmupSeconds(), results, messages);
     Workers workers = new Workers(run, abort);
     try {
       workers.connect();
@@ -148,8 +147,7 @@ public final class Client {
         }
         run.continueIn(gate.folder());
         try (PrintStream out = log(gate, "result.txt"); PrintStream err = log(gate, "status.txt")) {
-          GarbageCollections earlier = GarbageCollections.now();
-          Measurement further = new Measurement(run, abort, gate, false, run.warmupAgainSeconds(), out, err, earlier);
+          Measurement further = new Measurement(run, abort, gate, false, run.warmupAgainSeconds(), out, err);
           boolean last = window == run.windows();
           exit = reported(err, () -> further.perform(workers, connectSeconds, last));
         }

@@ -12,7 +12,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
-/** Resources that this process used in the measured window: processor time, the busiest thread, and the transport. */
+/**
+ * Resources that this process used in the measured window: processor time, garbage collections, the busiest thread, and
+ * the transport.
+ */
 final class Footprint {
   private static final OperatingSystemMXBean SYSTEM =
       ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
@@ -23,6 +26,7 @@ final class Footprint {
   private long begun;
   private long cpuAtBegin;
   private long retriesAtBegin;
+  private GarbageCollections collectionsAtBegin;
   private boolean isSampled;
   private String busiestThread;
   private double busiestShare;
@@ -30,12 +34,14 @@ final class Footprint {
   private int eventLoops;
   private double cpuSeconds;
   private long retries;
+  private GarbageCollections collections;
 
   /** Starts the measurement. Must be called at the beginning of the measured window. */
   Footprint(Set<Transport> transports) {
     this.transports = transports;
     cpuAtBegin = SYSTEM.getProcessCpuTime();
     retriesAtBegin = retriesSoFar();
+    collectionsAtBegin = GarbageCollections.now();
     for (long id : THREADS.getAllThreadIds()) {
       nanosAtBegin.put(id, THREADS.getThreadCpuTime(id));
     }
@@ -69,6 +75,7 @@ final class Footprint {
     sample();
     cpuSeconds = (SYSTEM.getProcessCpuTime() - cpuAtBegin) / 1e9;
     retries = retriesSoFar() - retriesAtBegin;
+    collections = GarbageCollections.now().since(collectionsAtBegin);
   }
 
   /**
@@ -94,6 +101,11 @@ final class Footprint {
   /** Returns the processor time of this process from the beginning of the window to the last answer, in seconds. */
   double cpuSeconds() {
     return cpuSeconds;
+  }
+
+  /** Returns the garbage collections from the beginning of the window to the last answer. */
+  GarbageCollections collections() {
+    return collections;
   }
 
   /** Adds the samples to a summary. If no transport was reported, the samples of the transport are {@code null}. */

@@ -22,7 +22,6 @@ final class Measurement {
   private final double warmupSeconds;
   private final PrintStream results;
   private final PrintStream messages;
-  private final GarbageCollections earlier;
   private final List<ThreadStatistics> statistics = new ArrayList<>();
   private final Reporter reporter;
 
@@ -33,10 +32,9 @@ final class Measurement {
    * @param warmupSeconds maximum length of the warm-up
    * @param results       receives the result lines
    * @param messages      receives status lines and the error
-   * @param earlier       garbage collections that do not count, because they happened in earlier windows
    */
   Measurement(Run run, Abort abort, StartGate gate, boolean steady, double warmupSeconds, PrintStream results,
-      PrintStream messages, GarbageCollections earlier) {
+      PrintStream messages) {
     this.run = run;
     this.abort = abort;
     this.gate = gate;
@@ -44,7 +42,6 @@ final class Measurement {
     this.warmupSeconds = warmupSeconds;
     this.results = results;
     this.messages = messages;
-    this.earlier = earlier;
     List<SharedHistograms> histograms = SharedHistograms.forThreads(run.threads());
     for (int i = 0; i < run.threads(); i++) {
       statistics.add(new ThreadStatistics(run.target() > 0, histograms.get(i % histograms.size())));
@@ -143,8 +140,7 @@ final class Measurement {
     Double finished = agreed == null || turn.lastFinished() == 0 ? null
         : (turn.lastFinished() - window.begin()) / 1e6;
     return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
-        (window.measure() - window.begin()) / 1e9, measured, turn.missed(),
-        GarbageCollections.now().since(earlier));
+        (window.measure() - window.begin()) / 1e9, measured, turn.missed());
   }
 
   private int report(Results outcome) throws IOException, InterruptedException {

@@ -43,11 +43,9 @@ final class Results {
    * @param warmupSeconds     length of the warm-up
    * @param measuredSeconds   length of the measured window
    * @param missedOperations  number of operations that were due in the measured window but not sent in it
-   * @param collections       garbage collections since the start of the process, or since the previous window if there
-   *                          was one
    */
   record Timing(Long agreedStartMillis, Double skewMillis, Double finishedMillis, double connectSeconds,
-      double warmupSeconds, double measuredSeconds, long missedOperations, GarbageCollections collections) {
+      double warmupSeconds, double measuredSeconds, long missedOperations) {
   }
 
   /**
@@ -158,9 +156,13 @@ final class Results {
     return timing.measuredSeconds() > 0 ? count / timing.measuredSeconds() : 0;
   }
 
+  private GarbageCollections collections() {
+    return footprint == null ? GarbageCollections.NONE : footprint.collections();
+  }
+
   private void garbageCollection(MeasurementsExporter exporter) throws IOException {
     double runMillis = Math.max(1, timing.measuredSeconds() * 1000);
-    GarbageCollections collections = timing.collections();
+    GarbageCollections collections = collections();
     for (Map.Entry<String, Long[]> collector : collections.byCollector().entrySet()) {
       long spent = collector.getValue()[1];
       exporter.write("TOTAL_GCS_" + collector.getKey(), "Count", collector.getValue()[0]);
@@ -295,7 +297,7 @@ final class Results {
     if (footprint != null) {
       footprint.write(summary);
     }
-    summary.put("gc_ms", timing.collections().millis());
+    summary.put("gc_ms", collections().millis());
     // The next three values include the warm-up. {@code inserted} also includes earlier runs, and the key numbers that
     // {@code passed_over} counts.
     summary.put("inserted", run.workload().inserted());
