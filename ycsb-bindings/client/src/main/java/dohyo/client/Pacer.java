@@ -40,11 +40,11 @@ final class Pacer {
       pacers.add(new Pacer(run.target(), run.threads(), run.workload().shift(thread, run.threads()), window.begin()));
     }
     if (run.poisson()) {
-      List<Arrivals.Turns> endless = Arrivals.endless(run.workload().arrivals(0), run.target(), run.threads());
+      List<Arrivals.Turns> endless = Arrivals.endless(run.workload().arrivals(), run.target(), run.threads());
       boolean isTimed = window.length() < Long.MAX_VALUE;
       long length = isTimed ? window.length() : (long) (run.operations() * 1e9 / run.target());
       long count = isTimed ? pacers.stream().mapToLong(pacer -> pacer.dueWithin(length)).sum() : run.operations();
-      List<Arrivals.Turns> measured = Arrivals.within(run.workload().arrivals(1), count, length, run.threads());
+      List<Arrivals.Turns> measured = Arrivals.within(run.workload().arrivals(), count, length, run.threads());
       for (int thread = 0; thread < run.threads(); thread++) {
         pacers.get(thread).turns = endless.get(thread);
         pacers.get(thread).measured = measured.get(thread);

@@ -33,6 +33,7 @@ public final class RecordWorkload extends Workload {
   private Division division;
   private Ledger ledger;
   private boolean transactions;
+  private int schedules;
 
   /**
    * Reads and checks all properties of the workload.
@@ -168,12 +169,12 @@ public final class RecordWorkload extends Workload {
   }
 
   /**
-   * Returns the random numbers for the times at which operations are due.
-   *
-   * @param which number of the schedule; the warm-up and the window have different schedules
+   * Returns the random numbers of a new schedule: the times at which operations are due. Each warm-up and each window
+   * has a schedule of its own. Only one thread may create schedules.
    */
-  public SplittableRandom arrivals(int which) {
-    return seed.of(-1 - which);
+  public SplittableRandom arrivals() {
+    schedules++;
+    return seed.of(-schedules);
   }
 
   /**

@@ -95,6 +95,28 @@ class PacerTest {
     assertEquals(20_006, endless.size(), 4 * Math.sqrt(20_006), "without an end their number is random, too");
   }
 
+  @Test
+  void furtherWindowsOfAClientHaveOtherArrivals() {
+    Run run = Run.of(new Settings(properties("recordcount=1000", "seed=7", "maxexecutiontime=20", "target=1000",
+        "arrival=poisson")));
+    Window window = new Window(0, SECOND, 20 * SECOND);
+    List<List<Long>> drawn = IntStream.range(0, 2).mapToObj(i -> Pacer.of(run, window).get(0)).map(pacer -> {
+      long warmup = pacer.due();
+      pacer.begin(SECOND);
+      return List.of(warmup, pacer.due());
+    }).toList();
+    assertNotEquals(drawn.get(0).get(0), drawn.get(1).get(0), "warm-up");
+    assertNotEquals(drawn.get(0).get(1), drawn.get(1).get(1), "window");
+  }
+
+  private static Properties properties(String... pairs) {
+    Properties properties = new Properties();
+    for (String pair : pairs) {
+      properties.setProperty(pair.split("=")[0], pair.split("=")[1]);
+    }
+    return properties;
+  }
+
   private static double shift(int thread, int threads, int client, int clients) {
     Properties properties = new Properties();
     properties.setProperty("recordcount", "1000");
