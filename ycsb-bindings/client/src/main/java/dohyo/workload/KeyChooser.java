@@ -42,9 +42,10 @@ final class KeyChooser {
     /**
      * Reads {@code requestdistribution} and its properties, {@code operationcount} and {@code inserted}.
      *
+     * @param insertsPerOperation mean number of records that an operation inserts, if there is one table
      * @throws SettingException if one has an invalid value, or the distribution does not fit the records
      */
-    Shared(Settings settings, RecordLayout layout, Division division, double insertProportion) {
+    Shared(Settings settings, RecordLayout layout, Division division, double insertsPerOperation) {
       this.layout = layout;
       this.division = division;
       distribution = settings.choice("requestdistribution",
@@ -70,7 +71,7 @@ final class KeyChooser {
       // fill the key space beyond recordcount.
       long operations = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
       expectedInserts = layout.tableCount() > 1 ? 0
-          : (long) Math.min(operations * insertProportion * 2, Long.MAX_VALUE / 2);
+          : (long) Math.min(operations * insertsPerOperation * 2, Long.MAX_VALUE / 2);
     }
 
     /**

@@ -59,7 +59,7 @@ public final class RecordWorkload extends Workload {
     division = new Division(settings, layout);
     seed = new Seed(settings);
     if (transactions) {
-      keys = new KeyChooser.Shared(settings, layout, division, proportions.share(OperationType.INSERT));
+      keys = new KeyChooser.Shared(settings, layout, division, proportions.share(OperationType.INSERT) * batchSize);
       keys.check(settings, settings.number("threadcount", 1, 1, 100_000), batchSize, seed.of(0));
       scanLengths(seed.of(0));
       ledger = Ledger.isWanted(settings) ? newLedger() : null;

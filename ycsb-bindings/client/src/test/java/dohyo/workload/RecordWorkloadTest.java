@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dohyo.binding.KeyCodec;
 import dohyo.binding.KeyColumns;
+import dohyo.binding.Outcome;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.nio.ByteBuffer;
@@ -591,6 +592,27 @@ class RecordWorkloadTest {
     }
     // The first of 10^10 items has a share of 1 / zeta = 3.8 % (ScrambledZipfianGenerator.ZETAN = 26.47).
     assertEquals(20_000 / 26.47, seen.values().stream().mapToInt(Integer::intValue).max().orElseThrow(), 130);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 10})
+  void newRecordsOfBatchesMayBePopular(int batch) {
+    RequestSource source = workload("recordcount=100", "requestdistribution=zipfian", "readproportion=0.5",
+        "updateproportion=0", "insertproportion=0.5", "insertorder=ordered", "operationcount=1000",
+        "batchsize=" + batch).source(0, 1);
+    long newest = 0;
+    for (int i = 0; i < 1000; i++) {
+      Request request = source.next();
+      if (request.type() == OperationType.READ) {
+        for (byte[] key : request.keys()) {
+          newest = Math.max(newest, Long.parseLong(text(key).substring("user".length())));
+        }
+      } else {
+        source.finished(request, Outcome.each(Status.OK, batch));
+      }
+    }
+    // About half of the operations insert a batch.
+    assertTrue(newest > 100 + 400L * batch, newest + " is the newest record that was read");
   }
 
   @Test
