@@ -392,7 +392,8 @@ GROUPS = {
                  about="maximum time in seconds to wait, before the records are read back, until the servers are"
                  " ready again after faults"),
         Property("verify.run", Refused("Dohyo counts the runs of a trial"), CLIENT,
-                 about="number of the run within its trial; verify=acknowledged writes it into the records"),
+                 about="number of the run within its trial; values depend on it, and verify=acknowledged writes it"
+                 " into the records"),
         Property("startgate", Refused("Dohyo uses it to start all clients at the same time"), CLIENT,
                  about="folder of the start gate"),
         Property("startgate.timeout", Refused("Dohyo sets it when it starts a client"), CLIENT,

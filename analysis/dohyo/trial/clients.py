@@ -72,7 +72,7 @@ class ClientPhase:
     :ivar duration: seconds of the measured window; 0 if a number of operations ends the run
     :ivar measured: whether the run counts only if all clients began at nearly the same time
     :ivar tolerant: whether the trial continues without the results of this run if only clients fail
-    :ivar of_trial: number of this run, from 1, among the trial's runs with verify=acknowledged
+    :ivar of_trial: number of this run, from 1, among the runs of all phases of the trial
     :ivar faults_asked: text of the faults in the scenario
     :ivar faults: the faults with their hosts (dohyo.scenario.faults.on_hosts)
     :ivar connection: properties with which the client connects to the servers

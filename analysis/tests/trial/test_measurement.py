@@ -201,15 +201,15 @@ def test_a_load_has_what_the_scenario_says_of_it_and_no_faults(tmp_path: Path) -
     }  # fmt: skip
 
 
-def test_runs_that_are_verified_have_numbers_over_all_phases(tmp_path: Path) -> None:
+def test_runs_have_numbers_over_all_phases(tmp_path: Path) -> None:
     verified = {"properties": {"recordcount": 1000, "verify": "acknowledged"}}
     phases = [{"name": "a", **verified}, {"name": "b"}, {"name": "c", **verified}]
     trial = fake_trial(tmp_path, trial_phases=phases, trial_repeats=2, trial_load=verified)
     trial.run_all()
     assert [(phase.folder, phase.of_trial) for phase in trial.phases] == [
-        ("load", 1), ("a-1", 1), ("b-1", 1), ("c-1", 2), ("a-2", 3), ("b-2", 3), ("c-2", 4),
+        ("load", 1), ("a-1", 1), ("b-1", 2), ("c-1", 3), ("a-2", 4), ("b-2", 5), ("c-2", 6),
     ]  # fmt: skip
-    assert "verify.run=4" in trial.property_lines(6, "node1")
+    assert "verify.run=6" in trial.property_lines(6, "node1")
 
 
 def test_numbers_may_be_texts(tmp_path: Path) -> None:

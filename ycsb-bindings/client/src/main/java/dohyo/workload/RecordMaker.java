@@ -11,7 +11,7 @@ import site.ycsb.generator.HistogramGenerator;
 
 /**
  * Generates the field values of records for one thread. {@code valueentropy} and the properties {@code fieldlength…}
- * control them.
+ * control them. Each run of a trial ({@code verify.run}) has other values.
  */
 final class RecordMaker {
   private final RecordLayout layout;
@@ -25,7 +25,10 @@ final class RecordMaker {
   RecordMaker(Settings settings, RecordLayout layout, SplittableRandom random) {
     this.layout = layout;
     this.random = random;
-    this.values = new ValueGenerator(settings, random.nextLong());
+    // With a seed, all runs of a trial make the same requests. If they also wrote the same values, updates might change
+    // nothing, which costs some systems less.
+    int run = settings.number("verify.run", 1, 1, Stamp.MAX_RUN);
+    this.values = new ValueGenerator(settings, new SplittableRandom(random.nextLong() + run).nextLong());
     int length = settings.number("fieldlength", 100, 0, 256 << 20);
     String distribution = settings.choice("fieldlengthdistribution", "constant", "uniform", "zipfian", "histogram");
     this.constantLength = distribution.equals("constant") ? length : -1;

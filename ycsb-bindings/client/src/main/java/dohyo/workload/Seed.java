@@ -7,8 +7,9 @@ import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Derives all random numbers of a workload from one seed ({@code seed}). With the same seed, client, thread and phase,
- * the operations, records and values are the same. Without the property, the seed is random. The results contain the
- * seed, so that the run can be repeated.
+ * the operations and records are the same. Values also depend on the number of the run in its trial (see {@link
+ * RecordMaker}). Without the property, the seed is random. The results contain the seed, so that the run can be
+ * repeated.
  */
 final class Seed {
   /** Largest integer that every JSON reader reads exactly. */

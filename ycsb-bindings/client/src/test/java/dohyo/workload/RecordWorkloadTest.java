@@ -3,6 +3,7 @@ package dohyo.workload;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -496,6 +497,21 @@ class RecordWorkloadTest {
       assertNotEquals(expected, drawn(1, mix), "of the next seed");
       mix[mix.length - 2] = "table=usertable";
       assertNotEquals(drawn(1, mix), drawn(1, mix), "without a seed");
+    }
+  }
+
+  @Test
+  void theNextRunRequestsTheSameRecordsAndWritesOtherValues() {
+    String[] update = {"seed=42", "recordcount=1000", "readproportion=0", "updateproportion=1", "verify.run=1"};
+    RequestSource first = workload(update).source(0, 1);
+    update[4] = "verify.run=2";
+    RequestSource second = workload(update).source(0, 1);
+    for (int i = 0; i < 1000; i++) {
+      Request.Update one = (Request.Update) first.next();
+      Request.Update two = (Request.Update) second.next();
+      assertArrayEquals(one.keys().get(0), two.keys().get(0));
+      assertEquals(one.writeColumns(), two.writeColumns());
+      assertFalse(Arrays.equals(one.values()[0][0], two.values()[0][0]), "an update changes the record");
     }
   }
 
