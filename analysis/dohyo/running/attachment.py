@@ -13,7 +13,7 @@ from typing import Any
 import click
 import yaml
 
-from dohyo import terminal
+from dohyo import plain_yaml, terminal
 from dohyo.ansible.playbook import build_client, decrypted, host_variables, play
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import counted, size
@@ -144,10 +144,12 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
     if text.startswith("$ANSIBLE_VAULT;"):
         text = decrypted(file)
     try:
-        secrets = yaml.safe_load(text)
+        secrets = plain_yaml.parse(text)
     except yaml.YAMLError as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise BadInputError(f"--attach-secrets {file}: line {line} is not YAML; see docs/attach.md") from None
+        mark = getattr(error, "problem_mark", None)
+        cause = f"line {mark.line + 1} is not YAML" if mark else "is not YAML"
+        cause = str(error) if isinstance(error, plain_yaml.RefusedError) else cause
+        raise BadInputError(f"--attach-secrets {file}: {cause}; see docs/attach.md") from None
     if not isinstance(secrets, dict):
         raise BadInputError(f"--attach-secrets {file}: must contain 'SYSTEM:' and its properties (docs/attach.md)")
     for name, of_system in secrets.items():
