@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from dohyo import folders
 from dohyo.bad_input import BadInputError
 
 
@@ -44,7 +45,7 @@ def load(path: Path) -> Any:
     :raises BadInputError: if the file is unreadable, not YAML, or contains aliases; the message does not name the file
     """
     try:
-        return parse(path.read_text(encoding="utf-8"))
+        return parse(folders.content(path).decode("utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise BadInputError(f"cannot be read: {error}") from error
 

@@ -235,7 +235,7 @@ def test_a_folder_that_cannot_be_looked_at_is_bad_input(command: str, tmp_path: 
 
 @pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "1e308", "0", "-5"])
 @pytest.mark.parametrize(
-    "place",
+    "position",
     [
         "takes 44.39704297s",
         "takes 44.39704297s|h",
@@ -248,8 +248,8 @@ def test_a_folder_that_cannot_be_looked_at_is_bad_input(command: str, tmp_path: 
         "99th(us): 11000",
     ],
 )
-def test_no_number_in_a_log_of_others_is_a_traceback(place: str, number: str, tmp_path: Path) -> None:
-    old, _, more = place.partition("|")
+def test_no_number_in_a_log_of_others_is_a_traceback(position: str, number: str, tmp_path: Path) -> None:
+    old, _, more = position.partition("|")
     head = old.rstrip("0123456789.sh")
     new = head + number + more if more in ("", "h") else old + more + number
     assert old in GO
