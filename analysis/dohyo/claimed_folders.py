@@ -10,6 +10,7 @@ from dohyo.bad_input import BadInputError
 
 # File that marks a folder as Dohyo's, and lists the files that Dohyo wrote into it.
 MARK = ".dohyo-files"
+_MOST_BYTES = 1024 * 1024  # Dohyo's own lists are smaller
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -45,10 +46,10 @@ def note(folder: Path, names: Iterable[str]) -> None:
 
 def clear(folder: Path) -> None:
     """Removes from a folder the files that are named in its list, and no others."""
-    for name in (folder / MARK).read_text("utf-8").splitlines():
-        # The list may be forged, so remove only files directly in the folder. Unlinking never follows a link.
-        if name and "/" not in name and not (folder / name).is_dir():
-            (folder / name).unlink(missing_ok=True)
+    names = (folder / MARK).read_text("utf-8", "replace").splitlines()
+    # The list may be forged, so remove only files directly in the folder. Unlinking never follows a link.
+    for path in [path for path in folder.iterdir() if path.name in names and not path.is_dir()]:
+        path.unlink(missing_ok=True)
     note(folder, [])
 
 
@@ -59,4 +60,4 @@ def remove_empty(folder: Path) -> None:
 
 def _is_marked(folder: Path) -> bool:
     mark = folder / MARK
-    return mark.is_file() and not mark.is_symlink()
+    return mark.is_file() and not mark.is_symlink() and mark.stat().st_size <= _MOST_BYTES

@@ -12,6 +12,8 @@ from pathlib import Path
 from dohyo import plain_text
 from dohyo.bad_input import BadInputError
 
+# Maximum size of a file that is read whole. Statistics of servers, the largest ones, are smaller than 1 MB.
+_MOST_BYTES = 64 * 1024 * 1024
 _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
 
 
@@ -57,6 +59,18 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def kind(path: Path) -> str:
     """Describes a special file, such as "a FIFO"."""
     return _KINDS.get(stat.S_IFMT(path.lstat().st_mode), "a special file")
+
+
+def content(path: Path) -> bytes:
+    """Reads a file that must fit into the memory.
+
+    :raises ValueError: if it is too large
+    """
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
+    return data
 
 
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """Tests the settings of attached systems in an inventory or a scenario, and the input that is rejected."""
 
+import os
 import re
 import subprocess
 import sys
@@ -218,6 +219,22 @@ def _vault(verb: str, file: Path, password: Path) -> None:
     program = Path(sys.executable).with_name("ansible-vault")
     command: list[str | Path] = [program, verb, "--vault-password-file", password, file]
     subprocess.run(command, check=True, capture_output=True, env={"LC_ALL": "C.UTF-8"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"), [("FIFO", "must be a regular file"), ("folder", "Is a directory"), ("sparse", "is too large")]
+)
+def test_what_is_no_file_with_secrets_is_refused_at_once(kind: str, cause: str, tmp_path: Path) -> None:
+    path = tmp_path / "secrets"
+    if kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(10**12)
+    with pytest.raises(BadInputError, match=f"^--attach-secrets {path}: .*{cause}"):
+        attachment.check_secrets(path, ["cassandra"])
 
 
 def test_an_encrypted_file_is_checked_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

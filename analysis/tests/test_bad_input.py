@@ -9,9 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from dohyo.cli import cli
+from dohyo.evidence.result_lines import Operation
+from dohyo.foreign.outcomes import operations_by_outcome
 from dohyo.summary.summary import summarise
 from support.command import without_rights
 from support.evidence import STOCK, edit_json, trial, write_json
+from support.foreign_logs import GO, write
 
 LOG = "READ.hdr"
 
@@ -228,3 +231,40 @@ def test_a_folder_that_cannot_be_looked_at_is_bad_input(command: str, tmp_path: 
     (tmp_path / "closed").chmod(0o700)
     assert result.code == 2
     assert f"{tmp_path}/closed/logs cannot be read: Permission denied" in result.err
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "1e308", "0", "-5"])
+@pytest.mark.parametrize(
+    "position",
+    [
+        "takes 44.39704297s",
+        "takes 44.39704297s|h",
+        'threadcount"="8',
+        'threadcount"="8|"\n"warmuptime"="',
+        'threadcount"="8|"\n"target"="',
+        'recordcount"="1000',
+        "Count: 517",
+        "Avg(us): 3331",
+        "99th(us): 11000",
+    ],
+)
+def test_no_number_in_a_log_of_others_is_a_traceback(position: str, number: str, tmp_path: Path) -> None:
+    old, _, more = position.partition("|")
+    head = old.rstrip("0123456789.sh")
+    new = head + number + more if more in ("", "h") else old + more + number
+    assert old in GO
+    write(tmp_path / "a/go.txt", GO.replace(old, new))
+    write(tmp_path / "b/go.txt", GO)
+    assert CliRunner().invoke(cli, ["tabulate", str(tmp_path)], standalone_mode=False).exception is None
+
+
+@pytest.mark.parametrize(("runtime", "throughput"), [("1e308", "100"), ("3000", "1e308"), ("9" * 300, "9" * 300)])
+def test_totals_too_large_are_no_numbers(runtime: str, throughput: str, tmp_path: Path) -> None:
+    overall = f"[OVERALL], RunTime(ms), {runtime}\n[OVERALL], Throughput(ops/sec), {throughput}\n"
+    write(tmp_path / "a.txt", f"{overall}[READ], Operations, 300\n[READ], Return=OK, 300\n")
+    assert "is not a number" in complaints(tmp_path, "tabulate")
+
+
+def test_many_operation_types_take_no_square_of_the_time() -> None:
+    types = {f"T{number}": Operation(operations=1) for number in range(20_000)}
+    assert len(operations_by_outcome({**types, "T1-FAILED": Operation(operations=2)})) == 20_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dohyo.evidence import gc_log
+from dohyo.evidence import gc_log, server_log
 
 DATA = Path(__file__).parent / "data" / "servers" / "gc"
 
@@ -100,3 +100,21 @@ def test_a_log_that_breaks_off_keeps_what_came_before(tmp_path: Path) -> None:
     text = (DATA / "cms-8.log").read_text(encoding="utf-8")
     (tmp_path / "gc.log").write_text(text[: text.index(" (concurrent mode failure): 27326K")], encoding="utf-8")
     assert milliseconds(tmp_path / "gc.log") == [58.720, 9.753, 63.249, 3.545]
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000])
+def test_numbers_of_any_length_end_nothing(number: str, tmp_path: Path) -> None:
+    log = tmp_path / "gc.log"
+    begin = "[2026-11-21T07:00:00.000+0000][info][gc]"
+    log.write_text(
+        f"{begin} GC({number}) Pause Young (Normal) 1.0ms\n{begin} GC(8) Pause Young (Normal) {number}.0ms\n"
+        f"{begin} GC(3) Pause Young (Normal) 2.0ms\n",
+        "utf-8",
+    )
+    began, pauses = gc_log.read([log], pytest.fail) or (0, [])
+    assert (began, [pause.ms for pause in pauses]) == (1795244400.0, [2.0])
+    log.write_text(f"INFO 2026-11-21 07:00:00,000 Compacted in {number}ms\n", "utf-8")
+    lines = server_log.Lines(files="gc.log", end=r" Compacted in (?P<ms>\d+)ms")
+    read = server_log.read(log, {"compaction": lines}, pytest.fail)
+    assert read is not None
+    assert read.work == []

@@ -1,9 +1,12 @@
 """Tests histogram logs: both encodings, merging, broken lines, and following a log while it grows."""
 
+import base64
 import gzip
 import random
 import shutil
+import struct
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -121,6 +124,17 @@ def test_no_operations_have_no_latency() -> None:
     assert (empty.count, empty.mean_ms, empty.max_ms, empty.percentiles_ms([50])) == (0, None, None, {})
     empty.add(decode(HdrHistogram(1, 2000, 3).encode().decode()))
     assert (empty.count, empty.mean_ms, empty.max_ms, empty.percentiles_ms([50])) == (0, None, None, {})
+
+
+@pytest.mark.parametrize("lowest", [0, 2**41, 2**62, 2**64 - 7])
+def test_a_lowest_value_out_of_range_is_refused(lowest: int) -> None:
+    blob = base64.b64decode(encoded({5: 3}))
+    payload = bytearray(zlib.decompress(blob[8:]))
+    struct.pack_into(">Q", payload, 16, lowest)
+    packed = zlib.compress(payload)
+    text = base64.b64encode(blob[:4] + struct.pack(">I", len(packed)) + packed).decode()
+    with pytest.raises(ValueError, match=f"broken histogram: its lowest value, {lowest}, must be from 1 to"):
+        decode(text)
 
 
 def test_broken_lines_are_named_and_left_out(tmp_path: Path) -> None:

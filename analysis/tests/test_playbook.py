@@ -332,13 +332,21 @@ def test_failures_read_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "text"), [("hosts.yml", "all: {vars: {cassandra_heap: 2g}}"), ("group_vars/database/x", "a: 1")]
+    ("file", "text"),
+    [
+        ("hosts.yml", b"all: {vars: {cassandra_heap: 2g}}"),
+        ("group_vars/database/x", b"a: 1"),
+        ("host_vars/localhost.yml", b"a: !vault x"),
+        ("host_vars/localhost.yml", b"a: !!bool x"),
+        ("host_vars/localhost.yml", b"\xff\xfe"),
+        ("host_vars/localhost.yml", b"a: ["),
+    ],
 )
-def test_variables_of_the_local_inventory_count_where_somebody_sets_some(file: str, text: str, tmp_path: Path) -> None:
+def test_variables_of_the_local_inventory_count_where_some_are_set(file: str, text: bytes, tmp_path: Path) -> None:
     inventory = Path(shutil.copytree(playbook.LOCAL, tmp_path / "local"))
     assert playbook.local_inventory() is playbook.local_inventory(inventory) is None
     (inventory / file).parent.mkdir(exist_ok=True)
-    (inventory / file).write_text(text)
+    (inventory / file).write_bytes(text)
     assert playbook.local_inventory(inventory) == inventory
 
 

@@ -12,10 +12,11 @@ import yaml
 from dohyo.bad_input import BadInputError
 from dohyo.figures import milliseconds
 from dohyo.places import ANSIBLE, WORKLOADS
-from dohyo.running import experiment
+from dohyo.running import attachment, experiment
 from dohyo.scenario import loading, published, scenario
 from dohyo.scenario.published import FOLDER
 from dohyo.summary.summary import summarise
+from dohyo.systems.catalogue import all_options
 from dohyo.tables import table
 from support.evidence import lasted, rendered, trial
 
@@ -413,6 +414,34 @@ def test_aliases_and_endless_numbers_are_refused(tmp_path: Path) -> None:
     file.write_text("a: &a [1]\nfacts: [*a]\n", "utf-8")
     with pytest.raises(BadInputError, match="line 2 contains an alias"):
         published.load(file)
-    file.write_text(yaml.safe_dump(with_numbers(records=1)).replace("records: 1", f"records: 0x{'f' * 5000}"))
+    file.write_text(yaml.safe_dump(with_numbers(records=1)).replace("records: 1", f"records: 0x{'f' * 500}"))
     with pytest.raises(BadInputError, match=r"records: too large: must be a whole number above 0, below 2\^63"):
         published.load(file)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("!!bool x", "no valid bool"), ("!!int ''", "no valid int"), ("!!float x", "no valid float"),
+        ("!!timestamp x", "no valid timestamp"), ("2026-99-99", "no valid timestamp"), ("9" * 5000, "no valid int"),
+        (f"-0x{'f' * 5000}", "no valid int"), ("{a: 1, a: 2}", "repeats a key"),
+    ],
+)  # fmt: skip
+def test_yaml_that_no_parser_can_construct_is_named_by_its_line(value: str, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.yml"
+    file.write_text(f"title: t\nfacts: {value}\n", "utf-8")
+    with pytest.raises(BadInputError, match=rf"bad\.yml: cannot be read: .*line 2 .*{why}|line 2 {why}"):
+        published.load(file)
+    with pytest.raises(BadInputError, match=rf"^cassandra_settings=.*: .*line 1 .*{why}"):
+        all_options()["cassandra_settings"].parse(f"{{x: {value}}}")
+    file.write_text(f"cassandra:\n  cassandra.password: {value}\n", "utf-8")
+    file.chmod(0o600)
+    with pytest.raises(BadInputError, match=rf"^--attach-secrets .*: .*line 2 .*{why}") as error:
+        attachment.check_secrets(file, ["cassandra"])
+    assert value not in str(error.value)  # it may be a password
+
+
+def test_a_variable_takes_no_aliases() -> None:
+    layers = ", ".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}' if n else 'x'] * 9)}]" for n in range(12))
+    with pytest.raises(BadInputError, match="line 1 contains an alias; write the value out"):
+        all_options()["cassandra_settings"].parse(f"{{{layers}}}")

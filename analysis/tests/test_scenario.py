@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError
 from dohyo.places import JDK, ROOT, WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import loading, phases, scenario
+from dohyo.scenario import loading, phases, properties, scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
 from support.scenarios import again, load
@@ -548,3 +549,13 @@ def test_a_secret_is_no_value_of_a_scenario(key: str, tmp_path: Path) -> None:
     (file := tmp_path / "s").write_text("recordcount=1000\n")
     with pytest.raises(BadInputError, match=r"cassandra_password is secret.*; set DOHYO_CASSANDRA_PASSWORD"):
         loading.load(file, {f"{key}cassandra_password": "secret"})
+
+
+def test_a_file_too_large_for_a_scenario_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(BadInputError, match=f"^cannot read the property file {path}: it is larger than"):
+        properties.read(path)
+    with pytest.raises(BadInputError, match="it is larger than"):
+        plain_yaml.load(path)

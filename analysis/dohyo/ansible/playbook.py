@@ -24,6 +24,7 @@ from typing import Any, Self
 
 import yaml
 
+from dohyo import plain_yaml
 from dohyo.ansible.data import as_data, check_path
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, JDK, SETUP
@@ -392,8 +393,11 @@ def local_inventory(folder: Path = LOCAL) -> Path | None:
             return set()
         return {str(key) for key in value}.union(*map(keys, value.values()))
 
-    texts = [file.read_text("utf-8") for file in folder.rglob("*") if file.is_file()]
-    return None if set().union(*(keys(yaml.safe_load(text)) for text in texts)) <= _SHIPPED else folder
+    try:
+        contents = [plain_yaml.parse(file.read_text("utf-8")) for file in folder.rglob("*") if file.is_file()]
+    except (ValueError, yaml.YAMLError):
+        return folder  # Ansible reads more, such as !vault, and names what it cannot read
+    return None if set().union(*map(keys, contents)) <= _SHIPPED else folder
 
 
 @cache

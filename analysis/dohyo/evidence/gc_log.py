@@ -17,11 +17,11 @@ from dohyo.evidence.text_file import Warn, lines
 
 _UNIFIED = re.compile(r"\[(?P<time>\d{4}-[^\]]+)\]")
 # ZGC writes the generation before "Pause": Y, y (within a major collection) or O.
-_UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>\d+(?:\.\d+)?)ms)?$")
+_UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d{1,18})\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>\d{1,18}(?:\.\d+)?)ms)?$")
 _JDK8 = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[^ ]+): ")
 _JDK8_PAUSE = re.compile(r"\[(?:Full )?GC (?!concurrent-)")
 # The total time of a pause. Unlike the times of its parts, it is followed by the CPU times or by the end of the line.
-_JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
+_JDK8_SECONDS = re.compile(r", (?P<seconds>\d{1,18}\.\d+) secs\](?= \[Times: |$)")
 
 
 @dataclass(frozen=True, slots=True)

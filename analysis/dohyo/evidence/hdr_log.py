@@ -73,7 +73,10 @@ class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
     """Converts between counter indexes and values like the package's histogram, but with the common upper bound."""
 
     def __init__(self, lowest: int, digits: int, per_ms: int) -> None:
-        super().__init__(lowest, MAX_LATENCY_US * per_ms // MICROSECONDS, digits)
+        highest = MAX_LATENCY_US * per_ms // MICROSECONDS
+        if not 1 <= lowest <= highest // 2:  # otherwise values would exceed 64 bits
+            raise ValueError(f"its lowest value, {lowest}, must be from 1 to {highest // 2}")
+        super().__init__(lowest, highest, digits)
         self.per_ms = per_ms  # units of the values per millisecond, such as 1000 for µs
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -10,14 +10,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from dohyo import folders
 from dohyo.evidence.text_file import Warn
 
 # Types of numbers in records. Strings such as "5" are accepted as well, because Ansible writes numbers as strings.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
-
-# Maximum size of a file. Dohyo's own files are smaller than 100 kB, statistics of servers smaller than 1 MB.
-_MOST_BYTES = 64 * 1024 * 1024
 
 
 def load(path: Path) -> Any:
@@ -25,11 +23,7 @@ def load(path: Path) -> Any:
 
     :raises ValueError: if it is not JSON, is nested too deeply, or is too large
     """
-    with path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
-    return loads(content)
+    return loads(folders.content(path))
 
 
 def loads(content: str | bytes) -> Any:

@@ -5,7 +5,6 @@ A log may be cut off anywhere. Other lines are skipped. Result lines that cannot
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -396,7 +395,7 @@ def decimal(value: str) -> float | None:
 
 
 def decimal_or_fail(value: str) -> float:
-    if not _NUMBER.fullmatch(value) or not math.isfinite(number := float(value)):
+    if not _NUMBER.fullmatch(value) or not (number := float(value)) < _MOST:
         raise ValueError(f"{value[:40]!r} is not a number")
     return number
 

@@ -201,8 +201,8 @@ def _works(kind: str, match: re.Match[str], begun: Begun | None, stamp: str) -> 
     end = _seconds(stamp)
     if "ms" in groups:
         # A JVM may separate thousands with a character that depends on its locale.
-        digits = re.sub(r"\D", "", groups["ms"])
-        begins = [end - int(digits) / 1000 if end is not None and digits else None]
+        ms = number(re.sub(r"\D", "", groups["ms"]))
+        begins = [end - ms / 1000 if end is not None and ms is not None else None]
     else:
         begins = [end] if begun is None else [_seconds(begin_stamp) for begin_stamp in begun.pop(_key(kind, match), [])]
     size, amount = _bytes(groups.get("size")), number(groups.get("amount"))

@@ -34,7 +34,7 @@ from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.figures import formatted, instant, whole
 from dohyo.foreign import outcomes
-from dohyo.foreign.ycsb_log import ClientLog, read_log
+from dohyo.foreign.ycsb_log import ClientLog, read_log, whole_setting
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.report import page
@@ -649,7 +649,7 @@ def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bo
 
 def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:
     threads = {log.threads for log in logs}
-    targets = [int(log.target) for log in logs if log.target and log.target.isdecimal() and int(log.target)]
+    targets = [target for log in logs if (target := whole_setting(log.target))]
     return Conditions(
         clients=1 if repeats else len(logs) or None,
         threads=threads.pop() if len(threads) == 1 else None,

@@ -22,7 +22,7 @@ _FINISHED = re.compile(r"(?:^|[\s|])Run finished, takes (\S+)\s*$")
 HEADER = re.compile(r"\*+ properties \*+\s*$")
 PROPERTY = re.compile(r'"([\w.-]{1,100})"="([^"]*)"\s*$')
 SIGNAL = re.compile(r"Got signal \[(.+)\] to exit\.")
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d*)?)(s|ms|µs|μs|us|ns))?")
+_DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,18}(?:\.\d*)?)(s|ms|µs|μs|us|ns))?")
 _UNIT_MS = {"s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001, "us": 0.001, "ns": 0.000001}
 _FAILED = "_ERROR"
 BATCH = "BATCH_"

@@ -20,11 +20,15 @@ from dohyo.scenario.phases import LOAD
 def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict[str, int]]:
     """Returns, for each type, the number of operations with each status. Includes types such as VERIFY and COMMIT."""
     result: dict[str, dict[str, int]] = {}
+    rows_of: dict[str, dict[str, int]] = {}  # rows such as READ-FAILED, by type
+    for kind, count in operations.items():
+        if (plain := _plain(kind)) != kind:
+            rows_of.setdefault(plain, {})[kind] = count.operations or 0
     for name in dict.fromkeys(_plain(name) for name in operations if not name.startswith(INTENDED)):
         if name == READ_MODIFY_WRITE:
             continue  # its READ and its UPDATE are counted
         operation = operations.get(name, Operation(operations=0))
-        rows = {kind: count.operations or 0 for kind, count in operations.items() if _plain(kind) == name != kind}
+        rows = rows_of.get(name, {})
         attempted = (operation.operations or 0) + sum(rows.values())
         if sum(operation.returns.values()) == attempted:
             result[name] = operation.returns

@@ -39,7 +39,7 @@ _STATUS = re.compile(rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;
 # avoid backtracking, which is slow.
 _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*+): Count=(\d{1,18}+), Max=(\d{1,19}+), Min=\d{1,19}+,"
-    r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
+    r" Avg=(\d{1,19}+(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
 )
 # The beginnings of status lines, for a block that contains only status lines.
 _STATUS_LINES = re.compile(rf"\n(?:{DATE})?[ \t]*(\d{{1,9}}) sec: (\d{{1,18}}) operations;".encode())
@@ -55,11 +55,12 @@ _EXCEPTION = re.compile(
 _OF_CPP = re.compile(r"(?:Load|Run) throughput\(ops/sec\): |# Transaction throughput \(KTPS\)")
 
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
-_GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
+_GO_PERCENTILE = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
 # If the time of day and the client's count differ by more than this, the clock was set. Less is rounding or delay.
 _JUMP_SECONDS = 60.0
 _MOST_POINTS = 3600  # one per second in an hour
+_MOST_DIGITS = 18  # of a number in a log; neither int() nor float() takes any number of digits
 
 
 @dataclass
@@ -128,12 +129,12 @@ class ClientLog(ResultLog):
     @property
     def threads(self) -> int | None:
         """Returns the number of threads, or None if it is not given."""
-        return _whole(self.option("-threads") or self.setting("threadcount"))
+        return whole_setting(self.option("-threads") or self.setting("threadcount"))
 
     @property
     def batch_size(self) -> int | None:
         """Returns the number of records in a batch of go-ycsb, or None if it is not given."""
-        return _whole(self.setting("batch.size"))
+        return whole_setting(self.setting("batch.size"))
 
     @property
     def is_sound(self) -> bool:
@@ -165,7 +166,7 @@ class ClientLog(ResultLog):
         """Returns the planned number of operations or records; None if it is unknown or a duration ends the run."""
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
         by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb ignores this property
-        return None if by_time else _whole(next(filter(None, map(self.setting, keys)), None))
+        return None if by_time else whole_setting(next(filter(None, map(self.setting, keys)), None))
 
     @property
     def succeeded(self) -> int | None:
@@ -192,8 +193,9 @@ class ClientLog(ResultLog):
         return values[-1] if values else self.properties.get(key)
 
 
-def _whole(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() else None
+def whole_setting(text: str | None) -> int | None:
+    """Parses a whole number in a client's settings. Returns None if it is absent, too long or not a number."""
+    return int(text) if text and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
@@ -457,9 +459,9 @@ class _Reader(ResultReader[ClientLog]):
         for name in [batch for batch in log.batches if batch + FAILED in log.operations.keys() - log.batches]:
             log.batches.remove(name)  # a fork prints both batches and records, and all failed
             del log.operations[name]
-        warmup = log.properties.get("warmuptime", "")
-        if log.runtime_ms and warmup.isdecimal() and not log.is_load:
-            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # the warm-up does not count operations
+        warmup = whole_setting(log.properties.get("warmuptime"))
+        if log.runtime_ms and warmup and not log.is_load:
+            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * warmup)  # the warm-up does not count operations
         if log.runtime_ms is None:
             self._incomplete(log, "the line 'Run finished' is missing, so the numbers may cover only a part of the run")
         elif not log.operations:

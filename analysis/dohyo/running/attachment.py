@@ -13,7 +13,7 @@ from typing import Any
 import click
 import yaml
 
-from dohyo import terminal
+from dohyo import folders, plain_yaml, terminal
 from dohyo.ansible.playbook import build_client, decrypted, host_variables, play
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import counted, size
@@ -133,21 +133,16 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
 
     :raises BadInputError: if it cannot be read, other users may read it, or its form is wrong
     """
-    try:
-        about = file.stat()
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        cause = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is not text"
-        raise BadInputError(f"--attach-secrets {file}: {cause}; docs/attach.md has an example of such a file") from None
-    if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
-        raise BadInputError(f"--attach-secrets {file}: other users may read it; run: chmod 600 {file}")
+    text = _secrets_of(file)
     if text.startswith("$ANSIBLE_VAULT;"):
         text = decrypted(file)
     try:
-        secrets = yaml.safe_load(text)
+        secrets = plain_yaml.parse(text)
     except yaml.YAMLError as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise BadInputError(f"--attach-secrets {file}: line {line} is not YAML; see docs/attach.md") from None
+        mark = getattr(error, "problem_mark", None)
+        cause = f"line {mark.line + 1} is not YAML" if mark else "is not YAML"
+        cause = str(error) if isinstance(error, plain_yaml.RefusedError) else cause
+        raise BadInputError(f"--attach-secrets {file}: {cause}; see docs/attach.md") from None
     if not isinstance(secrets, dict):
         raise BadInputError(f"--attach-secrets {file}: must contain 'SYSTEM:' and its properties (docs/attach.md)")
     for name, of_system in secrets.items():
@@ -170,6 +165,21 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
     for name in names:
         if name not in secrets:
             terminal.warn(f"--attach-secrets {file} has no entry for {name}: clients connect to it without a user")
+
+
+def _secrets_of(file: Path) -> str:
+    try:
+        about = file.stat()
+        is_file = stat.S_ISREG(about.st_mode) or file.is_dir()  # opening a FIFO would wait; opening a folder fails
+        text = folders.content(file).decode("utf-8") if is_file else ""
+    except (OSError, ValueError) as error:
+        cause = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is not text, or is too large"
+        raise BadInputError(f"--attach-secrets {file}: {cause}; docs/attach.md has an example of such a file") from None
+    if not is_file:
+        raise BadInputError(f"--attach-secrets {file}: must be a regular file, which is read again for each trial")
+    if about.st_mode & 0o077:
+        raise BadInputError(f"--attach-secrets {file}: other users may read it; run: chmod 600 {file}")
+    return text
 
 
 def _is_single(value: Any) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
+from dohyo import folders
 from dohyo.bad_input import BadInputError
 from dohyo.places import BINDINGS
 from dohyo.scenario import common_properties
@@ -70,9 +71,10 @@ def text(path: Path) -> str:
     :raises BadInputError: if the file cannot be read, or is in UTF-16 or binary
     """
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInputError(f"cannot read the property file {path}: {error.strerror or error}") from error
+        content = folders.content(path)
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or error
+        raise BadInputError(f"cannot read the property file {path}: {cause}") from error
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in content:
         raise BadInputError(f"cannot read the property file {path}: it is UTF-16 or binary; save it as UTF-8")
     try:

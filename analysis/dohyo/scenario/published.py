@@ -180,7 +180,6 @@ def _figure(line: Any, number: int) -> PublishedFigure:
         for key in line.keys() & set(_NUMBERS):
             counts = key in METRICS and METRICS[key].kind == "integer"
             if type(line[key]) not in ((int,) if counts else (int, float)) or not 0 < line[key] < _LARGEST:
-                # str() of an int with more than 4,300 digits raises ValueError.
                 value = "too large" if isinstance(line[key], int) and line[key] >= _LARGEST else str(line[key])
                 raise BadInputError(f"{key}: {value}: must be a {'whole ' if counts else ''}number above 0, below 2^63")
         ascending = [line[key] for key in _ASCENDING if key in line]

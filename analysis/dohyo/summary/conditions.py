@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import defstruct, structs
 
-from dohyo.evidence import records
+from dohyo.evidence import json_values, records
 from dohyo.evidence.conductor_records import furthest
 from dohyo.evidence.host_metrics import NOTED, Taken
 from dohyo.evidence.json_values import Whole
@@ -167,10 +167,7 @@ def _client_cpus(cpus: Sequence[str | None]) -> str | None:
 
 def _price(facts: records.ReadBack) -> float | None:
     """Returns the total price of the servers' hosts, in US$ per hour; None if the price of a host is unknown."""
-    try:
-        prices = [math.nan if price is None else float(price) for price in facts.usd_per_hour.values()]
-    except ValueError:
-        return None
+    prices = [json_values.number(price) or 0.0 for price in facts.usd_per_hour.values()]
     total = sum(prices)
     return total if total > 0 and math.isfinite(total) and min(prices) > 0 else None
 
@@ -231,7 +228,7 @@ def _window(conditions: Conditions) -> str | None:
 def _overlap(conditions: Conditions) -> str:
     """Returns text such as " (2 + 2 > 3)"; empty if the numbers of copies do not determine the consistency."""
     write, read, replication = conditions.write_copies, conditions.read_copies, conditions.replication or ""
-    if write is None or read is None or not replication.isdecimal():
+    if write is None or read is None or not replication.isdecimal() or len(replication) > 9:
         return ""
     overlap = write + read > int(replication)
     if conditions.consistency != ("strong" if overlap else "eventual"):

@@ -161,7 +161,7 @@ class TrialSetup:
 
 def _number(value: object) -> int:
     """Returns a value as a number; 0 if it is not a number."""
-    return int(str(value)) if str(value).isdecimal() else 0
+    return int(str(value)) if str(value).isdecimal() and len(str(value)) <= 9 else 0
 
 
 def before(

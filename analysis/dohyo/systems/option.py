@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from dohyo import plain_text
+from dohyo import plain_text, plain_yaml
 from dohyo.bad_input import BadInputError
 
 # Texts that Ansible's module parameters accept as booleans.
@@ -103,7 +103,10 @@ class Option:
         """
         value: Any = text
         if self.type in ("list", "dict"):
-            value = _loaded(text)
+            try:
+                value = _loaded(text)
+            except plain_yaml.RefusedError as error:
+                raise BadInputError(f"{self.name}={'(not shown)' if self.secret else text}: {error}") from error
         return self.check(value, text)
 
     def check(self, value: Any, text: str | None = None) -> Any:
@@ -156,8 +159,10 @@ def _loaded(text: str) -> Any:
     Callers must not change the result, which is cached: every point of a matrix parses the same texts.
     """
     try:
-        value = yaml.safe_load(text)
-        json.dumps(value)  # fails for dates and for mappings that contain themselves
+        value = plain_yaml.parse(text)
+        json.dumps(value)  # fails for dates
+    except plain_yaml.RefusedError:
+        raise
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         return None
     return value

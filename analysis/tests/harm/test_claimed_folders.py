@@ -66,6 +66,21 @@ def test_a_mark_of_somebody_else_removes_nothing_outside(tmp_path: Path) -> None
     assert {path.name for path in folder.iterdir()} == {claimed_folders.MARK, "link", "below"}
 
 
+@pytest.mark.parametrize("names", [b"\xff\xfe\n", b"a\0b\n", b"a" * 5000])
+def test_a_mark_may_name_what_no_file_is_called(names: bytes, tmp_path: Path) -> None:
+    (tmp_path / claimed_folders.MARK).write_bytes(names + b"\nours.svg\n")
+    (tmp_path / "ours.svg").touch()
+    claimed_folders.clear(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [claimed_folders.MARK]
+
+
+def test_a_mark_too_large_to_be_ours_is_none(tmp_path: Path) -> None:
+    with (tmp_path / claimed_folders.MARK).open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(BadInputError, match="has files that dohyo did not write"):
+        claimed_folders.claim(tmp_path)
+
+
 def test_a_foreign_folder_in_a_site_is_refused_before_anything_is_written(original: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     arguments = ["site", site, "--results", original.parent]

@@ -96,6 +96,14 @@ def test_a_file_too_large_to_be_ours_is_not_read(original: Path, tmp_path: Path)
     assert (answer.code, "experiment.json: cannot be read as JSON: it is larger than" in answer.err) == (2, True)
 
 
+@pytest.mark.parametrize("change", [{"replication": "9" * 5000}, {"usd_per_hour": {"a": 10**400}}])
+def test_endless_numbers_in_conditions_are_no_traceback(change: dict[str, Any], original: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(original, tmp_path / "it")
+    for file in folder.rglob("conditions.json"):
+        file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **change}), "utf-8")
+    assert dohyo("show", folder, "--details").code == 0
+
+
 # ---- any value -------------------------------------------------------------------------------------------------------
 
 # JSON values that Dohyo never writes.
