@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dohyo.places import LOCAL_HOME, ROOT
-from e2e.runs import LONG, SMALL, Run, find_processes, listen, mix, shorten
+from e2e.runs import LONG, SMALL, Run, find_processes, listen, mix, options, shorten
 
 
 def playbooks() -> list[int]:
@@ -106,7 +106,8 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
         "workloadA",
         "--systems=mysql-innodb",
         "--details",
-        *LONG,
+        "--records=2000",
+        *options(duration=60, target=None),  # as at a low rate nothing has to be written for a while
         "--out",
         str(disk / "out"),
         within=within,
