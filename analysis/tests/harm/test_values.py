@@ -287,10 +287,19 @@ def test_control_characters_are_refused_everywhere(text: str, tmp_path: Path) ->
     assert f"/{shown}:" in refuse("workloadA", "--out", str(tmp_path / text))
 
 
-@pytest.mark.parametrize("value", ["{day: 2026-11-22}", "{day: 2026-99-99}", "[" * 1200, "&a {a: *a}", "{[1]: 2}"])
-def test_a_role_variable_is_of_types_that_json_has(value: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("{day: 2026-11-22}", "must be of type dict"),
+        ("{[1]: 2}", "must be of type dict"),
+        ("{day: 2026-99-99}", "line 1 contains no valid timestamp; correct it"),
+        ("&a {a: *a}", "line 1 contains an alias; write the value out"),
+        ("[" * 1200, "it is nested too deeply"),
+    ],
+)
+def test_a_role_variable_is_of_types_that_json_has(value: str, reason: str) -> None:
     line = refused("workloadA", "--set", f"mysql_settings={value}")
-    assert line.endswith(f"mysql_settings={value}: must be of type dict")
+    assert line.endswith(f"mysql_settings={value}: {reason}")
 
 
 @pytest.mark.parametrize("name", ["$HOME", "a ${HOME} b"])
