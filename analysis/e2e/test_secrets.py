@@ -42,9 +42,13 @@ HBASE = {
     "hbase_authentication": True,
 }
 
-# The driver's message if the server rejects the password. If the server is down, it is "Cannot connect".
+# The driver's message if the server rejects the password. If the server is down, it is "Connection refused".
 WRONG_PASSWORD = "Provided username {} and/or password are incorrect"  # noqa: S105 - not a password
-NO_TLS = r"/127\.0\.0\.1:\d+(\] |: .*)(Error writing|(Connection|Channel) has been closed|Connection reset)"
+# The driver states what a node did to the connection, or, if it finds it in time, why it did not trust the node.
+NO_TLS = (
+    r"/127\.0\.0\.1:\d+(\] |: .*)(Error writing|(Connection|Channel) has been closed|Connection reset"
+    r"|unable to find valid certification path)"
+)
 
 
 @pytest.fixture(autouse=True)
