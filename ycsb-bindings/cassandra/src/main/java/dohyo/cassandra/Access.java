@@ -60,11 +60,10 @@ public final class Access {
   }
 
   private static String reason(EndPoint server, Throwable error) {
-    Throwable cause = error;
-    while (cause.getCause() != null) {
-      cause = cause.getCause();
+    String reason = error.toString();
+    for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+      reason = cause.getMessage() == null ? reason : cause.getMessage();
     }
-    String reason = String.valueOf(cause.getMessage());
     return reason.contains(server.toString()) ? reason : server + ": " + reason;
   }
 
