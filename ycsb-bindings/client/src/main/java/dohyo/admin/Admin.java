@@ -146,7 +146,10 @@ public final class Admin {
     return new IOException(what + " was not made by this trial; " + alternative + ", or remove it");
   }
 
-  /** Returns an exception's message; with its class if it has none, or is one of java.lang, whose messages need it. */
+  /**
+   * Returns the message of an exception. Adds its class if it has no message, or if it belongs to java.lang. Without
+   * the class, messages such as "Index 3 out of bounds" are unclear.
+   */
   private static String reason(Exception e) {
     boolean isClear = e.getMessage() != null && !e.getClass().getPackageName().equals("java.lang");
     return isClear ? e.getMessage() : e.toString();
