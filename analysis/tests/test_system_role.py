@@ -103,3 +103,13 @@ def test_servers_start_together_on_all_hosts_that_serve(tmp_path: Path) -> None:
         "node1 node2 node3 /opt/dohyo/bin/agent start mysql",
         "node1 node2 node3 /opt/dohyo/bin/agent ready mysql",
     ]
+
+
+@pytest.mark.parametrize(
+    ("system", "turns"),
+    [("cassandra", ["node1", "node2 node3 node4"]), ("scylla", ["node1", "node2", "node3", "node4"])],
+)
+def test_nodes_start_together_once_they_can_find_each_other(system: str, turns: list[str], tmp_path: Path) -> None:
+    """Only one node of ScyllaDB may join at a time."""
+    starts = [step for step in started(tmp_path, 4, system) if " start " in step]
+    assert starts == [f"{turn} /opt/dohyo/bin/agent start {system}" for turn in turns]

@@ -44,8 +44,6 @@ class Declared(ABC):
     keeps_versions: ClassVar[bool] = False
     # Whether a killed server leaves shared memory behind, which only a regular stop removes.
     leaves_shared_memory: ClassVar[bool] = False
-    # Whether nodes start one after another.
-    starts_one_by_one: ClassVar[bool] = False
     # Name of the last port that the server opens.
     opens: ClassVar[str] = ""
     # Whether the command for settling runs on every host instead of only the first.

@@ -55,9 +55,9 @@ class Steps(Protocol):
         """Starts a process of the server in its folder ``run``; ``more`` as in :func:`dohyo.trial.processes.start`."""
 
     def start_nodes(self, hosts: Iterable[str] | None = None) -> None:
-        """Starts servers and waits until each is up; by default on the hosts that start first.
+        """Starts servers in the groups of `System.start_turns`, and waits until all are up.
 
-        If each node must find the earlier ones, the nodes start one after another.
+        :param hosts: by default the hosts that start first
         """
 
     def wait_until_all_know(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, cast
 
@@ -585,6 +586,10 @@ class System(Declared):
 
     def prepare(self, steps: Steps) -> None:
         """Runs the steps that come before the configuration is written."""
+
+    def start_turns(self, hosts: Sequence[str]) -> list[Sequence[str]]:
+        """Divides hosts into groups. The servers of a group start together, after those of the group before are up."""
+        return [hosts]
 
     def start(self, steps: Steps) -> None:
         """Starts the servers."""

@@ -274,7 +274,7 @@ class ServerSteps(Steps):
         names = list(system.starts if hosts is None else hosts)
         if hosts is None:
             self.each("Initialise the data", self._initialise, names)
-        for turn in [[name] for name in names] if system.starts_one_by_one else [names]:
+        for turn in system.start_turns(names):
             self.each(f"Start {system.title}", self._start_node, turn)
             self.each(f"Wait for {system.title}", self._await_node, turn)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import pytest
@@ -229,6 +230,24 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     assert effect["tuned"]["cassandra_memtable"] == "trie"
     assert effect["settings"] == {"cassandra_sstable_format": "big", **of_both, **settings}
     assert "cassandra_password" not in effect["values"]
+
+
+@pytest.mark.parametrize(("tokens", "nodes"), [(1, 3), (16, 4)])
+def test_every_node_owns_an_equal_part_of_the_ring(tokens: int, nodes: int) -> None:
+    owners: dict[int, int] = {}
+    for node in range(nodes):
+        written, _, _ = cassandra(hosts=nodes, host=node + 1, cassandra_tokens=tokens)
+        owners |= {int(token): node for token in written["initial_token"].split(",")}
+    assert len(owners) == tokens * nodes
+    gaps = {after - before for before, after in pairwise(sorted(owners))}
+    assert max(gaps) - min(gaps) <= 1
+    # Neighbours are different nodes, so that the copies of a part are on different nodes.
+    assert [owners[token] for token in sorted(owners)] == [*range(nodes)] * tokens
+
+
+def test_tokens_are_random_in_3_11_as_in_the_package() -> None:
+    written, _, _ = cassandra(hosts=3, cassandra_version="3.11.19")
+    assert (written["num_tokens"], "initial_token" in written) == (256, False)
 
 
 @pytest.mark.parametrize(("faults", "waits"), [("none", False), ("kill(any)@5s", True)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,6 @@ class Cassandra(OnJvm, Cql):
     order = 1
     binding = "cassandra"
     admin = "dohyo.cassandra.admin.CassandraAdmin"
-    starts_one_by_one = True
     opens = "cql"
     settles_everywhere = True
     drops = True
@@ -104,8 +104,7 @@ class Cassandra(OnJvm, Cql):
     )
     memtable: str = option("skiplist", "Implementation of the memtable; trie needs 5.0.", choices=("skiplist", "trie"))
     sstable_format: str = option("big", "Format of the files on disk; bti needs 5.0.", choices=("big", "bti"))
-    # Since 4.0, tokens are allocated for the scenario's replication; 3.11 chooses them at random.
-    tokens: int = option(None, "Number of tokens per node; with 1, every node owns an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
+    tokens: int = option(None, "Number of tokens per node, evenly spaced; with more than one, 3.11 chooses them at random.", pattern="[1-9][0-9]{0,3}")
     concurrent_reads: int = option(32, "Number of reads that a node executes at the same time.")
     concurrent_writes: int = option(32, "Number of writes that a node executes at the same time.")
     # The pattern excludes addresses, ports, folders and security: other options set them.
@@ -249,10 +248,11 @@ class Cassandra(OnJvm, Cql):
         return ",".join(node["address"] if self.series == "3.11" else f"{node['address']}:{node['storage']}" for node in nodes)
 
     @property
-    def initial_token(self) -> int:
-        """Token of this node if each node has one token, so that all nodes have equal parts of the ring."""
-        databases = self.context.databases
-        return -(2**63) + databases.index(self.context.host) * (2**64 // len(databases))
+    def initial_tokens(self) -> list[int]:
+        """Tokens of this node: those of all nodes are evenly spaced, and nodes follow each other in the order of the inventory."""
+        nodes = self.context.databases
+        count = len(nodes) * self.tokens
+        return [place * 2**64 // count - 2**63 for place in range(nodes.index(self.context.host), count, len(nodes))]
 
     @property
     def sets_new_size(self) -> bool:
@@ -330,6 +330,10 @@ class Cassandra(OnJvm, Cql):
     @property
     def server_properties(self) -> dict[str, Any]:
         return {"server.jmx": self.node["jmx"]}
+
+    def start_turns(self, hosts: Sequence[str]) -> list[Sequence[str]]:
+        # The other nodes learn the ring from the first one. They need not wait for each other, because no node chooses its tokens by those of others.
+        return [turn for turn in (hosts[:1], hosts[1:]) if turn]
 
     def prepare(self, steps: Steps) -> None:
         """Checks that the commit log has a separate disk, as the conditions state."""

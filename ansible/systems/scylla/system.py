@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,6 @@ class Scylla(Cql):
     installed_version = "server"
     # The server supports only one folder, so several disks must form one device.
     disks = 1
-    starts_one_by_one = True
     opens = "cql"
     settles_everywhere = True
     drops = True
@@ -452,6 +452,10 @@ class Scylla(Cql):
 
         for host, ports in steps.each("Choose the ports of this host", choose, steps.databases).items():
             steps.remember(host, system_page_ports=ports)
+
+    def start_turns(self, hosts: Sequence[str]) -> list[Sequence[str]]:
+        # Only one node may join a cluster at a time.
+        return [[host] for host in hosts]
 
     def start(self, steps: Steps) -> None:
         """Checks that all nodes have the same ports, as each node assumes, and starts the nodes."""
