@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import glob
 import os
+import pwd
 import re
 import shutil
 import stat
@@ -241,7 +242,7 @@ class Host:
             "kind": "array" if array else members[0]["kind"], "size_mb": sum(member["size_mb"] for member in members),
             "discards": all(member["discards"] for member in members), "uuid": signature.get("UUID", ""),
             "state": state or ("ours" if signature else "empty"), "mount_point": self.place(members[0]["path"]),
-            "mounted": False, "options": "", "foreign": "", "problem": "",
+            "mounted": False, "options": "", "fstab": "", "owner": "", "foreign": "", "problem": "",
         }  # fmt: skip
         entry["free_mb"] = entry["size_mb"]
         number = number_of(path)
@@ -252,9 +253,10 @@ class Host:
         entry["source"] = f"UUID={entry['uuid']}" if os.path.isdir("/dev/disk/by-uuid") else path
         for row in table("/etc/fstab"):
             if row[0] == entry["source"] and row[1].startswith(f"{self._root}/"):
-                entry["mount_point"] = row[1]
+                entry.update(mount_point=row[1], fstab=row[3])
         for row in mounts_of(path):
             entry.update(mounted=True, mount_point=row[1], options=row[3], foreign=foreign_on(row[1], self._deployment))
+            entry["owner"] = owner_of(row[1])
             entry["free_mb"] = free_mb(row[1])
         return entry
 
@@ -320,6 +322,15 @@ def mounts_of(path: str) -> list[list[str]]:
     return [row for row in rows if number and row[1] != path]
 
 
+def owner_of(folder: str) -> str:
+    """Returns the user to whom a folder belongs; "" if it has another mode than 0755, or if the user has no name."""
+    status = os.stat(folder)
+    try:
+        return pwd.getpwuid(status.st_uid).pw_name if stat.S_IMODE(status.st_mode) == 0o755 else ""
+    except KeyError:
+        return ""
+
+
 def taken(volume: dict[str, Any]) -> str:
     """Returns why Dohyo must not use a volume's mount point, or an empty string if it may."""
     point, paths = volume["mount_point"], ", ".join(volume["devices"])
@@ -361,7 +372,8 @@ def answer(devices: Sequence[str], label: str, root: str, deployment: str, layou
         will get one. Each has ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also ``array``),
         ``size_mb``, ``free_mb`` (of the mounted file system), ``discards``, ``state`` (``empty``, ``ours``; for an array also ``absent``
         or ``stopped``), ``uuid`` (of the file system), ``source`` (its name in /etc/fstab), ``mount_point`` (present or future),
-        ``mounted``, ``options`` (of the mount) and ``foreign`` (files that Dohyo did not make). Refused devices have no volume
+        ``mounted``, ``options`` (of the mount), ``fstab`` (the options in /etc/fstab), ``owner`` (of the mount point with mode 0755) and
+        ``foreign`` (files that Dohyo did not make). Refused devices have no volume
     """
     if layout not in (*LAYOUTS, ""):
         raise AgentError(f"layout '{layout}': must be one of {', '.join(LAYOUTS)}")
