@@ -9,7 +9,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from dohyo.places import ROOT
 from dohyo.planning import plan
 from dohyo.planning.sizing import Sizes
 from dohyo.running import experiment, runner
+from dohyo.running.rounds import common_cause
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary import regression, summary_file
@@ -212,6 +213,14 @@ def test_a_first_round_that_is_invalid_for_one_system_alone_is_not_the_last(
     _, play, output, _ = measured(tmp_path, monkeypatch, "rounds=2\n", ALL_STEADY, saturated={"hbase": 0.97})
     assert len(play.trials) == 4
     assert "no further round" not in output
+
+
+@pytest.mark.parametrize("reason", ["other processes used 29%", "the hypervisor took 31%"])
+def test_other_processes_may_end_before_the_next_round(reason: str) -> None:
+    trials: Any = [SimpleNamespace(status="invalid", reason=f"run-1: {reason} of the processors of node1")] * 2
+    assert common_cause(trials, observed=True) is None
+    # Nobody observes the hosts of an inventory before the start.
+    assert common_cause(trials, observed=False) == trials[0].reason
 
 
 def resumed(interrupted: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rates) -> tuple[Played, int]:

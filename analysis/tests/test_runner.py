@@ -222,7 +222,7 @@ def test_the_next_playbook_begins_no_earlier_than_servers_stop(tmp_path: Path, m
     ]  # fmt: skip
     # The next trial was started early, but the experiment ends before its turn.
     happened.clear()
-    monkeypatch.setattr(rounds, "common_cause", lambda _: "run-1: skew of 20 ms")
+    monkeypatch.setattr(rounds, "common_cause", lambda _, **_more: "run-1: skew of 20 ms")
     broken = False
     carry_out(create(tmp_path / "invalid", text))
     assert happened == [*start, begin, "discard trial.yml 02-cassandra"]

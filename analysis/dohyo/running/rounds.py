@@ -10,7 +10,7 @@ from dohyo.planning.plan import PlannedTrial
 from dohyo.running.experiment import Experiment
 from dohyo.scenario import phases
 from dohyo.scenario.scenario import Scenario
-from dohyo.summary import knee
+from dohyo.summary import knee, validity
 from dohyo.summary.comparison import slowest_rates
 from dohyo.summary.precision import is_reached, open_words, undecided, words
 from dohyo.summary.results import Ended, Summary, Trial
@@ -45,16 +45,20 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
     return following
 
 
-def common_cause(trials: Sequence[Trial]) -> str | None:
+def common_cause(trials: Sequence[Trial], *, observed: bool) -> str | None:
     """Returns the reason why all trials are invalid, or None if one is valid or the reasons differ.
 
     Reasons that differ only in their numbers count as the same; the result contains the first trial's numbers.
+
+    :param observed: whether the user was warned of other processes before the start; if so, they are no such reason,
+        because they may end
     """
     reasons = [re.sub(r" \(and [0-9]+ more\)$", "", trial.reason or "") for trial in trials]
     if any(trial.status != "invalid" for trial in trials) or len({re.sub("[0-9]", "", text) for text in reasons}) != 1:
         return None
     # Only a reason that names a run counts: without one, the trial may have no evidence.
-    return reasons[0] if re.match("[a-z]+(-[0-9]+)?(:| on )", reasons[0]) else None
+    names_run = re.match("[a-z]+(-[0-9]+)?(:| on )", reasons[0])
+    return reasons[0] if names_run and not (observed and validity.may_pass(reasons[0])) else None
 
 
 def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:

@@ -379,7 +379,8 @@ class _Measurement:
                 self.todo += further
             for trial in further:
                 self._write_variables(trial, keep=False)
-            if number == 1 and not is_last and (cause := rounds.common_cause(summary.trials)):
+            cause = rounds.common_cause(summary.trials, observed=self.options.inventory is None)
+            if number == 1 and not is_last and cause:
                 self.stopped = "all trials of the first round are invalid for the same reason"
                 self.progress.say(f"no further round begins: {self.stopped}: {cause}", "red")
                 for trial in self._in_state("pending"):

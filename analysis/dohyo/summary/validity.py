@@ -208,17 +208,25 @@ def most_taken(stated: Any, *, strict: bool) -> float:
     return percent / 100
 
 
+_TAKERS = ("other processes used", "the hypervisor took")
+
+
 def taken(record: Taken, limit: float) -> list[str]:
     """Returns problems if others took too much of a host's processors; none in containers, where this is uncertain.
 
     :param limit: share of all processors of the host
     """
-    shares = (("other processes used", record.other), ("the hypervisor took", record.stolen))
+    shares = zip(_TAKERS, (record.other, record.stolen), strict=True)
     return [
         f"{who} {share:.0%} of the processors of {record.host}; at most {limit:.0%} is allowed (max.other.cpu)"
         for who, share in shares
         if record.alone and share is not None and share > limit
     ]
+
+
+def may_pass(reason: str) -> bool:
+    """Returns whether the cause of an invalid run may end by itself: others who use the processors."""
+    return any(taker in reason for taker in _TAKERS)
 
 
 def at_work(notes: Sequence[str]) -> list[str]:
