@@ -104,17 +104,21 @@ def first_round(folder: Path, plan: dict[str, Any], systems: int) -> float:
     return max(minutes(plan["started"], state["finished"]) for state in states)
 
 
+def is_of_run(row: dict[str, Any]) -> bool:
+    """Returns whether a row is for all operations of the measured runs."""
+    return (row["operation"], row["phase"], row["discarded"]) == ("OVERALL", "run", False)
+
+
 def read(folder: Path, ratios: dict[str, list[float]]) -> list[str]:
     """Returns the table cells of an experiment, and appends the ratio of each pair of neighbours to `ratios`."""
     plan = json.loads((folder / "experiment.json").read_text())
     summary = json.loads((folder / "summary.json").read_text())
     rates = []
     for trial in summary["merged"]:
-        (row,) = [
-            row
-            for row in trial["rows"]
-            if (row["operation"], row["phase"], row["discarded"]) == ("OVERALL", "run", False)
-        ]
+        row = next((row for row in trial["rows"] if is_of_run(row)), None)
+        if row is None:
+            rates.append(f"{trial['system']} no valid round")
+            continue
         low, high, rate = row["ops_per_second_low"], row["ops_per_second_high"], row["ops_per_second"]
         width = f"± {100 * (math.sqrt(high / low) - 1):.0f} %" if low else "no interval"
         rates.append(f"{trial['system']} {rate:,.0f} {width}")
