@@ -219,7 +219,7 @@ def test_a_first_round_that_is_invalid_for_one_system_alone_is_not_the_last(
 def test_other_processes_may_end_before_the_next_round(reason: str) -> None:
     trials: Any = [SimpleNamespace(status="invalid", reason=f"run-1: {reason} of the processors of node1")] * 2
     assert common_cause(trials, observed=True) is None
-    # Nobody observes the hosts of an inventory before the start.
+    # The hosts of an inventory are not observed before the start.
     assert common_cause(trials, observed=False) == trials[0].reason
 
 
