@@ -181,9 +181,9 @@ def test_why_a_package_cannot_be_had(variables: dict[str, Any], problem: str) ->
 
 
 def test_a_download_comes_before_the_environment_as_the_page_says() -> None:
-    named = {"environment": {"AEROSPIKE_ASD": "/opt/asd"}}
-    assert aerospike(**named).package == "/opt/asd"
-    assert aerospike(aerospike_fetch=True, **named).package == ""
+    named = {"AEROSPIKE_ASD": "/opt/asd"}
+    assert aerospike(environment=named).package == "/opt/asd"
+    assert aerospike(aerospike_fetch=True, environment=named).package == ""
     page = (ROOT / "docs/aerospike.md").read_text("utf-8")
     places = [page.index(text) for text in ("`aerospike_package`", "--fetch aerospike", "AEROSPIKE_ASD", "on the PATH")]
     assert places == sorted(places)
