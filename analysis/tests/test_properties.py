@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.scenario import properties
-from dohyo.scenario.property_types import ExistingFile, Property
+from dohyo.scenario.property_types import ExistingFile, Property, Refused
 
 
 def test_escapes_and_separators_of_java_properties_are_read(tmp_path: Path) -> None:
@@ -116,3 +116,6 @@ def test_defaults_are_valid(entry: Property) -> None:
 def test_the_reference_page_is_up_to_date() -> None:
     page = (ROOT / "docs" / "properties.md").read_text(encoding="utf-8")
     assert page == properties.reference(), "update it: ./dohyo properties > docs/properties.md"
+    listed = {key for key in properties.known() if f"| `{key}` |" in page}
+    refused = {key for key, entry in properties.known().items() if isinstance(entry.type, Refused)}
+    assert listed == properties.known().keys() - refused

@@ -139,23 +139,24 @@ def write(values: dict[str, str], comment: str) -> str:
 
 
 def reference() -> str:
-    """Returns the text of docs/properties.md, which lists all properties."""
+    """Returns the text of docs/properties.md, which lists all properties that a scenario can set."""
     lines = [
         "# Properties of a scenario",
         "",
-        "Everything that a file in `workloads/` or `--set key=value` may contain; other keys are refused.",
+        "Everything that a file in `workloads/` or `--set key=value` may contain. Other keys are refused,"
+        " and the message says what to set instead.",
         "",
         "This page is written by `./dohyo properties`, from `analysis/dohyo/scenario/common_properties.py`, the"
         " bindings' `ycsb-bindings/*/properties.py` and the classes in `ansible/systems/*/system.py`.",
     ]
     for group, entries in _groups().items():
-        last = "Default, or why a scenario cannot set it"
-        lines += ["", f"## {group}", "", f"| Key | Meaning | Allowed | {last} | Read by |", "|---|---|---|---|---|"]
-        for entry in entries:
+        if not (settable := [entry for entry in entries if not isinstance(entry.type, Refused)]):
+            continue
+        lines += ["", f"## {group}", "", "| Key | Meaning | Allowed | Default | Read by |", "|---|---|---|---|---|"]
+        for entry in settable:
             default = f"`{entry.default}`" if entry.default is not None else ""
             lines.append(
-                f"| `{entry.key}` | {entry.about} | {entry.type.allowed}"
-                f" | {entry.type.reason if isinstance(entry.type, Refused) else default}"
+                f"| `{entry.key}` | {entry.about} | {entry.type.allowed} | {default}"
                 f" | {READERS.get(entry.reader, f'{entry.reader} binding')} |"
             )
     lines += ["", "## Variables of the systems", "", "An inventory may also set them."]

@@ -1,6 +1,6 @@
 """Reads figures that others published about a scenario; they are printed below or beside our results for reference.
 
-They are in `workloads/published/NAME.yml`, one file per scenario; docs/workloads.md describes the format. An
+They are in `workloads/published/NAME.yml`, one file per scenario; docs/workloads.md has an example. An
 experiment keeps copies of its files, so that the summary needs only the experiment's folder. The figures come from
 other hardware and versions. Their types are separate from those of our results, so no statistic can mix the two.
 """

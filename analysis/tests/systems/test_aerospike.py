@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dohyo.places import ROOT
 from support.described import described
 
 VERSIONS = ["6.4.0.10", "7.0.0.0", "7.2.0.1", "8.1.0.0"]
@@ -177,3 +178,12 @@ def test_why_a_package_cannot_be_had(variables: dict[str, Any], problem: str) ->
     system = aerospike(**variables)
     assert system.archive_problem.startswith(problem)
     assert bool(system.archive_problem) == bool(problem)
+
+
+def test_a_download_comes_before_the_environment_as_the_page_says() -> None:
+    named = {"AEROSPIKE_ASD": "/opt/asd"}
+    assert aerospike(environment=named).package == "/opt/asd"
+    assert aerospike(aerospike_fetch=True, environment=named).package == ""
+    page = (ROOT / "docs/aerospike.md").read_text("utf-8")
+    places = [page.index(text) for text in ("`aerospike_package`", "--fetch aerospike", "AEROSPIKE_ASD", "on the PATH")]
+    assert places == sorted(places)
