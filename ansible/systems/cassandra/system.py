@@ -252,7 +252,7 @@ class Cassandra(OnJvm, Cql):
         """Tokens of this node: those of all nodes are evenly spaced, and nodes follow each other in the order of the inventory."""
         nodes = self.context.databases
         count = len(nodes) * self.tokens
-        return [place * 2**64 // count - 2**63 for place in range(nodes.index(self.context.host), count, len(nodes))]
+        return [number * 2**64 // count - 2**63 for number in range(nodes.index(self.context.host), count, len(nodes))]
 
     @property
     def sets_new_size(self) -> bool:
