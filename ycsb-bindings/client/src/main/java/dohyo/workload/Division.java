@@ -105,16 +105,11 @@ final class Division {
   }
 
   /**
-   * Returns the key number of a record.
+   * Returns the key number of a new record.
    *
-   * @param count a key number below {@code recordcount}, which is returned unchanged, or {@code recordcount} plus the
-   *              number of this client's earlier inserts
+   * @param inserted number of this client's earlier inserts
    */
-  long keynum(long count) {
-    if (count < recordCount) {
-      return count;
-    }
-    long inserted = count - recordCount;
+  long keynum(long inserted) {
     return recordCount + inserted / ownTables * ownTables * clients + (long) number * ownTables + inserted % ownTables;
   }
 

@@ -598,6 +598,30 @@ class RecordWorkloadTest {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"uniform", "zipfian", "latest", "hotspot", "sequential", "exponential", "ranges"})
+  void onlyThePartThatWasLoadedIsRequested(String distribution) {
+    RequestSource source = workload("recordcount=1000", "insertstart=300", "insertcount=200", "insertorder=ordered",
+        "readproportion=0.5", "updateproportion=0", "insertproportion=0.5", "operationcount=5000", "clients=2",
+        "clientnumber=1", "requestdistribution=" + distribution).source(0, 1);
+    Set<Long> requested = new HashSet<>();
+    long inserted = 1001;
+    for (int i = 0; i < 5000; i++) {
+      Request request = source.next();
+      long keynum = Long.parseLong(text(request.keys().get(0)).substring("user".length()));
+      if (request.type() == OperationType.INSERT) {
+        assertEquals(inserted, keynum);
+        inserted += 2;
+        source.finished(request, Status.OK);
+      } else {
+        boolean isNew = keynum > 1000 && keynum < inserted && keynum % 2 == 1;
+        assertTrue(keynum >= 300 && keynum < 500 || isNew, keynum + " was never written");
+        requested.add(keynum);
+      }
+    }
+    assertTrue(requested.size() > 90, "half of the part, as a client walks through its range");
+  }
+
   @Test
   void zipfianHasItsHotKey() {
     RequestSource source = workload("recordcount=1000", "readproportion=1", "updateproportion=0",
