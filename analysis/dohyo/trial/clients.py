@@ -204,7 +204,9 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
         "verify.wait": phase.undo_seconds(options),
         "maxexecutiontime": phase.duration,
         "inserted": inserted,
+        # A duration alone ends a run, also that of a probe whose phase ends after some operations.
         "operationcount": 0 if phase.duration > 0 else share,
+        "passes": 0 if phase.duration > 0 else int(phase.properties.get("passes", 0)),
     }
     if phase.windows > 1:
         pauses = {"windows": phase.windows, "warmuptime.again": phase.warmup_again, "pause.timeout": PAUSE_SECONDS}

@@ -60,8 +60,11 @@ def test_no_operation_is_lost_when_their_number_is_divided(count: int, shares: s
 
 
 def test_a_run_of_some_time_has_no_number_of_operations(tmp_path: Path) -> None:
-    plan = planned(fake_trial(tmp_path), phase({"operationcount": 500}))
+    trial = fake_trial(tmp_path)
+    plan = planned(trial, phase({"operationcount": 500, "passes": 2}))
     assert (lines(plan, "operationcount"), lines(plan, "maxexecutiontime"), plan["duration"]) == (["0"], ["20"], 20)
+    assert lines(plan, "passes") == ["0"]
+    assert lines(planned(trial, phase({"passes": 2}, duration=0)), "passes") == ["2"]
 
 
 def test_a_load_has_all_operations_and_no_window(tmp_path: Path) -> None:

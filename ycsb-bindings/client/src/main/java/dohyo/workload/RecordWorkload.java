@@ -162,6 +162,20 @@ public final class RecordWorkload extends Workload {
   }
 
   /**
+   * Returns how many operations a thread sends in a run that ends after a number of operations. Without {@code passes}
+   * it is an equal part of {@code operationcount}. With {@code passes}, the thread requests each record of its range
+   * that many times.
+   */
+  public long operations(int thread, int threads) {
+    long passes = settings.whole("passes", 0, 0, 1000);
+    if (passes > 0) {
+      return passes * new RangeWalk(layout, division, thread, threads).calls(batchSize);
+    }
+    long count = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
+    return part(count, thread + 1, threads) - part(count, thread, threads);
+  }
+
+  /**
    * Returns the offset of a thread's schedule at a target rate, as a share of the time between two of its operations.
    */
   public double shift(int thread, int threads) {
@@ -181,7 +195,7 @@ public final class RecordWorkload extends Workload {
    * Divides a count into {@code parts} equal parts, and returns where part {@code index} begins. The formula has no
    * product that could overflow.
    */
-  public static long part(long count, int index, int parts) {
+  static long part(long count, int index, int parts) {
     return count / parts * index + Math.min(index, count % parts);
   }
 
