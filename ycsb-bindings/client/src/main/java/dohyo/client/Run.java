@@ -69,7 +69,8 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     double seconds = settings.decimal("maxexecutiontime", 0, 0, 1e8);
     if (operations == 0 && seconds == 0 && !load) {
       throw new SettingException(
-          "operationcount=0 and maxexecutiontime=0: a run needs a limit; set maxexecutiontime in seconds");
+          "operationcount=" + settings.text("operationcount", "0") + " and maxexecutiontime=0: a run needs a limit;"
+              + " set maxexecutiontime in seconds");
     }
     int threads = operations > 0 && operations < given ? (int) operations : given;
     double target = settings.decimal("target", 0, 0, 1e12);

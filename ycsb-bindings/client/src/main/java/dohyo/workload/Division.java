@@ -5,9 +5,9 @@ import dohyo.binding.Settings;
 import java.math.BigInteger;
 
 /**
- * Divides the records, the tables and the key numbers of new records among the clients of a run and their threads.
- * {@code clients} is the number of clients, {@code clientnumber} the number of this one. With {@code tables=client}
- * each client uses only its own share of the {@code tablecount} tables.
+ * Divides the records, the tables, the operations and the key numbers of new records among the clients of a run and
+ * their threads. {@code clients} is the number of clients, {@code clientnumber} the number of this one. With {@code
+ * tables=client} each client uses only its own share of the {@code tablecount} tables.
  *
  * <p>New records are numbered round-robin. With two clients, the first inserts {@code recordcount}, {@code recordcount}
  * + 2, …, and the second inserts the others. {@link RecordLayout#tableOf} assigns tables in the same way. A
@@ -74,6 +74,18 @@ final class Division {
     long place = index * layout.tableCount();
     int table = (int) (place / parts);
     return layout.firstOf(table) + part(layout.endOf(table) - layout.firstOf(table), place % parts, parts);
+  }
+
+  /**
+   * Returns how many of the operations of all clients a thread sends.
+   *
+   * @param all     number of operations of all clients
+   * @param thread  number of a thread of this client, from 0
+   * @param threads number of threads per client
+   */
+  long operations(long all, int thread, int threads) {
+    long own = part(all, number + 1, clients) - part(all, number, clients);
+    return own / threads + (thread < own % threads ? 1 : 0);
   }
 
   /**

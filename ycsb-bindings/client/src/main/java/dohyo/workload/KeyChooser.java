@@ -71,7 +71,7 @@ final class KeyChooser {
       // fill the key space beyond recordcount.
       long operations = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
       expectedInserts = layout.tableCount() > 1 ? 0
-          : (long) Math.min(operations * insertsPerOperation * 2, Long.MAX_VALUE / 2);
+          : (long) Math.min(operations * insertsPerOperation * 2 / division.clients(), Long.MAX_VALUE / 2);
     }
 
     /**

@@ -171,8 +171,7 @@ public final class RecordWorkload extends Workload {
     if (passes > 0) {
       return passes * new RangeWalk(layout, division, thread, threads).calls(batchSize);
     }
-    long count = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
-    return part(count, thread + 1, threads) - part(count, thread, threads);
+    return division.operations(settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2), thread, threads);
   }
 
   /**
@@ -189,14 +188,6 @@ public final class RecordWorkload extends Workload {
   public SplittableRandom arrivals() {
     schedules++;
     return seed.of(-schedules);
-  }
-
-  /**
-   * Divides a count into {@code parts} equal parts, and returns where part {@code index} begins. The formula has no
-   * product that could overflow.
-   */
-  static long part(long count, int index, int parts) {
-    return count / parts * index + Math.min(index, count % parts);
   }
 
   // ---- For the stock client: the same operations, one record at a time through YCSB's DB interface ----
