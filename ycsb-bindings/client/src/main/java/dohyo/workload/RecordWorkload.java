@@ -17,6 +17,7 @@ import site.ycsb.DB;
 import site.ycsb.Status;
 import site.ycsb.Workload;
 import site.ycsb.WorkloadException;
+import site.ycsb.measurements.Measurements;
 
 /**
  * Workload with the properties, keys and mixes of YCSB's CoreWorkload. It also supports batches, several tables and
@@ -233,8 +234,19 @@ public final class RecordWorkload extends Workload {
     if (request instanceof Request.Scan scan) {
       return db.scan(table, key, scan.length(), names(scan.columns()), new Vector<>());
     }
+    Measurements measurements = Measurements.getMeasurements();
+    long intended = measurements.getIntendedtartTimeNs();
+    long begin = System.nanoTime();
     Status read = db.read(table, key, names(((Request.Reading) request).readColumns()), new HashMap<>());
-    return request instanceof Request.ReadModifyWrite both ? db.update(table, key, values(both)) : read;
+    if (!(request instanceof Request.ReadModifyWrite both)) {
+      return read;
+    }
+    Status written = db.update(table, key, values(both));
+    // The stock client itself measures only the two requests.
+    long end = System.nanoTime();
+    measurements.measure(both.type().label(), (int) ((end - begin) / 1000));
+    measurements.measureIntended(both.type().label(), (int) ((end - intended) / 1000));
+    return written;
   }
 
   private static Set<String> names(Columns columns) {

@@ -766,10 +766,32 @@ class RecordWorkloadTest {
     assertEquals(10, db.values.size());
   }
 
+  @Test
+  void theStockClientMeasuresAReadModifyWriteAsAWhole() throws Exception {
+    Properties properties = settings("recordcount=10", "readproportion=0", "updateproportion=0",
+        "readmodifywriteproportion=1").properties();
+    Measurements.setProperties(properties);
+    RecordWorkload workload = new RecordWorkload();
+    workload.init(properties);
+    Object state = workload.initThread(properties, 0, 1);
+    assertTrue(workload.doTransaction(new CapturingDb(), state));
+    assertTrue(Measurements.getMeasurements().getSummary().contains("READ-MODIFY-WRITE"));
+  }
+
   /** Captures the records that stock CoreWorkload inserts. */
   private static final class CapturingDb extends BasicDB {
     private String key;
     private Map<String, ByteIterator> values;
+
+    @Override
+    public Status read(String table, String givenKey, Set<String> fields, Map<String, ByteIterator> result) {
+      return Status.OK;
+    }
+
+    @Override
+    public Status update(String table, String givenKey, Map<String, ByteIterator> givenValues) {
+      return Status.OK;
+    }
 
     @Override
     public Status insert(String table, String givenKey, Map<String, ByteIterator> givenValues) {
