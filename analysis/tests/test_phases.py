@@ -518,7 +518,9 @@ def test_a_run_ends_when_every_record_was_asked_for(tmp_path: Path) -> None:
     scenario = load(tmp_path, text)
     read = scenario.of("read")
     assert (read["operationcount"], read.duration) == ("50", 0)
-    assert "passes" not in read.client_properties
+    assert read.client_properties["passes"] == "2"
+    before = load(tmp_path, text, "read.passes=0", "passes=1", "requestdistribution=ranges", "preconditioning=300")
+    assert before.of("precondition").client_properties["passes"] == "0"
     with pytest.raises(BadInputError, match=r"phase read: passes=2 and duration=60 both determine what ends a run"):
         load(tmp_path, text, "duration=60s")
     with pytest.raises(

@@ -172,10 +172,10 @@ GROUPS = {
         Property("operationcount", Count(0, _LONG), BOTH, default="0", load=False,
                  about="number of operations of a run; applies only if duration is 0"
                  " (docs/scenarios.md#what-ends-a-run)"),
-        Property("passes", Whole(0, 1000), DOHYO, default="0", load=False,
+        Property("passes", Whole(0, 1000), CLIENT, default="0", load=False,
                  about="with requestdistribution=ranges: a run ends when it has requested every record this many"
-                 " times; operationcount is then recordcount × passes / batchsize. 0: duration or operationcount"
-                 " ends the run"),
+                 " times; operationcount is then about recordcount × passes / batchsize, because the last batch of a"
+                 " thread's range may be smaller. 0: duration or operationcount ends the run"),
         Property("maxexecutiontime", Duration(0, _YEAR), BOTH, default="0", load=False,
                  about="YCSB's name for duration; a scenario that sets it cannot set duration or operationcount"
                  " (docs/scenarios.md#what-ends-a-run)"),

@@ -43,7 +43,10 @@ IMPLIED = {
 }
 
 # Properties of the phase `precondition`, which has the same batches and target rate as the load.
-ONLY_UPDATES = {**IMPLIED["update"], "readbeforewrite": "false", "duration": "0", "warmup": "fixed", "warmuptime": "0"}
+ONLY_UPDATES = {
+    **IMPLIED["update"], "readbeforewrite": "false", "passes": "0", "duration": "0", "warmup": "fixed",
+    "warmuptime": "0",
+}  # fmt: skip
 
 # A load that is not measured must be complete, so it repeats requests that a server rejects for a while
 # (RegionTooBusyException). The number is the default of HBase's client (hbase.client.retries.number).

@@ -182,7 +182,6 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
     options, count, number = ClientOptions.of(host.values), len(hosts), hosts.index(host.name)
     folder = folder_of(host, phase)
     divided = count if phase.properties.get("threadcount.of", "each") == "all" else 1
-    operations = int(phase.properties.get("operationcount", 0))
     common = {
         "clients": count,
         "clientnumber": number,
@@ -194,9 +193,8 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
         "hdrhistogram.fileoutput": "true",
         "hdrhistogram.output.path": f"{folder}/",
     }
-    # Each client computes from clients and clientnumber which records of a load it inserts (Division.java).
+    # Each client computes from clients and clientnumber its part of the records and of the operations (Division.java).
     load = {"maxexecutiontime": 0}
-    share = operations * (number + 1) // count - operations * number // count
     run = {
         "warmuptime": phase.warmup,
         "verify.run": phase.of_trial,
@@ -204,7 +202,9 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
         "verify.wait": phase.undo_seconds(options),
         "maxexecutiontime": phase.duration,
         "inserted": inserted,
-        "operationcount": 0 if phase.duration > 0 else share,
+        # A duration alone ends a run, also that of a probe whose phase ends after some operations.
+        "operationcount": 0 if phase.duration > 0 else int(phase.properties.get("operationcount", 0)),
+        "passes": 0 if phase.duration > 0 else int(phase.properties.get("passes", 0)),
     }
     if phase.windows > 1:
         pauses = {"windows": phase.windows, "warmuptime.again": phase.warmup_again, "pause.timeout": PAUSE_SECONDS}

@@ -50,18 +50,18 @@ def test_threads_and_target_of_all_clients_are_divided(tmp_path: Path) -> None:
     assert lines(planned(trial, phase()), "target") == ["0", "0", "0"]
 
 
-@pytest.mark.parametrize(("count", "shares"), [(10, "3 3 4"), (3, "1 1 1"), (1, "0 0 1"), (10**12 + 1, "")])
-def test_no_operation_is_lost_when_their_number_is_divided(count: int, shares: str, tmp_path: Path) -> None:
-    plan = planned(fake_trial(tmp_path, clients=3), phase({"operationcount": str(count)}, duration=0))
-    counts = lines(plan, "operationcount")
-    assert sum(map(int, counts)) == count
-    assert not shares or counts == shares.split()
+def test_the_clients_divide_the_operations_themselves(tmp_path: Path) -> None:
+    plan = planned(fake_trial(tmp_path, clients=3), phase({"operationcount": "1000"}, duration=0))
+    assert lines(plan, "operationcount") == ["1000", "1000", "1000"]
     assert (plan["duration"], lines(plan, "maxexecutiontime")) == (None, ["0", "0", "0"])
 
 
 def test_a_run_of_some_time_has_no_number_of_operations(tmp_path: Path) -> None:
-    plan = planned(fake_trial(tmp_path), phase({"operationcount": 500}))
+    trial = fake_trial(tmp_path)
+    plan = planned(trial, phase({"operationcount": 500, "passes": 2}))
     assert (lines(plan, "operationcount"), lines(plan, "maxexecutiontime"), plan["duration"]) == (["0"], ["20"], 20)
+    assert lines(plan, "passes") == ["0"]
+    assert lines(planned(trial, phase({"passes": 2}, duration=0)), "passes") == ["2"]
 
 
 def test_a_load_has_all_operations_and_no_window(tmp_path: Path) -> None:

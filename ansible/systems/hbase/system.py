@@ -225,6 +225,8 @@ class HBase(HBaseProcesses):
             f"keysalt={self.context.keysalt}",
             f"insertorder={properties.get('insertorder', 'hashed')}",
             f"zeropadding={properties.get('zeropadding', 1)}",
+            f"insertstart={properties.get('insertstart', 0)}",
+            f"insertcount={self.context.records}",
         ]
 
     @property

@@ -10,8 +10,8 @@ import java.util.zip.CRC32;
 /**
  * Assigns records to blocks. With {@code insertorder=ordered} a key ends with the record's number. N records with
  * consecutive numbers share a block. With {@code keycolumns}, the records of a block have consecutive values of the
- * last column and equal values of the others. For hashed or salted keys, a checksum of the key selects one of {@code
- * recordcount} / N blocks, so a block has N records on average.
+ * last column and equal values of the others. For hashed or salted keys, a checksum of the key selects one of as many
+ * blocks as N records each would fill. So a block has N of the loaded records on average.
  */
 final class Packing {
   private final int size;
@@ -31,7 +31,9 @@ final class Packing {
     byNumber = settings.text("insertorder", "hashed").equals("ordered")
         && settings.text("keysalt", "none").equals("none");
     columns = KeyColumns.of(settings, "key");
-    blocks = Math.max(1, settings.whole("recordcount", 1000, 0, Long.MAX_VALUE) / size);
+    long after = settings.whole("recordcount", 1000, 0, Long.MAX_VALUE) - settings.whole("insertstart", 0, 0,
+        Long.MAX_VALUE);
+    blocks = Math.max(1, settings.whole("insertcount", after, 0, Long.MAX_VALUE) / size);
   }
 
   /**

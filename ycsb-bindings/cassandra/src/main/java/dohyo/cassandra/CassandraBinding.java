@@ -141,7 +141,7 @@ public class CassandraBinding extends Binding {
   public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
     ByteBuffer limit = ByteBuffer.allocate(Integer.BYTES).putInt(count).flip();
     return execute(new Query(Query.Verb.SCAN, table, columns),
-        template -> template.with(keyValues(key, limit)).setFetchSize(SCAN_PAGE),
+        template -> toCopyOf(key, template.with(keyValues(key, limit))).setFetchSize(SCAN_PAGE),
         Function.identity()).thenCompose(rows -> page(rows, 0, sink));
   }
 
@@ -226,9 +226,13 @@ public class CassandraBinding extends Binding {
     return values;
   }
 
-  /** Sets the key for which the driver chooses a node. The driver cannot choose a node for several keys. */
-  private static Statement toCopyOf(byte[] key, Statement statement) {
-    return statement instanceof BoundStatement bound ? bound.setRoutingKey(ByteBuffer.wrap(key)) : statement;
+  /**
+   * Sets the key for which the driver chooses a node. The driver itself finds it neither in a list of keys nor in the
+   * token where a scan begins.
+   */
+  private Statement toCopyOf(byte[] key, Statement statement) {
+    return statement instanceof BoundStatement bound && !keyColumns.several()
+        ? bound.setRoutingKey(ByteBuffer.wrap(key)) : statement;
   }
 
   /**

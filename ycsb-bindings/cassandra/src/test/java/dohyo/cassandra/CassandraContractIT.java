@@ -5,25 +5,36 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.datastax.driver.core.BoundStatement;
 import com.datastax.driver.core.Cluster;
+import com.datastax.driver.core.CodecRegistry;
+import com.datastax.driver.core.Host;
+import com.datastax.driver.core.LatencyTracker;
+import com.datastax.driver.core.ProtocolVersion;
 import com.datastax.driver.core.Row;
 import com.datastax.driver.core.Session;
+import com.datastax.driver.core.Statement;
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
 import dohyo.binding.KeyColumns;
+import dohyo.binding.RowSink;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.binding.Shared;
 import dohyo.binding.Transport;
 import dohyo.cassandra.admin.CqlAdmin;
 import dohyo.contract.BindingContract;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -129,6 +140,53 @@ public class CassandraContractIT extends BindingContract {
     assertEquals(3, transport.eventLoops());
     assertEquals(connections(3), transport.connections());
     assertSame(transport, open(Map.of("cassandra.eventloops", "3")).transport().orElseThrow());
+  }
+
+  @Test
+  void eachRequestGoesToACopyOfItsRecord() throws Exception {
+    List<ByteBuffer> routed = new CopyOnWriteArrayList<>();
+    Binding db = new CassandraBinding(new Shared<>(settings -> {
+      CassandraConnection connection = new CassandraConnection(settings, Cluster.builder());
+      connection.session().getCluster().register(new Routes(routed));
+      return connection;
+    }));
+    db.setProperties(server.with(Map.of("cassandra.batchread", "in")));
+    db.init();
+    try {
+      byte[] key = "routed".getBytes(StandardCharsets.UTF_8);
+      Columns one = Columns.of(List.of("field1"));
+      db.insertRow(new dohyo.binding.Row(TABLE, key, one, new byte[][] {{1}})).join();
+      db.readRow(TABLE, key, null, RowSink.DISCARD).join();
+      db.readRows(TABLE, List.of(key, new byte[] {'k'}), null, RowSink.DISCARD).join();
+      db.scanRows(TABLE, key, 1, null, RowSink.DISCARD).join();
+      // The driver calls the tracker after it has answered.
+      while (routed.size() < 4) {
+        Thread.sleep(1);
+      }
+      assertEquals(Collections.nCopies(4, ByteBuffer.wrap(key)), routed);
+    } finally {
+      db.cleanup();
+    }
+  }
+
+  /** Records the keys for which the driver has chosen a node. Its own requests are no bound statements. */
+  private record Routes(List<ByteBuffer> routed) implements LatencyTracker {
+    @Override
+    public void update(Host host, Statement statement, Exception error, long nanos) {
+      if (statement instanceof BoundStatement) {
+        routed.add(statement.getRoutingKey(ProtocolVersion.V4, CodecRegistry.DEFAULT_INSTANCE));
+      }
+    }
+
+    @Override
+    public void onRegister(Cluster cluster) {
+      // Nothing to prepare.
+    }
+
+    @Override
+    public void onUnregister(Cluster cluster) {
+      // Nothing to release.
+    }
   }
 
   @Test

@@ -6,6 +6,7 @@ import dohyo.binding.Settings;
 import dohyo.workload.RecordWorkload;
 import java.nio.file.Path;
 import java.util.Properties;
+import java.util.stream.IntStream;
 
 /**
  * Configuration of one run of the client, checked before anything is started.
@@ -62,16 +63,16 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     boolean load = !settings.flag("dotransactions", true);
     RecordWorkload workload = new RecordWorkload();
     workload.init(settings.properties());
-    long operations = load ? workload.loadCount() : settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
+    int given = settings.number("threadcount", 1, 1, 100_000);
+    long operations = load ? workload.loadCount()
+        : IntStream.range(0, given).mapToLong(thread -> workload.operations(thread, given)).sum();
     double seconds = settings.decimal("maxexecutiontime", 0, 0, 1e8);
     if (operations == 0 && seconds == 0 && !load) {
       throw new SettingException(
-          "operationcount=0 and maxexecutiontime=0: a run needs a limit; set maxexecutiontime in seconds");
+          "operationcount=" + settings.text("operationcount", "0") + " and maxexecutiontime=0: a run needs a limit;"
+              + " set maxexecutiontime in seconds");
     }
-    int threads = settings.number("threadcount", 1, 1, 100_000);
-    if (operations > 0 && operations < threads) {
-      threads = (int) operations;
-    }
+    int threads = operations > 0 && operations < given ? (int) operations : given;
     double target = settings.decimal("target", 0, 0, 1e12);
     boolean poisson = settings.choice("arrival", "uniform", "poisson").equals("poisson") && target > 0;
     return new Run(settings, workload, load, threads, events(settings),

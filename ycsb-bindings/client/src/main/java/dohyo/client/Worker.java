@@ -2,7 +2,6 @@ package dohyo.client;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Outcome;
-import dohyo.workload.RecordWorkload;
 import dohyo.workload.Request;
 import dohyo.workload.RequestSource;
 import java.util.concurrent.TimeUnit;
@@ -64,8 +63,7 @@ final class Worker {
     this.pacer = pacer;
     // The source of a load ends by itself, because its limit is a number of records.
     this.quota = run.load() || run.operations() == 0 ? Long.MAX_VALUE
-        : RecordWorkload.part(run.operations(), number + 1, run.threads())
-            - RecordWorkload.part(run.operations(), number, run.threads());
+        : run.workload().operations(number, run.threads());
     this.open = new InFlight(run.inflight());
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(run.timeoutMillis());
   }

@@ -5,9 +5,9 @@ import dohyo.binding.Settings;
 import java.math.BigInteger;
 
 /**
- * Divides the records, the tables and the key numbers of new records among the clients of a run and their threads.
- * {@code clients} is the number of clients, {@code clientnumber} the number of this one. With {@code tables=client}
- * each client uses only its own share of the {@code tablecount} tables.
+ * Divides the records, the tables, the operations and the key numbers of new records among the clients of a run and
+ * their threads. {@code clients} is the number of clients, {@code clientnumber} the number of this one. With {@code
+ * tables=client} each client uses only its own share of the {@code tablecount} tables.
  *
  * <p>New records are numbered round-robin. With two clients, the first inserts {@code recordcount}, {@code recordcount}
  * + 2, …, and the second inserts the others. {@link RecordLayout#tableOf} assigns tables in the same way. A
@@ -77,6 +77,18 @@ final class Division {
   }
 
   /**
+   * Returns how many of the operations of all clients a thread sends.
+   *
+   * @param all     number of operations of all clients
+   * @param thread  number of a thread of this client, from 0
+   * @param threads number of threads per client
+   */
+  long operations(long all, int thread, int threads) {
+    long own = part(all, number + 1, clients) - part(all, number, clients);
+    return own / threads + (thread < own % threads ? 1 : 0);
+  }
+
+  /**
    * Returns the offset of a thread's schedule at a target rate, as a share of the time between two of its operations.
    * The offsets spread all threads of all clients evenly over that time. Between two threads of one client, there is
    * one thread of every other client.
@@ -105,16 +117,11 @@ final class Division {
   }
 
   /**
-   * Returns the key number of a record.
+   * Returns the key number of a new record.
    *
-   * @param count a key number below {@code recordcount}, which is returned unchanged, or {@code recordcount} plus the
-   *              number of this client's earlier inserts
+   * @param inserted number of this client's earlier inserts
    */
-  long keynum(long count) {
-    if (count < recordCount) {
-      return count;
-    }
-    long inserted = count - recordCount;
+  long keynum(long inserted) {
     return recordCount + inserted / ownTables * ownTables * clients + (long) number * ownTables + inserted % ownTables;
   }
 

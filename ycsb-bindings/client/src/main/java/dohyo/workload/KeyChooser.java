@@ -20,10 +20,10 @@ final class KeyChooser {
   private static final int MAX_DRAWS = 1_000_000;
 
   /**
-   * State that all threads share: which keys exist, and distributions with a common state. Each client counts its new
-   * records from {@code recordcount}. {@link Division#keynum} converts the count to a key number that no other client
-   * uses. A later run of a trial continues where earlier runs of the same client ended ({@code inserted}). This way, no
-   * key is inserted twice, and {@code latest} covers the records of earlier runs.
+   * State that all threads share: which keys exist, and distributions with a common state. Each client counts the
+   * loaded records and, after them, its new records. {@link #keynum} converts the count to a key number that no other
+   * client uses for a new record. A later run of a trial continues where earlier runs of the same client ended ({@code
+   * inserted}). This way, no key is inserted twice, and {@code latest} covers the records of earlier runs.
    */
   static final class Shared {
     private final String distribution;
@@ -61,7 +61,7 @@ final class KeyChooser {
         }
       }
       insertedBefore = settings.whole("inserted", 0, 0, Long.MAX_VALUE / 4);
-      inserted = new InsertCounter(layout.recordCount() + insertedBefore);
+      inserted = new InsertCounter(division.count() + insertedBefore);
       turns = new AtomicLongArray(layout.tableCount());
       hotRecords = settings.decimal("hotspotdatafraction", 0.2, 0, 1);
       hotOperations = settings.decimal("hotspotopnfraction", 0.8, 0, 1);
@@ -71,7 +71,7 @@ final class KeyChooser {
       // fill the key space beyond recordcount.
       long operations = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
       expectedInserts = layout.tableCount() > 1 ? 0
-          : (long) Math.min(operations * insertsPerOperation * 2, Long.MAX_VALUE / 2);
+          : (long) Math.min(operations * insertsPerOperation * 2 / division.clients(), Long.MAX_VALUE / 2);
     }
 
     /**
@@ -161,8 +161,9 @@ final class KeyChooser {
       return issued.sum() - passedOver.sum() - acknowledged.sum();
     }
 
+    /** Returns the key number of a record. The loaded ones may be a part of the first {@code recordcount} numbers. */
     long keynum(long count) {
-      return division.keynum(count);
+      return count < division.count() ? division.first() + count : division.keynum(count - division.count());
     }
 
     long lastReadable() {
@@ -196,7 +197,7 @@ final class KeyChooser {
     age = new Zipfian(random);
     // This is the formula of YCSB's ExponentialGenerator.
     decay = -Math.log(1 - settings.decimal("exponential.percentile", 95, 0.001, 99.999) / 100)
-        / (layout.recordCount() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
+        / (division.count() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
   }
 
   /**
@@ -242,9 +243,9 @@ final class KeyChooser {
   }
 
   private long draw(int table) {
-    boolean only = layout.tableCount() == 1;
-    long first = only ? division.first() : layout.firstOf(table);
-    long records = only ? division.count() : layout.endOf(table) - first;
+    // With several tables, the counts of loaded records are their key numbers, because all are loaded.
+    long first = layout.firstOf(table);
+    long records = Math.min(division.count(), layout.endOf(table) - first);
     return shared.keynum(switch (shared.distribution) {
       case "zipfian" -> popular(first, records + shared.expectedInserts);
       case "latest" -> newestFirst(shared.lastReadable());
@@ -260,9 +261,9 @@ final class KeyChooser {
     for (int draws = 0; draws < MAX_DRAWS; draws++) {
       // Apply the formula of ScrambledZipfianGenerator, which cannot change its own range.
       long rank = popularity.next(ScrambledZipfianGenerator.ITEM_COUNT + 1);
-      long keynum = first + Utils.fnvhash64(rank) % range;
-      if (keynum <= shared.lastReadable()) {
-        return keynum;
+      long count = first + Utils.fnvhash64(rank) % range;
+      if (count <= shared.lastReadable()) {
+        return count;
       }
     }
     throw new SettingException("requestdistribution=zipfian: few of " + range
@@ -279,10 +280,10 @@ final class KeyChooser {
   }
 
   private long newestBackwards() {
-    long keynum;
+    long count;
     do {
-      keynum = shared.lastReadable() - (long) (-Math.log(random.nextDouble()) / decay);
-    } while (keynum < 0);
-    return keynum;
+      count = shared.lastReadable() - (long) (-Math.log(random.nextDouble()) / decay);
+    } while (count < 0);
+    return count;
   }
 }

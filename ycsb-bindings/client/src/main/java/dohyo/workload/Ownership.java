@@ -50,7 +50,7 @@ final class Ownership {
 
   /** Returns the key number of an owned record. */
   long keynum(long index) {
-    return index < count ? first + index * step : division.keynum(recordCount + insertedBefore + index - count);
+    return index < count ? first + index * step : division.keynum(insertedBefore + index - count);
   }
 
   /** Returns the index of the owned loaded record that is nearest to a loaded record. */

@@ -30,6 +30,17 @@ final class RangeWalk {
     }
   }
 
+  /** Returns how many times {@link #next} must be called to return each record of the range once. */
+  long calls(int most) {
+    long calls = 0;
+    for (long from = first; from < end;) {
+      long until = Math.min(end, layout.endOf(layout.tableOf(from)));
+      calls += (until - from + most - 1) / most;
+      from = until;
+    }
+    return calls;
+  }
+
   /** Returns the next records of the range, at most {@code most}, all in one table. */
   long[] next(int most) {
     long[] keynums = new long[layout.neighbours(next, end, most)];

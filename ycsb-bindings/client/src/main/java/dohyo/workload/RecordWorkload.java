@@ -17,6 +17,7 @@ import site.ycsb.DB;
 import site.ycsb.Status;
 import site.ycsb.Workload;
 import site.ycsb.WorkloadException;
+import site.ycsb.measurements.Measurements;
 
 /**
  * Workload with the properties, keys and mixes of YCSB's CoreWorkload. It also supports batches, several tables and
@@ -162,6 +163,19 @@ public final class RecordWorkload extends Workload {
   }
 
   /**
+   * Returns how many operations a thread sends in a run that ends after a number of operations. Without {@code passes}
+   * it is an equal part of {@code operationcount}. With {@code passes}, the thread requests each record of its range
+   * that many times.
+   */
+  public long operations(int thread, int threads) {
+    long passes = settings.whole("passes", 0, 0, 1000);
+    if (passes > 0) {
+      return passes * new RangeWalk(layout, division, thread, threads).calls(batchSize);
+    }
+    return division.operations(settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2), thread, threads);
+  }
+
+  /**
    * Returns the offset of a thread's schedule at a target rate, as a share of the time between two of its operations.
    */
   public double shift(int thread, int threads) {
@@ -175,14 +189,6 @@ public final class RecordWorkload extends Workload {
   public SplittableRandom arrivals() {
     schedules++;
     return seed.of(-schedules);
-  }
-
-  /**
-   * Divides a count into {@code parts} equal parts, and returns where part {@code index} begins. The formula has no
-   * product that could overflow.
-   */
-  public static long part(long count, int index, int parts) {
-    return count / parts * index + Math.min(index, count % parts);
   }
 
   // ---- For the stock client: the same operations, one record at a time through YCSB's DB interface ----
@@ -228,8 +234,19 @@ public final class RecordWorkload extends Workload {
     if (request instanceof Request.Scan scan) {
       return db.scan(table, key, scan.length(), names(scan.columns()), new Vector<>());
     }
+    Measurements measurements = Measurements.getMeasurements();
+    long intended = measurements.getIntendedtartTimeNs();
+    long begin = System.nanoTime();
     Status read = db.read(table, key, names(((Request.Reading) request).readColumns()), new HashMap<>());
-    return request instanceof Request.ReadModifyWrite both ? db.update(table, key, values(both)) : read;
+    if (!(request instanceof Request.ReadModifyWrite both)) {
+      return read;
+    }
+    Status written = db.update(table, key, values(both));
+    // The stock client itself measures only the two requests.
+    long end = System.nanoTime();
+    measurements.measure(both.type().label(), (int) ((end - begin) / 1000));
+    measurements.measureIntended(both.type().label(), (int) ((end - intended) / 1000));
+    return written;
   }
 
   private static Set<String> names(Columns columns) {

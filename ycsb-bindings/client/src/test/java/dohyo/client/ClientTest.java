@@ -160,6 +160,16 @@ class ClientTest extends OnMemory {
     assertEquals(20L * batch, line("UPDATE", "Return=OK"));
   }
 
+  @ParameterizedTest
+  @CsvSource({"8, 1", "7, 3", "1, 1"})
+  void aPassRequestsEachRecordOnce(int threads, int tables) {
+    String[] records = {"-threads", "" + threads, "-p", "tablecount=" + tables, "-p", "batchsize=100"};
+    assertEquals(0, client(concat(records, "-load")), err);
+    assertEquals(0, client(concat(records, "-p", "requestdistribution=ranges", "-p", "passes=2", "-p",
+        "operationcount=20", "-p", "readproportion=1", "-p", "updateproportion=0")), err);
+    assertEquals(2000, line("OVERALL", "Records"));
+  }
+
   @Test
   void whatIsNotThereIsNeitherOkNorAnError() {
     assertEquals(0, client("-p", "operationcount=10", "-p", "readproportion=1", "-p", "updateproportion=0"), err);

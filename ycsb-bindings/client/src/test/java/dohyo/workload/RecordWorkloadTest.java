@@ -17,6 +17,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -95,15 +96,39 @@ class RecordWorkloadTest {
     assertEquals(3_000_000_001L, reached);
   }
 
-  @Test
-  void partsOfThreeBillionMeet() {
-    long count = 3_000_000_001L;
-    assertEquals(0, RecordWorkload.part(count, 0, 7));
-    assertEquals(count, RecordWorkload.part(count, 7, 7));
-    for (int i = 0; i < 7; i++) {
-      long size = RecordWorkload.part(count, i + 1, 7) - RecordWorkload.part(count, i, 7);
-      assertTrue(size == count / 7 || size == count / 7 + 1);
+  @ParameterizedTest
+  @CsvSource({"3000000001, 1, 7", "1000000000001, 3, 5", "10, 3, 1", "1, 3, 4"})
+  void noOperationIsLostWhenTheyAreDivided(long count, int clients, int threads) {
+    long sum = 0;
+    for (int client = 0; client < clients; client++) {
+      RecordWorkload workload = workload("clients=" + clients, "clientnumber=" + client, "operationcount=" + count);
+      for (int thread = 0; thread < threads; thread++) {
+        long part = workload.operations(thread, threads);
+        assertTrue(part == count / (clients * threads) || part == count / (clients * threads) + 1);
+        sum += part;
+      }
     }
+    assertEquals(count, sum);
+  }
+
+  @Test
+  void theSameRecordsArePopularInAllClients() {
+    Set<String> hottest = new HashSet<>();
+    for (int client = 0; client < 3; client++) {
+      RequestSource source = workload("recordcount=1000", "requestdistribution=zipfian", "readproportion=0.5",
+          "updateproportion=0", "insertproportion=0.5", "operationcount=1000", "clients=3", "clientnumber=" + client)
+          .source(0, 1);
+      Map<String, Integer> seen = new HashMap<>();
+      for (int i = 0; i < 20_000; i++) {
+        Request request = source.next();
+        // The inserts stay open, so that only loaded records are requested.
+        if (request.type() == OperationType.READ) {
+          seen.merge(text(request.keys().get(0)), 1, Integer::sum);
+        }
+      }
+      hottest.add(Collections.max(seen.entrySet(), Map.Entry.comparingByValue()).getKey());
+    }
+    assertEquals(1, hottest.size(), "the hottest record of each client: " + hottest);
   }
 
   @Test
@@ -598,6 +623,30 @@ class RecordWorkloadTest {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"uniform", "zipfian", "latest", "hotspot", "sequential", "exponential", "ranges"})
+  void onlyThePartThatWasLoadedIsRequested(String distribution) {
+    RequestSource source = workload("recordcount=1000", "insertstart=300", "insertcount=200", "insertorder=ordered",
+        "readproportion=0.5", "updateproportion=0", "insertproportion=0.5", "operationcount=5000", "clients=2",
+        "clientnumber=1", "requestdistribution=" + distribution).source(0, 1);
+    Set<Long> requested = new HashSet<>();
+    long inserted = 1001;
+    for (int i = 0; i < 5000; i++) {
+      Request request = source.next();
+      long keynum = Long.parseLong(text(request.keys().get(0)).substring("user".length()));
+      if (request.type() == OperationType.INSERT) {
+        assertEquals(inserted, keynum);
+        inserted += 2;
+        source.finished(request, Status.OK);
+      } else {
+        boolean isNew = keynum > 1000 && keynum < inserted && keynum % 2 == 1;
+        assertTrue(keynum >= 300 && keynum < 500 || isNew, keynum + " was never written");
+        requested.add(keynum);
+      }
+    }
+    assertTrue(requested.size() > 90, "half of the part, as a client walks through its range");
+  }
+
   @Test
   void zipfianHasItsHotKey() {
     RequestSource source = workload("recordcount=1000", "readproportion=1", "updateproportion=0",
@@ -717,10 +766,32 @@ class RecordWorkloadTest {
     assertEquals(10, db.values.size());
   }
 
+  @Test
+  void theStockClientMeasuresAReadModifyWriteAsAWhole() throws Exception {
+    Properties properties = settings("recordcount=10", "readproportion=0", "updateproportion=0",
+        "readmodifywriteproportion=1").properties();
+    Measurements.setProperties(properties);
+    RecordWorkload workload = new RecordWorkload();
+    workload.init(properties);
+    Object state = workload.initThread(properties, 0, 1);
+    assertTrue(workload.doTransaction(new CapturingDb(), state));
+    assertTrue(Measurements.getMeasurements().getSummary().contains("READ-MODIFY-WRITE"));
+  }
+
   /** Captures the records that stock CoreWorkload inserts. */
   private static final class CapturingDb extends BasicDB {
     private String key;
     private Map<String, ByteIterator> values;
+
+    @Override
+    public Status read(String table, String givenKey, Set<String> fields, Map<String, ByteIterator> result) {
+      return Status.OK;
+    }
+
+    @Override
+    public Status update(String table, String givenKey, Map<String, ByteIterator> givenValues) {
+      return Status.OK;
+    }
 
     @Override
     public Status insert(String table, String givenKey, Map<String, ByteIterator> givenValues) {

@@ -48,9 +48,10 @@ public final class PostgresqlLogin implements Login {
         // Let the server prepare a statement on first use, so that values are sent as binary.
         "prepareThreshold", "1",
         // The binding has its own cache, whose keys are faster to compare than the text of statements.
-        "preparedStatementCacheQueries", "0"));
+        "preparedStatementCacheQueries", "0",
+        // By default, the driver uses TLS whenever the server offers it, unlike the drivers of other systems.
+        "sslmode", settings.flag("postgresql.useSSL", false) ? "verify-full" : "disable"));
     if (settings.flag("postgresql.useSSL", false)) {
-      options.put("sslmode", "verify-full");
       if (settings.has("postgresql.ca")) {
         options.put("sslfactory", Authority.class.getName());
         options.put("sslfactoryarg", settings.required("postgresql.ca"));

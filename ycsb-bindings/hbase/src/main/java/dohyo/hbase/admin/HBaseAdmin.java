@@ -210,8 +210,8 @@ public final class HBaseAdmin implements AutoCloseable {
         .setDataBlockEncoding(DataBlockEncoding.valueOf(arguments.required("encoding")))
         .setPrefetchBlocksOnOpen(arguments.flag("prefetch", false))
         .build();
-    byte[][] splits = RegionSplits.of(arguments);
     for (TableName name : missing) {
+      byte[][] splits = RegionSplits.of(arguments, tables().indexOf(name), tables().size());
       TableDescriptor table = TableDescriptorBuilder.newBuilder(name).setColumnFamily(family).setValue(MARK, mark)
           .setDurability(Durability.valueOf(arguments.required("durability"))).build();
       if (splits.length == 0) {

@@ -21,22 +21,29 @@ final class RegionSplits {
   }
 
   /**
-   * Returns the first keys of all regions except the first.
+   * Returns the first keys of all regions of a table except the first. Each table has a contiguous range of the loaded
+   * records.
    *
-   * @param arguments regions, and the properties of keys: recordcount, keysalt, insertorder, keycolumns and zeropadding
+   * @param arguments regions, and the properties of keys: recordcount, insertstart, insertcount, keysalt, insertorder,
+   *                  keycolumns and zeropadding
+   * @param table     number of the table, from 0
+   * @param tables    number of tables
    */
-  static byte[][] of(Settings arguments) {
+  static byte[][] of(Settings arguments, int table, int tables) {
     int regions = arguments.number("regions", 1, 1, SALTS);
     if (arguments.text("keysalt", "none").equals("crc32")) { // uniformly distributed
       return IntStream.range(1, regions).mapToObj(i -> Bytes.toBytes((short) (i * SALTS / regions)))
           .toArray(byte[][]::new);
     }
-    long records = arguments.whole("recordcount", 1, 1, Long.MAX_VALUE);
+    long loaded = arguments.whole("insertcount", arguments.whole("recordcount", 1, 1, Long.MAX_VALUE), 1,
+        Long.MAX_VALUE);
+    long records = Math.max(1, loaded / tables);
+    long first = arguments.whole("insertstart", 0, 0, Long.MAX_VALUE) + table * records;
     RecordLayout layout = new RecordLayout(arguments);
     long samples = Math.min(records, SAMPLED_KEYS);
     // Take a random sample, because equal steps would miss most values of a key's columns.
-    LongStream sample = samples == records ? LongStream.range(0, records)
-        : new SplittableRandom(1).longs(samples, 0, records);
+    LongStream sample = samples == records ? LongStream.range(first, first + records)
+        : new SplittableRandom(1).longs(samples, first, first + records);
     byte[][] keys = sample.mapToObj(layout::key).sorted(Bytes.BYTES_COMPARATOR).toArray(byte[][]::new);
     TreeSet<byte[]> splits = new TreeSet<>(Bytes.BYTES_COMPARATOR);
     IntStream.range(1, regions).forEach(i -> splits.add(keys[(int) (i * samples / regions)]));
