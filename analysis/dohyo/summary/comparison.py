@@ -283,7 +283,12 @@ def rounds_of(trial: Trial, rounds: Sequence[Trial]) -> list[Trial]:
 
 
 def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
-    """Returns the searches for the highest rate in the valid rounds of a system at a point."""
+    """Returns the searches for the highest rate in the valid rounds of a system at a point.
+
+    A system that failed under load in any round has none, because the other rounds are not representative.
+    """
+    if trial.system_failed:
+        return []
     return [round_.search for round_ in rounds_of(trial, rounds) if round_.status == "ok" and round_.search]
 
 
