@@ -351,6 +351,24 @@ def test_systems_at_different_points_are_no_comparison(tmp_path: Path) -> None:
     assert (mark_of(doubts(summary)), shorts(summary)) == ("do not use", ["measured at different points"])
 
 
+def test_a_trial_that_lost_its_settings_does_not_mix_the_points_of_others(tmp_path: Path) -> None:
+    rates = {
+        "cassandra_a": (1200, 1210, 1190), "hbase_a": (1000, 1005, 995), "aerospike_a": (800, 801, 799),
+        "cassandra_b": (500, 505, 495), "hbase_b": (900, 905, 895),
+    }  # fmt: skip
+    to_point = at_point(**{name: {"batchsize": name[-1]} for name in rates})
+
+    def lost(system: str, folder: Path) -> None:
+        to_point(system, folder)
+        if folder.name == "03-aerospike_a":
+            (folder / "trial.json").unlink()
+
+    whole, damaged = make(tmp_path / "whole", rates, to_point), make(tmp_path / "damaged", rates, lost)
+    pairs = [[(pair.of, pair.to) for pair in summary.comparisons] for summary in (whole, damaged)]
+    assert pairs[0] == pairs[1]
+    assert verdict(damaged).brief.startswith("cassandra was the fastest in 1 of 2 comparisons, ")
+
+
 def test_a_difference_beside_a_single_run_is_no_tie(tmp_path: Path) -> None:
     def single(system: str, folder: Path) -> None:
         if system == "aerospike" and not folder.name.startswith("03"):

@@ -28,11 +28,13 @@ _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
     """Groups trials that can be compared: those with the same faults and the same values of all common dimensions."""
-    shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
+    # A trial whose trial.json is lost has no numbers and no point. The other trials still have common dimensions.
+    stated = [trial for trial in trials if trial.measured_rows or trial.asked_workload] or trials
+    shared = [key for key in stated[0].point if all(key in trial.point for trial in stated)] if stated else []
     points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
         faults = (trial.conditions.faults, *(conditions.get("faults") for conditions in trial.by_phase.values()))
-        group = (*(trial.point[key] for key in shared), *dict.fromkeys(filter(None, faults)))
+        group = (*(trial.point.get(key) for key in shared), *dict.fromkeys(filter(None, faults)))
         points.setdefault(group, []).append(trial)
     return list(points.values())
 
