@@ -539,6 +539,17 @@ def test_target_rates_that_differ_between_rounds_are_still_targets(tmp_path: Pat
     assert verdict(summary).sentence.startswith("A target rate was set, and not all systems reached the same one")
 
 
+def test_latencies_of_a_round_without_a_target_are_not_ranked_at_one(tmp_path: Path) -> None:
+    def hook(system: str, folder: Path) -> None:
+        free = int(folder.name[:2]) <= 2
+        reads(folder / "run-1/node1", [2000 if free else 1000] * 20, latency_us=4000 if system == "hbase" else 500)
+        target(0 if free else 1000, "run-1")(system, folder)
+
+    summary = make(tmp_path, {"cassandra": (2000, 1000, 1000), "hbase": (2000, 1000, 1000)}, hook)
+    assert summary.comparisons == []
+    assert verdict(summary).sentence.startswith("A target rate was set, and not all systems reached the same one")
+
+
 def test_a_system_whose_trials_state_no_rounds_is_ranked(tmp_path: Path) -> None:
     def hook(system: str, folder: Path) -> None:
         if system == "aerospike":

@@ -41,12 +41,17 @@ def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
 
 def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
     """Returns the rate (op/s of all clients) at which the trials' latencies may be ranked; None if rates differ. It is
-    the common target rate of the phase, which all trials must have reached in every round within `knee.TOLERANCE`.
+    the common target rate of the phase, which all trials must have kept in every round within `knee.TOLERANCE`.
     """
     measured = [trial for trial in trials if trial.overall(phase)]
     targets = {target_of(trial, phase) for trial in measured}
     target = targets.pop() if len(targets) == 1 else None
-    return target if target and not behind(measured, phase) else None
+    if not target or behind(measured, phase):
+        return None
+    # Some rounds or runs may have had no target. A rate is known to one operation.
+    rows = [(trial, row) for trial in measured for row in trial.overall(phase)]
+    above = (max(succeeded(trial.rows, row)) > target * (1 + TOLERANCE + row.resolution) for trial, row in rows)
+    return None if any(above) else target
 
 
 def is_paced(trials: Sequence[Trial], phase: str) -> bool:
