@@ -694,6 +694,16 @@ def test_a_line_of_many_megabytes_is_read(tmp_path: Path) -> None:
     assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
 
 
+def test_a_log_that_is_cut_off_does_not_change_the_unit_of_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seconds in (("a", 10), ("b", 5)):
+        write(tmp_path / name / "run.txt", results({"READ": 10_000}, seconds))
+    write(tmp_path / "c/run.txt", STATUS)
+    assert tabulate([tmp_path]) == 1
+    assert "b was 2.00× as fast as a" in capsys.readouterr().out
+
+
 PLANNED = {"operationcount": "20000", "threadcount": "2"}
 DIED = {
     "java.lang.ArithmeticException: / by zero": "java.lang.ArithmeticException: / by zero",
