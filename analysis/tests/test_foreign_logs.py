@@ -214,7 +214,7 @@ OUTPUTS: dict[str, tuple[str, int]] = {
     "ad hoc": (f"client1 | CHANGED | rc=0 >>\n{RUN}client2 | CHANGED | rc=0 >>\n{SECOND}", 2),
     "docker": ("".join(json.dumps({"log": f"{line}\n", "stream": "stdout"}) + "\n" for line in RUN.splitlines()), 1),
     "results appended to go-ycsb": (appended(), 1),
-    "a warm-up of go-ycsb": (go({"READ": 10_000}, 15, warmuptime="5", operationcount="10000"), 1),
+    "a warm-up of go-ycsb": (go({"READ": 10_000}, 15, warmuptime="5", operationcount="15000"), 1),
     "transactions of go-ycsb": (go({"READ": 5000, "UPDATE": 5000, "COMMIT": 999, "TXN": 999, "TOTAL": 11_998}), 1),
     "transactions of YCSB+T": (
         "[TOTAL CASH], 1000\n[ANOMALY SCORE], 0.0\n"
