@@ -16,7 +16,7 @@ from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row
 from dohyo.report.charts import ranking
 from dohyo.report.material import Material
-from dohyo.summary.comparison import comparisons
+from dohyo.summary.comparison import comparisons, latencies_at
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts, mark_of
@@ -276,6 +276,36 @@ def test_with_a_target_for_all_the_headline_is_about_latencies(tmp_path: Path) -
     summary = make(tmp_path / "slower", rates, slower)
     assert verdict(summary).brief == "READ p99 of cassandra was 0.25× [0.25, 0.25] that of hbase"
     assert verdict(make(tmp_path / "alike", rates, target(1000, "run-1"))).brief.startswith("No difference between ")
+
+
+def test_the_target_of_a_load_is_none_of_the_runs_that_others_have(tmp_path: Path) -> None:
+    def loads(system: str, folder: Path) -> None:
+        edit_json(folder / "load/node1/client.json", target=500.0)
+        if system == "aerospike":
+            shutil.rmtree(folder / "run-1")
+            write_json(folder / "state.json", {"status": "failed", "reason": "no port"})
+
+    rates: Mapping[str, Rates] = {"cassandra": (1200, 1210, 1190), "hbase": (1000, 1005, 995), "aerospike": (1,) * 3}
+    summary = make(tmp_path, rates, loads)
+    assert verdict(summary).brief.startswith("cassandra was 1.20× ")
+    assert shorts(summary) == ["no valid numbers for aerospike"]
+
+
+def test_a_system_without_a_phase_sets_no_target_in_it(tmp_path: Path) -> None:
+    def breaks_off(system: str, folder: Path) -> None:
+        target(1000, "a-1")(system, folder)
+        if system == "aerospike":
+            shutil.rmtree(folder / "b-1")
+            write_json(folder / "state.json", {"status": "failed", "reason": "a host was lost"})
+
+    rates: Mapping[str, Rates | Mapping[str, Rates]] = {
+        "cassandra": {"a": (1000,) * 3, "b": (1200, 1210, 1190)},
+        "hbase": {"a": (1000,) * 3, "b": (1500, 1510, 1490)},
+        "aerospike": {"a": (1000,) * 3, "b": (1,) * 3},
+    }
+    summary = make(tmp_path, rates, breaks_off)
+    assert verdict(summary).brief.startswith("hbase was 1.25× ")
+    assert latencies_at(summary.compared, ["b"])[0] == "at its own maximum rate"
 
 
 def test_where_a_target_was_missed_nobody_wins(tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
 
 def is_paced(trials: Sequence[Trial], phase: str) -> bool:
     """Returns whether any trial had a target rate in the phase; if so, rates do not show which system is faster."""
-    return phase in AT_RATE or (phase != PROBE and any(target_of(trial, phase) for trial in trials))
+    measured = [trial for trial in trials if trial.overall(phase)]
+    return phase in AT_RATE or (phase != PROBE and any(target_of(trial, phase) for trial in measured))
 
 
 def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
@@ -85,7 +86,8 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
     if None not in equal:
         rates = " or ".join(rate(target) for target in sorted(filter(None, equal)))
         return f"at equal rate {rates} op/s", f"at {rates} op/s"
-    if any(target_of(trial, phase) or not trial.target_is_known for of_point, phase in groups for trial in of_point):
+    measured = [(trial, phase) for of_point, phase in groups for trial in of_point if trial.overall(phase)]
+    if any(target_of(trial, phase) or not trial.target_is_known for trial, phase in measured):
         return "at its own rate", "at own rate"
     return "at its own maximum rate", "at own maximum", "at own max"
 
