@@ -30,7 +30,7 @@ from dohyo.summary.summary import read_trial, summarise
 from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables import table
 from dohyo.tables.verdict import verdict
-from support.evidence import edit_json, lasted, rendered, searched, searched_rounds, trial, write_json
+from support.evidence import edit_json, lasted, reads, rendered, searched, searched_rounds, trial, write_json
 from support.scenarios import again
 
 MIX = {"recordcount": "1000", "readproportion": "0.5", "updateproportion": "0.5", "duration": "30", "warmuptime": "10"}
@@ -421,6 +421,13 @@ def test_a_system_that_failed_in_a_round_has_no_highest_rate(tmp_path: Path) -> 
     assert summary.comparisons == []
     assert next(reason.text for reason in trust.doubts(summary)) == "1 of 2 have no valid numbers: hbase."
     assert verdict(summary).sentence.startswith("Only cassandra has a highest rate, so there is no comparison")
+
+
+def test_a_highest_rate_is_not_compared_with_a_run(tmp_path: Path) -> None:
+    searched(tmp_path, (1000, 1000), (1020, 1000), (1020, 1000))
+    for run in (trial(tmp_path, 2, "hbase") / "run-1", tmp_path / "raw/02-hbase/run-2"):
+        reads(run / "node1", [3000] * 3)
+    assert verdict(summarise(tmp_path)).sentence.endswith(": there is nothing to compare.")
 
 
 @pytest.mark.parametrize("value", [None, "x", -1, 1e999, [], {}, [1]])

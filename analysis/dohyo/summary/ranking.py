@@ -151,7 +151,7 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
     nearest: dict[tuple[Key, str], dict[str, Pair]] = {}
     for pair in pairs:
-        if pair.phase in phases[pair.of] and system[pair.of] != system[pair.to]:
+        if pair.phase in phases[pair.of] and pair.phase in phases[pair.to] and system[pair.of] != system[pair.to]:
             rivals = nearest.setdefault((pair.key, pair.of), {})
             previous = rivals.setdefault(system[pair.to], pair)
             rivals[system[pair.to]] = min(
