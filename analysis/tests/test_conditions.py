@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from dohyo.places import ROOT
 from dohyo.summary import conditions
-from dohyo.summary.conditions import CONDITIONS
+from dohyo.summary.conditions import CONDITIONS, Conditions
+from dohyo.summary.results import Status, Trial
+from dohyo.summary.rounds import Rounds
 from support import altered_package
 from support.evidence import edit_json, reads, trial
 
@@ -55,6 +59,14 @@ def test_one_entry_adds_a_condition_everywhere(tmp_path: Path) -> None:
 def test_a_condition_that_differs_by_phase_is_shown() -> None:
     shown = {name for condition in CONDITIONS.values() if condition.label for name in condition.group}
     assert {name for name, condition in CONDITIONS.items() if condition.by_phase} <= shown
+
+
+@pytest.mark.parametrize(("status", "share"), [("ok", 0.31), ("invalid", 0.02)])
+def test_a_round_that_is_invalid_because_of_other_processes_is_no_condition(status: Status, share: float) -> None:
+    rounds = Rounds()
+    rounds.add(Trial("x", "x", "x", "ok", conditions=Conditions(other_cpu=0.02)), {})
+    rounds.add(Trial("x", "x", "x", status, conditions=Conditions(other_cpu=0.31)), {})
+    assert rounds.merged().conditions.other_cpu == share
 
 
 def test_no_condition_is_shown_twice() -> None:

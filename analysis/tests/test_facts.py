@@ -34,7 +34,7 @@ from dohyo.report import chart_data
 from dohyo.report.material import Material
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
-from support.evidence import DATA, clients_json, edit_json, explained, keep, lasted, reads, trial, write_json
+from support.evidence import DATA, clients_json, edit_json, explained, in_rounds, keep, lasted, reads, trial, write_json
 from support.golden_cases import CASES, Case, compare, faults, foreign, hosts
 
 
@@ -409,7 +409,7 @@ def test_the_views_have_what_counts_once(databases: Databases) -> None:
             (result.system, row.phase, row.operation, row.ops_per_second)
             for result in summary.compared
             for row in result.rows
-            if result.status == "ok" and not result.is_aside(row)
+            if not result.is_aside(row)
         ]
         rows = facts.execute("select system, phase, operation, ops_per_second from counted_row").fetchall()
         assert sorted(tuple(row.values()) for row in rows) == sorted(stated)
@@ -425,6 +425,25 @@ def test_the_views_have_what_counts_once(databases: Databases) -> None:
         )
         assert {(row["name"], row["phase"]): row["runs"] for row in facts.execute(query)} == repeats
         assert experiment.name in ("failures", "loads") or repeats
+
+
+def test_what_counts_is_that_of_valid_rounds_of_systems_that_never_failed(tmp_path: Path) -> None:
+    rates = {"cassandra": 1000, "hbase": 800, "scylla": 1200}
+    for turn, system, folder in in_rounds(tmp_path / "x", 3, rates):
+        reads(folder / "run-1/node1", [rates[system]] * 20)
+        if (turn, system) == (2, "cassandra"):
+            write_json(folder / "state.json", {"status": "invalid", "reason": "other processes used 31 %"})
+        if (turn, system) == (3, "scylla"):
+            edit_json(folder / "run-1/node1/client.json", valid=False, exit=5, reason="no success for 60 s")
+    with closing(written(tmp_path, tmp_path / "x")) as facts:
+        query = "select system, records_per_second as rate from counted_row where operation = 'OVERALL' order by system"
+        assert facts.execute(query).fetchall() == [
+            {"system": "cassandra", "rate": 1000}, {"system": "hbase", "rate": 800}
+        ]  # fmt: skip
+        query = "select system, count(*) as runs from counted_run group by system order by system"
+        assert facts.execute(query).fetchall() == [
+            {"system": "cassandra", "runs": 2}, {"system": "hbase", "runs": 3}
+        ]  # fmt: skip
 
 
 # ---- the page and the schema -----------------------------------------------------------------------------------------

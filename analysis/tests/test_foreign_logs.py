@@ -214,7 +214,7 @@ OUTPUTS: dict[str, tuple[str, int]] = {
     "ad hoc": (f"client1 | CHANGED | rc=0 >>\n{RUN}client2 | CHANGED | rc=0 >>\n{SECOND}", 2),
     "docker": ("".join(json.dumps({"log": f"{line}\n", "stream": "stdout"}) + "\n" for line in RUN.splitlines()), 1),
     "results appended to go-ycsb": (appended(), 1),
-    "a warm-up of go-ycsb": (go({"READ": 10_000}, 15, warmuptime="5", operationcount="10000"), 1),
+    "a warm-up of go-ycsb": (go({"READ": 10_000}, 15, warmuptime="5", operationcount="15000"), 1),
     "transactions of go-ycsb": (go({"READ": 5000, "UPDATE": 5000, "COMMIT": 999, "TXN": 999, "TOTAL": 11_998}), 1),
     "transactions of YCSB+T": (
         "[TOTAL CASH], 1000\n[ANOMALY SCORE], 0.0\n"
@@ -692,6 +692,16 @@ def test_a_line_of_many_megabytes_is_read(tmp_path: Path) -> None:
     status = STATUS + f"{'other ' * 1000}\n" * 1000
     write(tmp_path / "log.json", json.dumps(registered(RUN, stderr=status)))
     assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+def test_a_log_that_is_cut_off_does_not_change_the_unit_of_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seconds in (("a", 10), ("b", 5)):
+        write(tmp_path / name / "run.txt", results({"READ": 10_000}, seconds))
+    write(tmp_path / "c/run.txt", STATUS)
+    assert tabulate([tmp_path]) == 1
+    assert "b was 2.00× as fast as a" in capsys.readouterr().out
 
 
 PLANNED = {"operationcount": "20000", "threadcount": "2"}

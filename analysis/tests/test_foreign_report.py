@@ -152,6 +152,16 @@ def test_go_ycsb_is_charted_and_says_what_it_lacks(tmp_path: Path) -> None:
     assert "no throughput over time, which needs status lines (-s)" in trial.notes[-1]
 
 
+def test_the_runs_of_a_ranking_by_operations_are_drawn_as_operations(tmp_path: Path) -> None:
+    text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
+    write(tmp_path / "batches/result.txt", f"{text}[OVERALL], Records, 30000\n")
+    write(tmp_path / "scans/result.txt", text.replace("[READ]", "[SCAN]"))  # with an unknown number of records
+    tables = charts(tmp_path)["ranking"].tables
+    means = {row["system"]: row["mean"] for row in rows(tables["ranking-0"])}
+    assert {row["system"]: row["value"] for row in rows(tables["ranking-0-runs"])} == means
+    assert set(means) == {"batches", "scans"}
+
+
 def test_a_folder_without_any_log_is_bad_input(tmp_path: Path) -> None:
     write(tmp_path / "notes.txt", "nothing\n")
     with pytest.raises(BadInputError, match=r"is not an experiment .* and contains no YCSB log"):

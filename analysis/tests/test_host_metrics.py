@@ -713,20 +713,23 @@ def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
 
 
 @pytest.mark.parametrize(
-    ("target", "other_share", "busiest", "held", "reason"),
+    ("target", "other_share", "client", "held", "reason"),
     [
-        (1000, 0.31, 0.99, True, None),  # the rate held despite the other processes
-        (9000, 0.2, 0.8, False, "only 2,000 op/s"),
-        (9000, 0.31, 0.8, None, "probe-1: other processes used 31% of the processors of node1"),
-        (9000, 0.2, 0.99, None, "probe-1 on node1: the client's thread loop was the bottleneck: 99% of a processor"),
+        (1000, 0.31, {"busiest_thread_share": 0.99}, True, None),  # the rate held despite the other processes
+        (9000, 0.2, {}, False, "only 2,000 op/s"),
+        (9000, 0.31, {}, None, "probe-1: other processes used 31% of the processors of node1"),
+        (9000, 0.2, {"busiest_thread_share": 0.99}, None,
+         "probe-1 on node1: the client's thread loop was the bottleneck: 99% of a processor"),
+        (9000, 0.2, {"cpu_seconds": 5.5}, None,
+         "probe-1 on node1: the client was the bottleneck: it used 92% of 2 processors"),
     ],
-)
+)  # fmt: skip
 def test_a_probe_that_somebody_else_may_have_held_back_tells_nothing_of_its_rate(
-    tmp_path: Path, target: float, other_share: float, busiest: float, held: bool | None, reason: str | None
+    tmp_path: Path, target: float, other_share: float, client: dict[str, float], held: bool | None, reason: str | None
 ) -> None:
     folder = measured(tmp_path)
     shutil.copytree(folder / "run-1", folder / "probe-1")
-    report = {"target": target, "busiest_thread": "loop", "busiest_thread_share": busiest}
+    report = {"target": target, "busiest_thread": "loop", "busiest_thread_share": 0.8, **client}
     edit_json(folder / "probe-1/node1/client.json", **report)
     edit_json(folder / "trial.json", trial_search={"slo": "p99<10ms", "probes": 8, "duration": 3, "precision": 0.05})
     worked(folder / "hosts/node1" / FILE, other_share)

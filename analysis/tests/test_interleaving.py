@@ -9,11 +9,13 @@ import pytest
 from dohyo.bad_input import BadInputError
 from dohyo.planning import plan
 from dohyo.planning.plan import PlannedTrial, first_start
-from dohyo.running import interleaving
+from dohyo.running import experiment, interleaving, rounds
 from dohyo.summary.comparison import took_turns
 from dohyo.summary.conditions import Conditions
 from dohyo.summary.results import Trial
+from dohyo.summary.summary import summarise
 from dohyo.trial.turns import OwnTurns, Turns
+from support.evidence import trial, write_json
 from support.scenarios import load
 
 ASKED = "recordcount=100\nduration=5\ninterleave=on\nrepeats=3\nrounds=2\nsystems=cassandra,mysql-innodb,postgresql\n"
@@ -110,6 +112,20 @@ def test_windows_of_a_single_start_are_no_independent_samples() -> None:
     assert took_turns(merged(), trials((1, 2, 3)))
     assert not took_turns(merged(), trials((1, 2, 3))[:-1]), "a round of one system is not valid"
     assert not took_turns(merged(None), trials((1, 2, 3), interleaved=None))
+
+
+def test_a_round_of_trials_that_take_turns_lasts_as_long_as_one_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, system in enumerate("ab", start=1):
+        folder = trial(tmp_path, number, system, 1, trial_turns={"order": ["01-a", "02-b"] * 3})
+        times = {"started": "2026-11-21T10:00:00", "finished": "2026-11-21T10:05:00"}
+        write_json(folder / "state.json", {"status": "done", "reason": None, **times})
+    assert summarise(tmp_path).round_seconds == 300
+    scenario = load(tmp_path, ASKED)
+    begun = experiment.create(scenario, experiment.new_folder(scenario, tmp_path / "here"), {"inventory": None})
+    monkeypatch.setattr(experiment.Experiment, "seconds", lambda *_: 300.0)
+    assert rounds._expected(begun, [planned for planned in begun.trials if planned.round == 2]) == 300
 
 
 class Bout:

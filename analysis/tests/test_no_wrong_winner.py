@@ -16,7 +16,7 @@ from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row
 from dohyo.report.charts import ranking
 from dohyo.report.material import Material
-from dohyo.summary.comparison import comparisons
+from dohyo.summary.comparison import comparisons, latencies_at
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts, mark_of
@@ -278,6 +278,36 @@ def test_with_a_target_for_all_the_headline_is_about_latencies(tmp_path: Path) -
     assert verdict(make(tmp_path / "alike", rates, target(1000, "run-1"))).brief.startswith("No difference between ")
 
 
+def test_the_target_of_a_load_is_none_of_the_runs_that_others_have(tmp_path: Path) -> None:
+    def loads(system: str, folder: Path) -> None:
+        edit_json(folder / "load/node1/client.json", target=500.0)
+        if system == "aerospike":
+            shutil.rmtree(folder / "run-1")
+            write_json(folder / "state.json", {"status": "failed", "reason": "no port"})
+
+    rates: Mapping[str, Rates] = {"cassandra": (1200, 1210, 1190), "hbase": (1000, 1005, 995), "aerospike": (1,) * 3}
+    summary = make(tmp_path, rates, loads)
+    assert verdict(summary).brief.startswith("cassandra was 1.20× ")
+    assert shorts(summary) == ["no valid numbers for aerospike"]
+
+
+def test_a_system_without_a_phase_sets_no_target_in_it(tmp_path: Path) -> None:
+    def breaks_off(system: str, folder: Path) -> None:
+        target(1000, "a-1")(system, folder)
+        if system == "aerospike":
+            shutil.rmtree(folder / "b-1")
+            write_json(folder / "state.json", {"status": "failed", "reason": "a host was lost"})
+
+    rates: Mapping[str, Rates | Mapping[str, Rates]] = {
+        "cassandra": {"a": (1000,) * 3, "b": (1200, 1210, 1190)},
+        "hbase": {"a": (1000,) * 3, "b": (1500, 1510, 1490)},
+        "aerospike": {"a": (1000,) * 3, "b": (1,) * 3},
+    }
+    summary = make(tmp_path, rates, breaks_off)
+    assert verdict(summary).brief.startswith("hbase was 1.25× ")
+    assert latencies_at(summary.compared, ["b"])[0] == "at its own maximum rate"
+
+
 def test_where_a_target_was_missed_nobody_wins(tmp_path: Path) -> None:
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (700, 705, 698)}, target(1000, "run-1"))
     assert summary.comparisons == []
@@ -349,6 +379,24 @@ def test_systems_at_different_points_are_no_comparison(tmp_path: Path) -> None:
     rates = {"cassandra": (1200, 1210, 1190), "hbase": (1000, 1005, 995)}
     summary = make(tmp_path, rates, at_point(cassandra={"batchsize": "1"}, hbase={"batchsize": "9"}))
     assert (mark_of(doubts(summary)), shorts(summary)) == ("do not use", ["measured at different points"])
+
+
+def test_a_trial_that_lost_its_settings_does_not_mix_the_points_of_others(tmp_path: Path) -> None:
+    rates = {
+        "cassandra_a": (1200, 1210, 1190), "hbase_a": (1000, 1005, 995), "aerospike_a": (800, 801, 799),
+        "cassandra_b": (500, 505, 495), "hbase_b": (900, 905, 895),
+    }  # fmt: skip
+    to_point = at_point(**{name: {"batchsize": name[-1]} for name in rates})
+
+    def lost(system: str, folder: Path) -> None:
+        to_point(system, folder)
+        if folder.name == "03-aerospike_a":
+            (folder / "trial.json").unlink()
+
+    whole, damaged = make(tmp_path / "whole", rates, to_point), make(tmp_path / "damaged", rates, lost)
+    pairs = [[(pair.of, pair.to) for pair in summary.comparisons] for summary in (whole, damaged)]
+    assert pairs[0] == pairs[1]
+    assert verdict(damaged).brief.startswith("cassandra was the fastest in 1 of 2 comparisons, ")
 
 
 def test_a_difference_beside_a_single_run_is_no_tie(tmp_path: Path) -> None:
@@ -517,6 +565,17 @@ def test_target_rates_that_differ_between_rounds_are_still_targets(tmp_path: Pat
         target(rate, "run-1")(system, folder)
 
     summary = make(tmp_path, {"cassandra": (1000, 1000, 2000), "hbase": (1000, 1000, 1500)}, hook)
+    assert summary.comparisons == []
+    assert verdict(summary).sentence.startswith("A target rate was set, and not all systems reached the same one")
+
+
+def test_latencies_of_a_round_without_a_target_are_not_ranked_at_one(tmp_path: Path) -> None:
+    def hook(system: str, folder: Path) -> None:
+        free = int(folder.name[:2]) <= 2
+        reads(folder / "run-1/node1", [2000 if free else 1000] * 20, latency_us=4000 if system == "hbase" else 500)
+        target(0 if free else 1000, "run-1")(system, folder)
+
+    summary = make(tmp_path, {"cassandra": (2000, 1000, 1000), "hbase": (2000, 1000, 1000)}, hook)
     assert summary.comparisons == []
     assert verdict(summary).sentence.startswith("A target rate was set, and not all systems reached the same one")
 

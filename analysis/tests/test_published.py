@@ -263,6 +263,13 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
             assert re.fullmatch(rf"datasize phase +publ\.( +({'|'.join(every)}) +publ\.)+", header)
 
 
+def test_a_count_beside_a_published_one_is_of_one_run(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "hbase", 3, phases=("c",), trial_phases=[{"name": "c"}], trial_point={"datasize": "20MB"})
+    experiment_of(tmp_path, "hbase-cache")
+    _, first, *_ = cells(table.markdown(summarise(tmp_path)), "HBase, one cluster and two data sizes: ours")
+    assert first[:4] == ["20MB c", "C, 40 GB", "6,000", "148,558,364"]
+
+
 def test_where_the_table_says_so_a_row_is_the_highest_rate_of_several_points(tmp_path: Path) -> None:
     for number, (target, seconds) in enumerate((("500", 6), ("1000", 3), ("2000", 6)), 1):
         folder = trial(tmp_path, number, "cassandra", 1, trial_point={"variant": "c40-cms", "target": target})

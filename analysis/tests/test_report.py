@@ -36,7 +36,7 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen
 from dohyo.tables.verdict import verdict
-from support.evidence import edit_json, reads, searched, trial, write_json
+from support.evidence import edit_json, in_rounds, reads, searched, trial, write_json
 from support.pages import HOSTILE, by_name, hostile, of, of_four, read_page, two_systems
 
 OPERATIONS = ("READ", "UPDATE")
@@ -345,6 +345,17 @@ def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
         # A p99.99 needs at least 10,000 operations.
         assert (99.99 in values) == ((of_table.operations or 0) >= 10_000)
     assert {0.0, 50.0, 90.0, 99.0, 99.9, 99.99} <= set(CURVE_PERCENTILES)
+
+
+def test_percentile_curves_are_of_what_counts(tmp_path: Path) -> None:
+    for turn, system, folder in in_rounds(tmp_path / "failed", 2, ("cassandra", "hbase")):
+        if (turn, system) == (2, "hbase"):
+            edit_json(folder / "run-1/node1/client.json", valid=False, exit=5, reason="no success for 60 s")
+    assert {curve.trial.system for curve in read(tmp_path / "failed").curves} == {"cassandra"}
+    load = trial(tmp_path / "load", 1, "cassandra", repeats=0, phases=())
+    assert read(tmp_path / "load").curves
+    edit_json(load / "load/node1/client.json", valid=False, reason="5 of 5000 records (0.10 %) failed")
+    assert read(tmp_path / "load").curves == []
 
 
 def test_a_bar_begins_at_0_and_a_wide_interval_does_not_push_it_aside() -> None:

@@ -29,7 +29,8 @@ from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
 from dohyo.systems.records import DataNeeds, HostNeeds
 from dohyo.tables import table
-from support.evidence import edit_json, lasted, rendered, searched, trial, write_json
+from dohyo.tables.verdict import verdict
+from support.evidence import edit_json, lasted, reads, rendered, searched, searched_rounds, trial, write_json
 from support.scenarios import again
 
 MIX = {"recordcount": "1000", "readproportion": "0.5", "updateproportion": "0.5", "duration": "30", "warmuptime": "10"}
@@ -410,6 +411,23 @@ def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
     # The rounds of a point are listed together.
     shown = [re.findall(r"batchsize=(\d+) round (\d)", line) for line in page.splitlines() if "| p99<10ms |" in line]
     assert shown == [[("1", "1")], [("1", "2")], [("100", "1")], [("100", "2")]]
+
+
+def test_a_system_that_failed_in_a_round_has_no_highest_rate(tmp_path: Path) -> None:
+    searched_rounds(tmp_path, {"cassandra": (1000, 1010, 990), "hbase": (1340, 1320, 1360)})
+    report = tmp_path / "raw/04-cassandra/run-1/node1/client.json"  # hbase in round 2
+    edit_json(report, valid=False, exit=5, reason="7 of 6000 records (0.12 %) failed")
+    summary = summarise(tmp_path)
+    assert summary.comparisons == []
+    assert next(reason.text for reason in trust.doubts(summary)) == "1 of 2 have no valid numbers: hbase."
+    assert verdict(summary).sentence.startswith("Only cassandra has a highest rate, so there is no comparison")
+
+
+def test_a_highest_rate_is_not_compared_with_a_run(tmp_path: Path) -> None:
+    searched(tmp_path, (1000, 1000), (1020, 1000), (1020, 1000))
+    for run in (trial(tmp_path, 2, "hbase") / "run-1", tmp_path / "raw/02-hbase/run-2"):
+        reads(run / "node1", [3000] * 3)
+    assert verdict(summarise(tmp_path)).sentence.endswith(": there is nothing to compare.")
 
 
 @pytest.mark.parametrize("value", [None, "x", -1, 1e999, [], {}, [1]])

@@ -186,6 +186,17 @@ def test_a_drift_before_one_round_of_three_is_a_third_of_one() -> None:
     assert mark_of(doubts(replace(summary, canary=every))) == "do not use"
 
 
+def test_a_round_that_does_not_count_is_none_without_a_drift() -> None:
+    rounds: list[Trial] = []
+    statuses: list[Any] = ["ok", "ok", "interrupted"]
+    for number, status in enumerate(statuses):
+        about = {"round": number + 1, "status": status}
+        rounds += [replace(measured(system, 1.0), name=f"{system}-{number}", **about) for system in "ab"]
+    drifts = drifted(*(drift(f"b-{number}", "cpu_all", -0.38) for number in range(2)))
+    merged = summarize({"a": FAST, "b": SLOW}, canary=drifts)
+    assert mark_of(doubts(replace(merged, trials=rounds, merged=merged.trials))) == "do not use"
+
+
 def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
     plain = summarize({"a": FAST, "b": SLOW})
 

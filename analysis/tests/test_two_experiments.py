@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dohyo.running import two_experiments
 from dohyo.summary import findings, regression
 from dohyo.summary.summary import summarise
 from support.evidence import (
@@ -486,6 +487,7 @@ def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, a
     (rates,) = (entry for entry in changes.findings if entry.figure == "rec/s")
     assert (rates.before, rates.after) == ([before], [after])
     assert changes.exit_code == code
+    assert two_experiments.compare(str(tmp_path / "a"), str(tmp_path / "b"), 0.05, "table") == code
 
 
 def found_in(*rounds: int) -> Change:

@@ -302,6 +302,10 @@ class HostMetrics:
         """Returns what each host used in each phase. Leaves out hosts without samples in the phase."""
         return [use for use in self._uses if use.covered_seconds]
 
+    def cpus(self) -> dict[str, int]:
+        """Returns the number of processors of each host on which it is known."""
+        return {use.host: use.cpus for use in self.all() if use.cpus}
+
     def notes(self) -> list[str]:
         """Returns a note that names the hosts on which the processor time of other processes is unknown."""
         if not self.untold:

@@ -325,15 +325,16 @@ create table row (
     unique (trial, phase, operation, discarded)
 ) strict;
 
--- The runs that count. What they did is between `window_begin` and `window_end` on the axis of `second.at`.
+-- The runs that count, which a system that failed in any round does not have. What they did is between `window_begin` and `window_end` on the axis of `second.at`.
 create view counted_run as
 select experiment.name as experiment, system, point, round, phase, number, run.id as run, trial.id as trial,
     warmup_seconds as window_begin, warmup_seconds + measured_seconds as window_end
 from run join trial on trial.id = run.trial join experiment on experiment.id = trial.experiment
-where trial.status = 'ok' and not discarded and phase <> 'probe' and (phase <> 'load' or load_is_measured);
+where trial.status = 'ok' and not discarded and phase <> 'probe' and (phase <> 'load' or load_is_measured)
+    and (trial.experiment, system, point) not in (select experiment, system, point from trial where system_failed);
 
--- The rows that count, once for all rounds together.
+-- The rows that count, once for all valid rounds together; a single trial that is not `ok` has none.
 create view counted_row as
 select experiment.name as experiment, system, point, row.*
 from row join trial on trial.id = row.trial join experiment on experiment.id = trial.experiment
-where trial.status = 'ok' and not discarded and round is null and (phase <> 'load' or load_is_measured);
+where not discarded and round is null and (phase <> 'load' or load_is_measured);

@@ -163,10 +163,17 @@ class ClientLog(ResultLog):
 
     @property
     def planned(self) -> int | None:
-        """Returns the planned number of operations or records; None if it is unknown or a duration ends the run."""
+        """Returns the planned number of operations or records; None if it is unknown, or if not all of them count."""
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
         by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb ignores this property
-        return None if by_time else whole_setting(next(filter(None, map(self.setting, keys)), None))
+        if by_time or self.go_warmup_seconds:
+            return None
+        return whole_setting(next(filter(None, map(self.setting, keys)), None))
+
+    @property
+    def go_warmup_seconds(self) -> int:
+        """Returns the warm-up of a run of go-ycsb. operationcount includes its operations, but the results do not."""
+        return 0 if self.is_load else whole_setting(self.properties.get("warmuptime")) or 0
 
     @property
     def succeeded(self) -> int | None:
@@ -459,9 +466,8 @@ class _Reader(ResultReader[ClientLog]):
         for name in [batch for batch in log.batches if batch + FAILED in log.operations.keys() - log.batches]:
             log.batches.remove(name)  # a fork prints both batches and records, and all failed
             del log.operations[name]
-        warmup = whole_setting(log.properties.get("warmuptime"))
-        if log.runtime_ms and warmup and not log.is_load:
-            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * warmup)  # the warm-up does not count operations
+        if log.runtime_ms:
+            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * log.go_warmup_seconds)
         if log.runtime_ms is None:
             self._incomplete(log, "the line 'Run finished' is missing, so the numbers may cover only a part of the run")
         elif not log.operations:

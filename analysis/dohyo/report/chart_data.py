@@ -38,7 +38,7 @@ def read(experiment: Path) -> Material:
     :raises FileNotFoundError: if there is no `raw` folder
     """
     runs: list[MeasuredRun] = []
-    # Merged latencies of each system at a point in each phase, from all valid runs and all loads.
+    # Merged latencies of each system at a point in each phase, from all runs that count and all loads before them.
     merged: dict[tuple[str, str], tuple[Trial, dict[str, Latencies]]] = {}
 
     def add(trial: Trial, phases: Sequence[Phase]) -> None:
@@ -46,14 +46,24 @@ def read(experiment: Path) -> Material:
             if phase.kind == PROBE or not phase.clients or not is_drawn(trial, phase.kind, phase.run.seconds):
                 continue
             runs.append(_run(trial, phase))
-            if not phase.discarded and (trial.status == "ok" or phase.kind == LOAD):
+            if not phase.discarded and (trial.status == "ok" or _is_before_runs(trial, phase.kind)):
                 _, latencies = merged.setdefault((trial.place, phase.kind), (trial, {}))
                 add_all(latencies, phase.latencies)
 
     summary = summarise(experiment, add)
-    of_phases = ((trial, phase, latencies) for (_, phase), (trial, latencies) in merged.items())
-    all_curves = [curve for part in of_phases for curve in curves(*part)]
+    failed = {trial.place for trial in summary.compared if trial.system_failed}
+    all_curves = [
+        curve
+        for (of_system, phase), (trial, latencies) in merged.items()
+        if of_system not in failed or _is_before_runs(trial, phase)
+        for curve in curves(trial, phase, latencies)
+    ]
     return Material(summary, runs, all_curves, partial(hosts_over_time, experiment))
+
+
+def _is_before_runs(trial: Trial, phase: str) -> bool:
+    """Returns whether the phase is a load that is not measured. It is shown even if the trial has no numbers."""
+    return phase == LOAD and not trial.load_is_measured
 
 
 def _run(trial: Trial, phase: Phase) -> MeasuredRun:

@@ -15,7 +15,7 @@ from dohyo.figures import point_name
 from dohyo.operations import INTENDED
 from dohyo.scenario.phases import LOAD, RUN
 from dohyo.summary.ranking import phases_of
-from dohyo.summary.results import Summary, Trial
+from dohyo.summary.results import Figure, Summary, Trial
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,9 @@ class MeasuredRun:
         prefix = f"round {self.trial.round}" if self.trial.round else ""
         return " ".join(filter(None, (prefix, f"run {self.number}" if self.number else "load")))
 
-    @property
-    def rate(self) -> float | None:
-        """Returns records per second, or operations per second if the number of records is unknown."""
-        count = self.run.records if self.run.records is not None else self.run.operations
+    def rate(self, figure: Figure) -> float | None:
+        """Returns the rate in the unit of `figure`: records or operations per second; None if it is unknown."""
+        count = self.run.records if figure == "records_per_second" else self.run.operations
         return count / self.run.seconds if count is not None and self.run.seconds else None
 
 

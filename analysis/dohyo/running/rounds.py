@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dohyo.figures import percent, point_name
 from dohyo.planning.plan import PlannedTrial
+from dohyo.running import interleaving
 from dohyo.running.experiment import Experiment
 from dohyo.scenario import phases
 from dohyo.scenario.scenario import Scenario
@@ -92,11 +93,13 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
 
 
 def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
-    """Returns the expected seconds of the trials: for each, the longest time so far of its system at its point."""
+    """Returns the expected seconds of the trials: for each, the longest time so far of its system at its point. Trials
+    that take turns last as long as the longest of them.
+    """
     longest: dict[tuple[str, str], float] = {}
     for trial in experiment.trials:
         longest[_place(trial)] = max(longest.get(_place(trial), 0.0), experiment.seconds(trial) or 0.0)
-    return sum(longest[_place(trial)] for trial in following)
+    return sum(max(longest[_place(trial)] for trial in start) for start in interleaving.starts(following))
 
 
 def _place(trial: Trial | PlannedTrial) -> tuple[str, str]:

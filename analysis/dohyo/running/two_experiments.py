@@ -34,7 +34,8 @@ def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool 
     for warning in (warning for summary in summaries for warning in summary.warnings):
         warn(warning)
     comparison = regression.compare(summaries[0], summaries[1], margin, force=force)
-    if comparison.comparable and not comparison.changes and not comparison.problems:
+    results = [*comparison.changes, *comparison.findings, *comparison.faults, *comparison.problems]
+    if comparison.comparable and not results:
         raise BadInputError(f"nothing to compare: {'; '.join(comparison.single) or 'there are no trials'}")
     if fmt == "json":
         sys.stdout.write(printable(comparison.json()))

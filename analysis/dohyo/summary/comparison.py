@@ -28,28 +28,36 @@ _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
     """Groups trials that can be compared: those with the same faults and the same values of all common dimensions."""
-    shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
+    # A trial whose trial.json is lost has no numbers and no point. The other trials still have common dimensions.
+    stated = [trial for trial in trials if trial.measured_rows or trial.asked_workload] or trials
+    shared = [key for key in stated[0].point if all(key in trial.point for trial in stated)] if stated else []
     points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
         faults = (trial.conditions.faults, *(conditions.get("faults") for conditions in trial.by_phase.values()))
-        group = (*(trial.point[key] for key in shared), *dict.fromkeys(filter(None, faults)))
+        group = (*(trial.point.get(key) for key in shared), *dict.fromkeys(filter(None, faults)))
         points.setdefault(group, []).append(trial)
     return list(points.values())
 
 
 def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
     """Returns the rate (op/s of all clients) at which the trials' latencies may be ranked; None if rates differ. It is
-    the common target rate of the phase, which all trials must have reached in every round within `knee.TOLERANCE`.
+    the common target rate of the phase, which all trials must have kept in every round within `knee.TOLERANCE`.
     """
     measured = [trial for trial in trials if trial.overall(phase)]
     targets = {target_of(trial, phase) for trial in measured}
     target = targets.pop() if len(targets) == 1 else None
-    return target if target and not behind(measured, phase) else None
+    if not target or behind(measured, phase):
+        return None
+    # Some rounds or runs may have had no target. A rate is known to one operation.
+    rows = [(trial, row) for trial in measured for row in trial.overall(phase)]
+    above = (max(succeeded(trial.rows, row)) > target * (1 + TOLERANCE + row.resolution) for trial, row in rows)
+    return None if any(above) else target
 
 
 def is_paced(trials: Sequence[Trial], phase: str) -> bool:
     """Returns whether any trial had a target rate in the phase; if so, rates do not show which system is faster."""
-    return phase in AT_RATE or (phase != PROBE and any(target_of(trial, phase) for trial in trials))
+    measured = [trial for trial in trials if trial.overall(phase)]
+    return phase in AT_RATE or (phase != PROBE and any(target_of(trial, phase) for trial in measured))
 
 
 def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
@@ -78,7 +86,8 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
     if None not in equal:
         rates = " or ".join(rate(target) for target in sorted(filter(None, equal)))
         return f"at equal rate {rates} op/s", f"at {rates} op/s"
-    if any(target_of(trial, phase) or not trial.target_is_known for of_point, phase in groups for trial in of_point):
+    measured = [(trial, phase) for of_point, phase in groups for trial in of_point if trial.overall(phase)]
+    if any(target_of(trial, phase) or not trial.target_is_known for trial, phase in measured):
         return "at its own rate", "at own rate"
     return "at its own maximum rate", "at own maximum", "at own max"
 
@@ -283,7 +292,12 @@ def rounds_of(trial: Trial, rounds: Sequence[Trial]) -> list[Trial]:
 
 
 def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
-    """Returns the searches for the highest rate in the valid rounds of a system at a point."""
+    """Returns the searches for the highest rate in the valid rounds of a system at a point.
+
+    A system that failed under load in any round has none, because the other rounds are not representative.
+    """
+    if trial.system_failed:
+        return []
     return [round_.search for round_ in rounds_of(trial, rounds) if round_.status == "ok" and round_.search]
 
 

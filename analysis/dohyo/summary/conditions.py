@@ -61,6 +61,11 @@ class ConditionSources:
         return self.trial.phase(self.phases[0].kind if self.phases else RUN)
 
     @property
+    def is_measured(self) -> bool:
+        """Returns whether there are runs, or the load itself is measured."""
+        return self.trial.load_is_measured or any(phase.kind != LOAD for phase in self.phases)
+
+    @property
     def reports(self) -> list[records.ClientReport]:
         """Returns the content of client.json of every client in every run."""
         return [client.report for phase in self.phases for client in phase.clients]
@@ -131,16 +136,15 @@ def _pairs(settings: Mapping[str, Any]) -> str | None:
     return ", ".join(f"{key}={plain(value)}" for key, value in settings.items()) if settings else None
 
 
-def _target(phases: Sequence[Phase]) -> float | None:
+def _target(sources: ConditionSources) -> float | None:
     """Returns the target rate of each client, or the mean if clients or runs differ; None without a target rate."""
-    rates = [target for phase in phases for client in phase.clients if (target := client.report.target)]
+    rates = [target for report in sources.reports if sources.is_measured and (target := report.target)]
     return _same(rates) or (statistics.fmean(rates) if rates else None)  # YCSB's 0 means no target
 
 
 def _measured(sources: ConditionSources) -> float | None:
     seconds = [phase.run.seconds for phase in sources.phases if phase.run.seconds is not None]
-    has_runs = any(phase.kind != LOAD for phase in sources.phases)
-    return statistics.fmean(seconds) if seconds and (has_runs or sources.trial.load_is_measured) else None
+    return statistics.fmean(seconds) if seconds and sources.is_measured else None
 
 
 def _warmup(sources: ConditionSources) -> float | None:
@@ -429,7 +433,7 @@ class Conditions:
     target: float | None = _of(
         "target rate of each client in operations/s; the mean if clients, runs or rounds differ; null without a target",
         "1/s",
-        read=lambda sources: _target(sources.phases),
+        read=_target,
         equal="experiments",
         by_phase=True,
         label="target",

@@ -49,7 +49,7 @@ Part = tuple[str, bool]
 class Phase:
     """One run of a trial's phase, or the trial's load, over all clients.
 
-    :ivar cpus: number of processors for each host on which it is known; only for runs that count
+    :ivar cpus: number of processors for each host on which it is known; only for runs that count and probes
     :ivar strong: whether the servers promise that a read sees the last acknowledged write; only for runs that count
     """
 

@@ -99,7 +99,7 @@ def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
     """Returns the mean rate of a trial in a phase; None without valid numbers."""
     if not _is_valid(summary, trial):
         return None
-    rows = figures(trial, summary.compared)
+    rows = figures(trial, _valid(summary))
     return next((Rate(row, key[2]) for key, row in rows.items() if key[:2] == (phase, OVERALL)), None)
 
 
@@ -120,7 +120,7 @@ def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
     """Returns the rates of a trial that decide the ranking."""
     if not _is_valid(summary, trial):
         return {}
-    rows = figures(trial, summary.compared) | maximum(trial, summary.trials)
+    rows = figures(trial, _valid(summary)) | maximum(trial, summary.trials)
     phases = decisive_phases(summary, trial)
     return {key: Rate(row, key[2]) for key, row in rows.items() if key[0] in phases and key[1] == OVERALL}
 
@@ -151,7 +151,7 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
     nearest: dict[tuple[Key, str], dict[str, Pair]] = {}
     for pair in pairs:
-        if pair.phase in phases[pair.of] and system[pair.of] != system[pair.to]:
+        if pair.phase in phases[pair.of] and pair.phase in phases[pair.to] and system[pair.of] != system[pair.to]:
             rivals = nearest.setdefault((pair.key, pair.of), {})
             previous = rivals.setdefault(system[pair.to], pair)
             rivals[system[pair.to]] = min(
@@ -163,6 +163,11 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
 def distance(pair: Pair) -> float:
     """Returns a sort key: how far apart the two trials of a pair are."""
     return abs(math.log(pair.ratio))
+
+
+def _valid(summary: Summary) -> list[Trial]:
+    """Returns the trials whose numbers are compared. Only their unknown records decide the unit of the rates."""
+    return [trial for trial in summary.compared if _is_valid(summary, trial)]
 
 
 def _is_valid(summary: Summary, trial: Trial) -> bool:

@@ -84,7 +84,7 @@ class Rounds:
         good = [trial for trial in self.trials if trial.status == "ok"]
         first = max(good or self.trials, key=lambda trial: len({row.phase for row in trial.rows} - {LOAD}))
         failed = any(trial.system_failed for trial in self.trials)
-        every = [trial.conditions for trial in self.trials]
+        measured = [trial.conditions for trial in good or self.trials]
         of_all, by_phase = self._conditions(first, differing(good or self.trials))
         # Show the mean of the rounds' targets, because the target of `own` differs between rounds.
         targets = [target for round_ in good if (target := round_.by_phase.get(OWN, {}).get("target"))]
@@ -98,7 +98,7 @@ class Rounds:
             status="failed" if failed else bad[0].status if bad else "ok",
             reason=self._reasons(bad) or None,
             point=first.point,
-            conditions=replace(first.conditions, **of_all, **over_rounds(every)),
+            conditions=replace(first.conditions, **of_all, **over_rounds(measured)),
             by_phase=by_phase,
             deviations=_each_once(self.trials, "deviations"),
             exceeded=first.exceeded,

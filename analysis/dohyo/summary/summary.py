@@ -50,7 +50,7 @@ def summarise(
     if not raw.is_dir() and not facts.plan:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
     trials: list[Trial] = []
-    # Rounds, and the longest duration of a trial, for each system and point.
+    # Rounds, and a trial's longest part of the duration of a round, for each system and point.
     rounds: dict[str, Rounds] = {}
     longest: dict[str, float] = {}
     # If one trial has several rounds, trials that state only one count as rounds, too.
@@ -78,7 +78,9 @@ def summarise(
             seen(trial, [*evidence.phases, *evidence.probes])
         workloads[trial.name] = evidence.workload()
         if seconds := evidence.seconds():
-            longest[trial.place] = max(longest.get(trial.place, 0.0), seconds)
+            # Trials that take turns last equally long, at the same time.
+            share = seconds / (trial.conditions.interleaved or 1)
+            longest[trial.place] = max(longest.get(trial.place, 0.0), share)
     warnings += _mixed(trials, workloads)
     merged = [system_rounds.merged() for system_rounds in rounds.values()]
     summary = replace(

@@ -148,10 +148,12 @@ def _search(facts: TrialFolder) -> Search | None:
     facts.read_clients(facts.probes)
     # Do not warn about missing samples: during the search, they are still on the hosts.
     windows = [window for phase in facts.probes for window in phase.window]
-    shares = HostMetrics(facts.path / "hosts", windows, [], lambda _: None).shares
+    metrics = HostMetrics(facts.path / "hosts", windows, [], lambda _: None)
+    for phase in facts.probes:
+        phase.cpus = metrics.cpus()
     closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
     problems = [problem for phase in runs for problem in phase.problems]
-    tried = [_probe(phase, facts, shares, settings) for phase in facts.probes]
+    tried = [_probe(phase, facts, metrics.shares, settings) for phase in facts.probes]
     return probes.result(settings, closed_loop, problems, tried)
 
 

@@ -82,7 +82,7 @@ class TrialFolder:
         windows = [window for phase in self.counted for window in phase.window]
         self.servers = Servers(self.path / "server", windows, self._steps(), self.warn)
         self.metrics = self._host_metrics()
-        cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
+        cpus = self.metrics.cpus()
         strong = str(self.stated.get("consistency", "")).startswith("strong")
         for phase in self.counted:
             phase.cpus, phase.strong = cpus, strong

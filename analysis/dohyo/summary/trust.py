@@ -316,12 +316,14 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
 
 
 class _Sides:
-    """Trials of winners and losers. A canary belongs to one trial, but a verdict concerns all rounds of a system."""
+    """Trials of winners and losers. A canary belongs to one trial, but a verdict concerns all valid rounds."""
 
     def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
         self.drifts = summary.canary.drifts if summary.canary else []
         rounds = {trial.name: rounds_of(trial, summary.trials) for trial in summary.compared}
-        self.trials = {name: {round_.name for round_ in group} for name, group in rounds.items()}
+        self.trials = {
+            name: {round_.name for round_ in group if round_.status == "ok"} for name, group in rounds.items()
+        }
         self.winners = {name for pair in pairs for name in self.trials[pair.of]}
         self.losers = {name for pair in pairs for name in self.trials[pair.to]}
 

@@ -147,6 +147,8 @@ def _ours(column: str, table: Table, figure: PublishedFigure | None, trial: Tria
     if row is None:
         return UNKNOWN
     number = getattr(row, name)
+    if number is not None and METRICS[name].kind == "integer":
+        number = round(number / row.repeats)  # a published count is of one run
     if number is not None and figure and figure.per_client and METRICS[name].part == "rates":
         number = round(number / trial.conditions.clients) if trial.conditions.clients else None
     return METRICS[name].write(number)

@@ -13,7 +13,7 @@ from dohyo.report.material import Material, significant
 from dohyo.scenario.phases import PROBE, RUN
 from dohyo.summary.comparison import at_points, is_paced
 from dohyo.summary.ranking import Rate, decisive, throughput
-from dohyo.summary.results import Trial
+from dohyo.summary.results import Figure, Trial
 from dohyo.tables.comparison_table import interval, level_of_rows, ratio, samples_words
 
 _RUNS = ("label", "system", "run", "counts", "value")
@@ -35,7 +35,7 @@ def chart(material: Material) -> Chart:
         ranked = [pair for together in at_points(summary.compared) for pair in _ranked(material, together, phase)]
         if ranked:
             means = [_mean(material, phase, *pair) for pair in ranked]
-            runs = [row for trial, _ in ranked for row in _runs(material, phase, trial)]
+            runs = [row for trial, mean in ranked for row in _runs(material, phase, trial, mean.figure)]
             name = drawn.add(means)
             drawn.tables[f"{name}-runs"] = table(runs, _RUNS)
             drawn.panels.append(_panel(material, phase, name, means, runs, ranked))
@@ -90,12 +90,13 @@ def _mean(material: Material, phase: str, trial: Trial, result: Rate) -> dict[st
     }
 
 
-def _runs(material: Material, phase: str, trial: Trial) -> list[dict[str, Any]]:
-    """Returns a row for each run, discarded runs first."""
+def _runs(material: Material, phase: str, trial: Trial, figure: Figure) -> list[dict[str, Any]]:
+    """Returns a row for each run with its rate in the unit of `figure`, discarded runs first."""
     runs = [
-        run
+        (run, run_rate)
         for run in material.runs
-        if (run.trial.place, run.phase, run.trial.status) == (trial.place, phase, "ok") and run.rate is not None
+        if (run.trial.place, run.phase, run.trial.status) == (trial.place, phase, "ok")
+        and (run_rate := run.rate(figure)) is not None
     ]
     return [
         {
@@ -103,9 +104,9 @@ def _runs(material: Material, phase: str, trial: Trial) -> list[dict[str, Any]]:
             "system": trial.system,
             "run": run.name,
             "counts": _NO if run.discarded else _YES,
-            "value": significant(run.rate),
+            "value": significant(run_rate),
         }
-        for run in sorted(runs, key=lambda run: not run.discarded)
+        for run, run_rate in sorted(runs, key=lambda entry: not entry[0].discarded)
     ]
 
 
