@@ -80,6 +80,21 @@ def test_a_unit_of_somebody_else_stays_as_it_is(home: Path) -> None:
     assert units.files(supervisor) == []
 
 
+def test_a_unit_is_found_even_if_the_agent_was_killed_while_it_started(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    supervisor = processes.Processes(str(home))
+    (home / "log").touch()
+    with monkeypatch.context() as dying:
+        dying.setattr(processes.Processes, "link_log", killed)
+        with pytest.raises(KeyboardInterrupt):
+            supervisor.unit("db").start(str(home / "log"), "dohyo-1-db.service", "[Unit]\n", ())
+    assert list(supervisor.stop_all(0)) == ["stopped db"]
+
+
 def test_units_require_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1)
     supervisor = processes.Processes(str(home))

@@ -90,6 +90,9 @@ class Unit:
             proc.write(os.path.join(processes.run, "slice"), "".join(f"{entry}\n" for entry in slice_words))
             processes.own(os.path.join(processes.run, "slice"))
             limit_slice(processes)
+        # Record the unit first: systemd starts it even if this program is killed meanwhile, and stop-all must find it.
+        proc.write(processes.path(name, "unit"), f"{unit}\n")
+        processes.own(processes.path(name, "unit"))
         has_started = as_root("systemctl", "start", "--", unit)
         processes.link_log(name, err)
         if os.path.exists(processes.path(name, "exit")):
