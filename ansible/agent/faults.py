@@ -95,7 +95,9 @@ class Servers:
         return self._processes.pid(name)
 
     def are_ready(self):
-        return all(map(self._processes.probe, self._names))
+        with contextlib.suppress(AgentError):  # systemd may be too busy to answer
+            return all(map(self._processes.probe, self._names))
+        return False
 
 
 def freeze(pids):
