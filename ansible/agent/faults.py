@@ -548,6 +548,7 @@ def folder_of(processes, host):
 
 
 def undo(processes):
+    failures = []
     for folder in sorted(Path(processes.run).glob("fault-*")):
         if process := proc.read_pid(folder / "pid"):
             while proc.is_alive(*process):
@@ -557,15 +558,24 @@ def undo(processes):
         with contextlib.suppress(OSError, ValueError):  # the earlier `serve` may have ended before it wrote its plan
             plan = json.loads((folder / "plan").read_text("utf-8"))
         faults = Faults(processes, folder, plan)
-        for event in faults.undo(starts=False):
-            sys.stdout.write(f"undone: {faults.prepare(event)()}\n")
-        remove_unit(plan["unit"])
+        # Undo as much as possible: another fault, such as a pause, must not stay because one cannot be undone.
+        before = len(failures)
+        for step in (*map(faults.prepare, faults.undo(starts=False)), lambda unit=plan["unit"]: remove_unit(unit)):
+            try:
+                if effect := step():
+                    sys.stdout.write(f"undone: {effect}\n")
+            except (OSError, RuntimeError) as failure:
+                failures.append(str(failure))
+        if len(failures) > before:
+            continue  # the next call tries again
         for file in ("agent", "done.jsonl", "pid", "plan", "window"):
             (folder / file).unlink(missing_ok=True)
         for file in (*folder.glob("changed*"), *folder.glob("*.new")):
             file.unlink()
         with contextlib.suppress(OSError):  # the folder may contain files that this program did not write
             folder.rmdir()
+    if failures:
+        raise AgentError(f"faults are not undone: {'; '.join(failures)}")
 
 
 def main(processes, verb="", *arguments):
