@@ -526,10 +526,15 @@ def serve(processes, host, plan):
     processes.own(folder, folder / "done.jsonl")
     if switched:
         install_unit(processes, host, plan["unit"], plan["folders"])
+    reader, writer = os.pipe()
     if child := os.fork():
         # This pid file makes the host's sampler count the process as one of Dohyo's.
         proc.write_pid(folder / "pid", child)
+        os.write(writer, b"\n")
         return
+    os.close(writer)
+    if not os.read(reader, 1):
+        return  # the parent was killed before it wrote the pid file, without which `undo` cannot end this process
     os.setsid()
     with open(os.devnull, "r+b") as nothing:
         for stream in (0, 1, 2):
