@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import in_use
+from dohyo.trial.use_notes import others
 from failure import AgentError
 
 MINE, THEIRS = "0123456789ab", "ba9876543210"
@@ -34,6 +35,17 @@ def test_a_note_of_kept_servers_is_withdrawn_by_a_later_trial_and_all_go_in_the_
     assert change_notes(tmp_path, "kept") == [(THEIRS, False, False), (MINE, False, False), (MINE, True, True)]
     assert change_notes(tmp_path, "free", pid=9) == [(THEIRS, False, False), (MINE, False, False)]
     assert change_notes(tmp_path, "ended", pid=9) == [(THEIRS, False, False)]
+
+
+def test_a_clock_that_was_set_back_makes_no_note_older_than_the_ones_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_use.time, "time", lambda: 9000.0)
+    change_notes(tmp_path, "taken", deployment=THEIRS)
+    monkeypatch.setattr(in_use.time, "time", lambda: 5400.0)
+    answer = in_use.answer("taken", MINE, {"pid": 8, "start": 1}, str(tmp_path))
+    (sentence,) = others(answer["uses"], MINE)
+    assert f"deployment {THEIRS}" in sentence
 
 
 def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
