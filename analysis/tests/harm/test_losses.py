@@ -1,5 +1,7 @@
 """Tests programs that lose the reader of their output, the space on their disk, or their parent while they work."""
 
+import base64
+import io
 import json
 import os
 import pty
@@ -8,12 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import transfer
 from action.transfer_folder import Archives, manifest_of
 from dohyo.ansible.playbook import Sink, execute, play
 from dohyo.bad_input import BadInputError
@@ -121,6 +125,16 @@ def test_a_manifest_without_room_is_not_used_later(tmp_path: Path) -> None:
     with without_room(), pytest.raises(OSError, match="File too large"):
         archives.manifest()
     assert archives.manifest() == manifest_of(folder)
+
+
+def test_evidence_is_fetched_from_a_host_without_room(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(content := os.urandom(100_000))
+    with without_room():
+        packed = transfer.packed(str(tmp_path))
+        part = base64.b64decode(transfer.read(0)["part"])
+    assert (packed["files"], packed["bytes"]) == (1, len(part))
+    with zipfile.ZipFile(io.BytesIO(part)) as files:
+        assert files.read("log") == content
 
 
 def test_a_log_that_is_removed_is_missed(tmp_path: Path) -> None:
