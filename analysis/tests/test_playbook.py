@@ -297,6 +297,21 @@ def test_a_trial_that_has_begun_waits_for_its_turn(tmp_path: Path) -> None:
     await_end(unused._process.pid)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("raw", ["", "here/raw"])
+def test_a_trial_in_check_mode_changes_nothing(raw: str, tmp_path: Path) -> None:
+    if raw:
+        (tmp_path / "here").mkdir()
+        (tmp_path / "here/experiment.json").write_text("{}")
+    before = sorted(tmp_path.rglob("*"))
+    variables = json.dumps({"trial_dir": str(tmp_path / raw / "01-cassandra"), "dohyo_control": str(tmp_path / "home")})
+    program = Path(sys.executable).with_name("ansible-playbook")
+    command: list[str | Path] = [program, "trial.yml", "--check", "-e", variables]
+    result = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     ("version", "is_refused"),
     [
