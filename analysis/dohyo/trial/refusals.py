@@ -13,7 +13,7 @@ from typing import Any
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults, properties
 from dohyo.scenario.scenario import CONDITIONS
-from dohyo.systems.context import Context
+from dohyo.systems.context import Context, named
 from dohyo.systems.system import System
 from dohyo.trial.clients import ClientOptions
 from dohyo.trial.measurement import fault_facts
@@ -32,6 +32,10 @@ def refuse(world: World) -> None:
     """
     values = world.first.values
     if problem := asked_in_vain(values) or indivisible(values):
+        world.refuse(STEP, problem)
+    members = dict.fromkeys(name for group in ("database", "client") for name in values["groups"].get(group, []))
+    if absent := [name for name in members if name not in world.hosts]:
+        problem = f"a trial needs all hosts of the inventory; not in this play: {named(absent)}; leave out --limit"
         world.refuse(STEP, problem)
     try:
         role = values["systems"][values["trial_system"]]["role"]

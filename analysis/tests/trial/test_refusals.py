@@ -12,13 +12,17 @@ from support.trial_hosts import fake_trial
 POWER = {"dohyo_power_off": ["true"], "dohyo_power_on": ["true"]}
 
 
-def refused(folder: Path, *, clients: int = 2, **variables: Any) -> dict[str, str]:
-    """Returns why a trial of Cassandra is rejected, by host. The result is empty if it is accepted."""
+def refused(folder: Path, *, clients: int = 2, without: str = "", **variables: Any) -> dict[str, str]:
+    """Returns why a trial of Cassandra is rejected, by host. The result is empty if it is accepted.
+
+    :param without: host of the inventory that is not in the play
+    """
     settings = {
         "systems": {"cassandra": {"role": "cassandra"}}, "dohyo_playbook": "ansible-playbook", "trial_properties": {},
         "dohyo_address": {f"node{number}": f"198.51.100.{number}" for number in range(1, 4)}, **POWER, **variables,
     }  # fmt: skip
     trial = fake_trial(folder, 3, clients, **settings)
+    trial.world.hosts = {name: host for name, host in trial.world.hosts.items() if name != without}
     try:
         refuse(trial.world)
     except StepError as error:
@@ -94,6 +98,14 @@ def test_a_host_that_must_stay_on_is_named(clients: int, variables: dict[str, An
     )
     assert [*errors] == ["node2"]
     assert errors["node2"].startswith(why)
+
+
+@pytest.mark.parametrize("name", ["node2", "client1"])
+def test_a_part_of_the_hosts_is_not_measured_as_if_it_were_all(name: str, tmp_path: Path) -> None:
+    """With --limit, the hosts of the play are fewer than those of the inventory's groups."""
+    assert {*refused(tmp_path, without=name).values()} == {
+        f"a trial needs all hosts of the inventory; not in this play: {name}; leave out --limit"
+    }
 
 
 def test_addresses_of_this_machine() -> None:
