@@ -1,5 +1,6 @@
 """Tests which deployments and trials run, and in which order. Ansible is replaced."""
 
+import errno
 import json
 from dataclasses import replace
 from itertools import count
@@ -249,6 +250,32 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
     log = created.folder / "internal-error.log"
     assert "Traceback" in log.read_text()
     assert f"the full log: {log}" in (tmp_path / "said").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("stop/ansible.log", "the servers are stopped, but a file cannot be written: {}: No space left on device"),
+        # Ansible reads its variables from a temporary file.
+        ("variables.yml", "the servers could not be stopped: {}: No space left on device"),
+    ],
+)
+def test_servers_count_as_stopped_only_if_the_playbook_ran(
+    file: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created = create(tmp_path, SMALL.replace("cassandra,hbase", "cassandra"))
+    path = created.folder / file
+
+    def play(name: str, _: Path | None, log: Path, **__: Any) -> Failure | None:
+        if name == "stop.yml":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return Failure("died", log) if name == "trial.yml" else None
+
+    monkeypatch.setattr(runner, "play", play)
+    assert carry_out(created) == 1
+    output = " ".join((tmp_path / "said").read_text().split())
+    assert message.format(path) in output
+    assert ("please try again: cd " in output) == (file == "variables.yml")
 
 
 @pytest.mark.parametrize("step", ["_provisioned", "_stop", "_conclude"])

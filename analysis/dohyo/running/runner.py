@@ -637,10 +637,12 @@ class _Measurement:
                     tick=self.progress.tick,
                     timeout=STOP_SECONDS,
                 )
-            except OSError as error:
-                self.progress.say(f"the servers are stopped, but a file cannot be written: {named(error)}", "red")
             except Exception as error:
-                failure = self._unexpected(error)
+                # An error that does not concern the playbook's log and events kept it from running.
+                if isinstance(error, OSError) and Path(str(error.filename)).parent == folder:
+                    self.progress.say(f"the servers are stopped, but a file cannot be written: {named(error)}", "red")
+                else:
+                    failure = self._unexpected(error)
         if failure is not None:
             problem = next(
                 (text for task, text in LEFT.items() if failure.task.startswith(task)),
