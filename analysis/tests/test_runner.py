@@ -15,6 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.report import files
 from dohyo.running import experiment, rounds, runner
 from dohyo.scenario import loading
+from dohyo.signals import Interruption
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.systems.catalogue import all_systems
@@ -227,6 +228,20 @@ def test_the_next_playbook_begins_no_earlier_than_servers_stop(tmp_path: Path, m
     broken = False
     carry_out(create(tmp_path / "invalid", text))
     assert happened == [*start, begin, "discard trial.yml 02-cassandra"]
+
+
+def test_an_interrupted_run_says_so_even_if_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(name: str, *_: object, **__: object) -> None:
+        if name == "trial.yml":
+            raise Interruption(2)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "manifest")
+
+    monkeypatch.setattr(runner, "play", play)
+    monkeypatch.setattr(experiment.Experiment, "seal", full)
+    assert carry_out(create(tmp_path, SMALL)) == 130
+    assert "cannot be written: manifest: No space left on device" in (tmp_path / "said").read_text()
 
 
 def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,7 +292,7 @@ class _Measurement:
                 self._stop()
             # Stopping the servers may still have added files.
             for trial in self._in_state("failed", "interrupted"):
-                self.experiment.seal(trial)
+                self._write(partial(self.experiment.seal, trial))
         if self.kept_trial is not None:
             self._show_kept(self.kept_trial)
         self.signals.check()
