@@ -297,6 +297,16 @@ def test_a_trial_that_has_begun_waits_for_its_turn(tmp_path: Path) -> None:
     await_end(unused._process.pid)
 
 
+def test_no_fact_that_is_equal_on_all_hosts_is_computed_by_each_of_them() -> None:
+    """Otherwise, two hundred hosts read the variables of two hundred hosts, for each system."""
+    files = [file for file in ANSIBLE.glob("tasks/*.yml") if "hostvars" in file.read_text()]
+    assert len(files) == 3
+    for file in files:
+        for task in yaml.safe_load(file.read_text()):
+            text = str(task.get("ansible.builtin.set_fact", ""))
+            assert "hostvars" not in text or "inventory_hostname" in text or task.get("run_once"), task["name"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("raw", ["", "here/raw"])
 def test_a_trial_in_check_mode_changes_nothing(raw: str, tmp_path: Path) -> None:
