@@ -69,6 +69,15 @@ def test_disk_writes_where_the_folder_will_be_and_leaves_nothing(tmp_path: Path)
     assert list(folder.iterdir()) == []
 
 
+def test_a_file_behind_a_link_is_not_written(tmp_path: Path) -> None:
+    (theirs := tmp_path / "theirs").write_text("precious")
+    (folder := tmp_path / "data").mkdir()
+    (folder / canary.FILE_NAME).symlink_to(theirs)
+    with pytest.raises(OSError, match="symbolic link"):
+        canary.disk(str(folder), MOMENT, None, size=canary.PIECE_BYTES)
+    assert theirs.read_text() == "precious"
+
+
 def test_a_disk_that_cannot_be_written_to_is_a_problem_and_the_file_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,6 +151,31 @@ def test_one_client_alone_does_not_wait_long_and_has_no_skew() -> None:
     assert sentences("run 1", outcome) == []
 
 
+@pytest.mark.parametrize(("host", "seconds", "shown"), [("host2", -5.0, "-5.0"), ("host3", 0.5, "+0.5")])
+def test_a_run_in_which_the_clock_of_a_host_is_set_is_invalid(
+    host: str, seconds: float, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage().ready()
+    stage.step(4)
+    monkeypatch.setitem(AHEAD, host, AHEAD[host] + seconds)
+    stage.step(2)
+    monkeypatch.undo()
+    stage.step(6)
+    for client in ("host1", "host2"):
+        stage.end(client)
+    assert stage.last_report()["failure"] == (
+        f"the clock of {host} was set by {shown} s during the run; let its time service slew"
+    )
+
+
+def test_a_clock_that_runs_a_little_too_fast_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage().ready()
+    for second in range(12):
+        monkeypatch.setitem(AHEAD, "host2", 5.0 + 0.0003 * second)
+        stage.step(1)
+    stage.valid_end()
+
+
 FAULTS = [
     {"kind": "kill", "target": "node2", "at": 2.0, "hosts": ["host3"]},
     {"kind": "start", "target": "node2", "at": 4.0, "hosts": ["host3"]},

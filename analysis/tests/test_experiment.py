@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,23 @@ def test_a_reopened_experiment_equals_the_created_one(tmp_path: Path) -> None:
     again, inventory = experiment.reopen(str(tmp_path / "here"))
     assert again == the_experiment
     assert inventory is None
+
+
+def test_an_experiment_that_was_killed_while_it_was_created_has_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a plan, --resume would measure everything, and then say that the evidence is lost."""
+    update = experiment.Experiment.update
+
+    def dying(self: experiment.Experiment, **fields: Any) -> None:
+        update(self, **fields)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment.Experiment, "update", dying)
+    with pytest.raises(KeyboardInterrupt):
+        create(tmp_path / "here")
+    again, _ = experiment.reopen(str(tmp_path / "here"))
+    assert again.is_there()
 
 
 def test_a_trial_that_never_began_is_repeated_in_a_folder_without_evidence(tmp_path: Path) -> None:

@@ -375,6 +375,61 @@ def test_nothing_stays_paused_when_a_run_breaks_off(home: Path, end: str) -> Non
     until(lambda: works(home))
 
 
+# Begins to serve a plan, and is killed before it has recorded the pid of the process that carries it out.
+DYING = """
+import os
+import faults, processes
+fork = os.fork
+def noted():
+    if pid := fork():
+        print(pid, flush=True)
+        os.kill(os.getpid(), 9)
+os.fork = noted
+faults.main(processes.Processes(), "serve", "here")
+"""
+
+
+def test_no_plan_is_carried_out_by_a_process_that_nobody_can_find(home: Path) -> None:
+    plan = {"role": "db", "spared": [], "unit": "", "patience": 60, "events": [{"n": 0, "kind": "pause", "at": 0.1}]}
+    modules = {**os.environ, "PYTHONPATH": str(home / "bin/modules")}
+    argv = [sys.executable, "-c", DYING]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=modules) as dying:
+        assert dying.stdin
+        assert dying.stdout
+        dying.stdin.write(json.dumps(plan))
+        dying.stdin.close()
+        child = int(dying.stdout.readline())
+    try:
+        await_end(child)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+
+
+def test_a_fault_that_cannot_be_undone_keeps_no_other_one(home: Path) -> None:
+    folder = serve(home, ("pause", 0.1))
+    begin(folder, 60)
+    until(lambda: len(done(folder)) == 1)
+    killed(folder)
+    changed = json.loads((folder / "changed").read_text())
+    (folder / "changed").write_text(json.dumps({"partition": ["10.0.0.9"], **changed}))
+
+    def undo(nft: str) -> tuple[int, str]:
+        (home / "nft").write_text(f"#!/bin/sh\n{nft}\n")
+        (home / "nft").chmod(0o755)
+        path = {**os.environ, "PATH": f"{home}:{os.environ['PATH']}"}
+        agent: list[str | Path] = [home / "bin/agent", "faults", "undo"]
+        result = subprocess.run(agent, env=path, capture_output=True, text=True, check=False)
+        return result.returncode, result.stderr
+
+    assert stands_still(home)
+    assert undo("echo no permission >&2; exit 1") == (1, "ERROR: faults are not undone: no permission\n")
+    until(lambda: works(home))
+    assert json.loads((folder / "changed").read_text()) == {"partition": ["10.0.0.9"]}
+    assert undo("exit 0") == (0, "")
+    assert not folder.exists()
+
+
 def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -> None:
     folder = serve(home, ("kill", 0.1), ("pause", 0.3), ("start", 0.5))
     begin(folder, 1)

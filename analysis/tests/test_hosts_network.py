@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,3 +119,13 @@ def test_selinux_lets_no_unit_start_programs_below_home(tmp_path: Path) -> None:
         ("/home/dohyo", tmp_path / "no SELinux"),
     ):
         assert host_resources.check_selinux(home, str(enforce)) == []
+
+
+def test_only_the_process_that_listened_is_ended() -> None:
+    """The kernel may have ended it after two minutes, and given its pid to another process."""
+    listening = reachable.answer("listen", HERE)
+    of_another = {**listening, "start": listening["start"] - 1}
+    for process, ended in ((of_another, 0), (listening, listening["pid"])):
+        reachable.answer("end", pid=process["pid"], start=process["start"])
+        time.sleep(0.2)
+        assert os.waitpid(listening["pid"], os.WNOHANG)[0] == ended

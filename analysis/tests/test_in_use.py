@@ -1,12 +1,17 @@
 """Tests the notes on a host that say which deployment uses the host."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import in_use
+from dohyo.places import ANSIBLE
+from dohyo.trial.use_notes import others
 from failure import AgentError
 
 MINE, THEIRS = "0123456789ab", "ba9876543210"
@@ -34,6 +39,31 @@ def test_a_note_of_kept_servers_is_withdrawn_by_a_later_trial_and_all_go_in_the_
     assert change_notes(tmp_path, "kept") == [(THEIRS, False, False), (MINE, False, False), (MINE, True, True)]
     assert change_notes(tmp_path, "free", pid=9) == [(THEIRS, False, False), (MINE, False, False)]
     assert change_notes(tmp_path, "ended", pid=9) == [(THEIRS, False, False)]
+
+
+def test_a_clock_that_was_set_back_makes_no_note_older_than_the_ones_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_use.time, "time", lambda: 9000.0)
+    change_notes(tmp_path, "taken", deployment=THEIRS)
+    monkeypatch.setattr(in_use.time, "time", lambda: 5400.0)
+    answer = in_use.answer("taken", MINE, {"pid": 8, "start": 1}, str(tmp_path))
+    (sentence,) = others(answer["uses"], MINE)
+    assert f"deployment {THEIRS}" in sentence
+
+
+def test_two_playbooks_of_one_shell_are_two_users_of_a_host(tmp_path: Path) -> None:
+    """With the pid of their parent, such as xargs -P2, each playbook would take the other's note for its own."""
+    playbook = tmp_path / "ansible-playbook"
+    program = "import os\nfrom lookup.controller import playbook\nprint(os.getpid(), playbook())\n"
+    playbook.write_text(f"#!{sys.executable}\n{program}")
+    playbook.chmod(0o755)
+    shell = ["sh", "-c", f"'{playbook}' one & '{playbook}' two & wait"]
+    modules = {**os.environ, "PYTHONPATH": str(ANSIBLE / "plugins")}
+    lines = subprocess.run(shell, env=modules, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == 2
+    for pid, topmost in map(str.split, lines):
+        assert pid == topmost
 
 
 def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:

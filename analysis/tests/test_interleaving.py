@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,22 @@ def test_the_others_go_on_when_a_failed_trial_has_stopped_its_servers(tmp_path: 
     failed = [*order[: index + 1], "b ends", *(name for name in order[index + 1 : 9] if name != "b")]
     assert seen == [*failed, "a ends", "c ends"]
     assert [name for name in seen if name in "ac"] == expected
+
+
+def test_a_trial_does_not_wait_for_a_turn_in_a_folder_that_was_removed(tmp_path: Path) -> None:
+    turns = Turns(tmp_path / "turns", ["a", "b"])
+    turns.begin()
+    waiter = OwnTurns({"folder": str(turns.folder), "order": turns.order, "name": "b"})
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(waiter.wait)
+        time.sleep(0.2)
+        turns.folder.rmdir()
+        try:
+            with pytest.raises(FileNotFoundError):
+                waiting.result(5)
+        finally:
+            turns.begin()
+            turns.end("a")
 
 
 def test_hosts_are_measured_once_per_start_before_the_first_system(tmp_path: Path) -> None:

@@ -297,6 +297,44 @@ def test_a_trial_that_has_begun_waits_for_its_turn(tmp_path: Path) -> None:
     await_end(unused._process.pid)
 
 
+@pytest.mark.slow
+def test_a_part_of_the_hosts_can_be_deployed_to(tmp_path: Path) -> None:
+    """deploy.yml finds the available systems as list.yml does. Hosts that --limit leaves out have no facts."""
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path)}
+    hosts = {"hosts": {"one": {}, "two": {}}}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(yaml.safe_dump({"all": {"vars": local, "children": {"database": hosts, "client": hosts}}}))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    command: list[str | Path] = [program, "-i", inventory, "list.yml", "--limit", "one"]
+    result = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_no_fact_that_is_equal_on_all_hosts_is_computed_by_each_of_them() -> None:
+    """Otherwise, two hundred hosts read the variables of two hundred hosts, for each system."""
+    files = [file for file in ANSIBLE.glob("tasks/*.yml") if "hostvars" in file.read_text()]
+    assert len(files) == 3
+    for file in files:
+        for task in yaml.safe_load(file.read_text()):
+            text = str(task.get("ansible.builtin.set_fact", ""))
+            assert "hostvars" not in text or "inventory_hostname" in text or task.get("run_once"), task["name"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("raw", ["", "here/raw"])
+def test_a_trial_in_check_mode_changes_nothing(raw: str, tmp_path: Path) -> None:
+    if raw:
+        (tmp_path / "here").mkdir()
+        (tmp_path / "here/experiment.json").write_text("{}")
+    before = sorted(tmp_path.rglob("*"))
+    variables = json.dumps({"trial_dir": str(tmp_path / raw / "01-cassandra"), "dohyo_control": str(tmp_path / "home")})
+    program = Path(sys.executable).with_name("ansible-playbook")
+    command: list[str | Path] = [program, "trial.yml", "--check", "-e", variables]
+    result = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     ("version", "is_refused"),
     [

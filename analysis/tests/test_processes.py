@@ -160,6 +160,17 @@ def test_a_process_that_ignores_term_is_killed_in_the_end(host: Host) -> None:
     await_end(pid)
 
 
+def test_a_process_that_does_not_end_after_a_kill_does_not_count_as_stopped(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that waits for a disk may outlive SIGKILL by minutes. Here, no signal is sent."""
+    host.start("stuck", "sleep", "300")
+    monkeypatch.setattr(processes.proc, "send", lambda *_: None)
+    agent = processes.Processes(str(host.home), Clock())
+    with pytest.raises(processes.AgentError, match=rf"still runs as process .*{host.pid('stuck')}.* after SIGKILL"):
+        list(agent.stop_all(5))
+
+
 def test_leftovers_of_a_killed_launcher_are_found_and_stopped_with_their_children(host: Host) -> None:
     host.start("orphan", "bash", "-c", "sleep 300 & wait")
     pid = host.pid("orphan")

@@ -188,7 +188,7 @@ def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host
 def test_a_load_that_was_interrupted_is_removed(host: Host) -> None:
     # The file with the sizes is written last, so without it the load is incomplete.
     (host.data[1] / "dohyo/kept/mysql-0123456789abcdef.json").unlink()
-    assert host.ask("found") == {"found": False, "trial": "", "note": ""}
+    assert host.ask("found", trial="02-mysql") == {"found": False, "trial": "", "note": ""}
     assert list(host.files("kept")) == ["disk1/mysql-0123456789abcdef/ycsb/table", "disk1/mysql-0123456789abcdef.json"]
 
 
@@ -201,11 +201,18 @@ def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
         os.truncate(copy / "table", 3)
     else:
         (copy / "more").write_text("")
-    assert host.ask("found")["found"]
+    assert host.ask("found", trial="02-mysql")["found"]
     host.wipe()
     answer = host.ask("placed", trial="02-mysql")
     assert not answer["found"]
     assert "was copied incompletely" in answer["note"]
+    assert host.files("kept") == {}
+
+
+def test_a_trial_that_is_repeated_does_not_use_the_load_of_its_earlier_attempt(host: Host) -> None:
+    """A killed run leaves its loads. The repeated trial has no evidence of that load, so it would be invalid."""
+    assert host.ask("found", load="f" * 16, trial="02-mysql")["found"] is False
+    assert host.ask("found") == {"found": False, "trial": "", "note": ""}
     assert host.files("kept") == {}
 
 
@@ -231,7 +238,7 @@ def test_another_experiment_removes_loads_of_its_own_deployment_only(host: Host)
 
 def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     beyond = 2**40
-    assert host.ask("found", need_mb=beyond) == {
+    assert host.ask("found", need_mb=beyond, trial="02-mysql") == {
         "found": False, "trial": "", "note": "loaded again: the kept load was removed, because the disk lacked space",
     }  # fmt: skip
     assert host.files("kept") == {}

@@ -1,5 +1,6 @@
 """Tests which deployments and trials run, and in which order. Ansible is replaced."""
 
+import errno
 import json
 from dataclasses import replace
 from itertools import count
@@ -14,6 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.report import files
 from dohyo.running import experiment, rounds, runner
 from dohyo.scenario import loading
+from dohyo.signals import Interruption
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.systems.catalogue import all_systems
@@ -228,6 +230,20 @@ def test_the_next_playbook_begins_no_earlier_than_servers_stop(tmp_path: Path, m
     assert happened == [*start, begin, "discard trial.yml 02-cassandra"]
 
 
+def test_an_interrupted_run_says_so_even_if_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(name: str, *_: object, **__: object) -> None:
+        if name == "trial.yml":
+            raise Interruption(2)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "manifest")
+
+    monkeypatch.setattr(runner, "play", play)
+    monkeypatch.setattr(experiment.Experiment, "seal", full)
+    assert carry_out(create(tmp_path, SMALL)) == 130
+    assert "cannot be written: manifest: No space left on device" in (tmp_path / "said").read_text()
+
+
 def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[str] = []
 
@@ -249,6 +265,32 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
     log = created.folder / "internal-error.log"
     assert "Traceback" in log.read_text()
     assert f"the full log: {log}" in (tmp_path / "said").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("stop/ansible.log", "the servers are stopped, but a file cannot be written: {}: No space left on device"),
+        # Ansible reads its variables from a temporary file.
+        ("variables.yml", "the servers could not be stopped: {}: No space left on device"),
+    ],
+)
+def test_servers_count_as_stopped_only_if_the_playbook_ran(
+    file: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created = create(tmp_path, SMALL.replace("cassandra,hbase", "cassandra"))
+    path = created.folder / file
+
+    def play(name: str, _: Path | None, log: Path, **__: Any) -> Failure | None:
+        if name == "stop.yml":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return Failure("died", log) if name == "trial.yml" else None
+
+    monkeypatch.setattr(runner, "play", play)
+    assert carry_out(created) == 1
+    output = " ".join((tmp_path / "said").read_text().split())
+    assert message.format(path) in output
+    assert ("please try again: cd " in output) == (file == "variables.yml")
 
 
 @pytest.mark.parametrize("step", ["_provisioned", "_stop", "_conclude"])

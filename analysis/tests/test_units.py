@@ -1,6 +1,7 @@
 """Tests processes that run as systemd units. A script replaces systemctl: it records its arguments and runs `sleep`."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import units
 
 # Replacement for systemctl. It writes its arguments to $STATE/told, and the pid of the unit's process to $STATE/pid.
 SYSTEMCTL = """#!/bin/bash
+[[ ! -e $STATE/silent ]] || { echo "Failed to get properties: Connection timed out" >&2; exit 1; }
 pid=$(cat "$STATE/pid" 2> /dev/null)
 running() { [[ -n $pid && $(sed 's/.*) //; s/ .*//' "/proc/$pid/stat" 2> /dev/null) == [^Z]* ]]; }
 case "$1 $3" in
@@ -78,6 +80,38 @@ def test_a_unit_of_somebody_else_stays_as_it_is(home: Path) -> None:
         supervisor.unit("db").start(str(home / "log"), unit.name, "", ())
     assert unit.read_text() == "[Unit]\n"
     assert units.files(supervisor) == []
+
+
+def test_a_unit_is_found_even_if_the_agent_was_killed_while_it_started(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    supervisor = processes.Processes(str(home))
+    (home / "log").touch()
+    with monkeypatch.context() as dying:
+        dying.setattr(processes.Processes, "link_log", killed)
+        with pytest.raises(KeyboardInterrupt):
+            supervisor.unit("db").start(str(home / "log"), "dohyo-1-db.service", "[Unit]\n", ())
+    assert list(supervisor.stop_all(0)) == ["stopped db"]
+
+
+def test_a_unit_does_not_count_as_stopped_while_systemd_does_not_answer(home: Path) -> None:
+    supervisor = processes.Processes(str(home))
+    (home / "log").touch()
+    (home / "run/older").mkdir(parents=True)
+    (home / "run/older/lock").touch()
+    variable, _, value = supervisor.mark("older").partition("=")
+    with subprocess.Popen(["sleep", "300"], env={**os.environ, variable: value}) as older:
+        supervisor.unit("db").start(str(home / "log"), "dohyo-1-db.service", "[Unit]\n", ())
+        (home / "silent").touch()
+        with pytest.raises(processes.AgentError, match=r"does not say whether dohyo-1-db\.service runs: Failed"):
+            list(supervisor.stop_all(0))
+        assert older.wait(5) == -9, "the failure of one process keeps no other one running"
+    (home / "silent").unlink()
+    assert supervisor.status("db")[1] == processes.RUNS
+    assert list(supervisor.stop_all(0)) == ["stopped db"]
 
 
 def test_units_require_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,8 +80,8 @@ class Client:
         if self._has_begun is not None:
             with contextlib.suppress(AgentError):
                 proc.waited(self._has_begun, LONGEST_START, self._processes.clock)
-        self._processes.stop(self._name, STOP)
         self._secrets.unlink(missing_ok=True)
+        self._processes.stop(self._name, STOP)
 
     def look(self, now):
         if self._ended:

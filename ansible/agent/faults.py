@@ -95,7 +95,9 @@ class Servers:
         return self._processes.pid(name)
 
     def are_ready(self):
-        return all(map(self._processes.probe, self._names))
+        with contextlib.suppress(AgentError):  # systemd may be too busy to answer
+            return all(map(self._processes.probe, self._names))
+        return False
 
 
 def freeze(pids):
@@ -524,10 +526,15 @@ def serve(processes, host, plan):
     processes.own(folder, folder / "done.jsonl")
     if switched:
         install_unit(processes, host, plan["unit"], plan["folders"])
+    reader, writer = os.pipe()
     if child := os.fork():
         # This pid file makes the host's sampler count the process as one of Dohyo's.
         proc.write_pid(folder / "pid", child)
+        os.write(writer, b"\n")
         return
+    os.close(writer)
+    if not os.read(reader, 1):
+        return  # the parent was killed before it wrote the pid file, without which `undo` cannot end this process
     os.setsid()
     with open(os.devnull, "r+b") as nothing:
         for stream in (0, 1, 2):
@@ -546,6 +553,7 @@ def folder_of(processes, host):
 
 
 def undo(processes):
+    failures = []
     for folder in sorted(Path(processes.run).glob("fault-*")):
         if process := proc.read_pid(folder / "pid"):
             while proc.is_alive(*process):
@@ -555,15 +563,24 @@ def undo(processes):
         with contextlib.suppress(OSError, ValueError):  # the earlier `serve` may have ended before it wrote its plan
             plan = json.loads((folder / "plan").read_text("utf-8"))
         faults = Faults(processes, folder, plan)
-        for event in faults.undo(starts=False):
-            sys.stdout.write(f"undone: {faults.prepare(event)()}\n")
-        remove_unit(plan["unit"])
+        # Undo as much as possible: another fault, such as a pause, must not stay because one cannot be undone.
+        before = len(failures)
+        for step in (*map(faults.prepare, faults.undo(starts=False)), lambda unit=plan["unit"]: remove_unit(unit)):
+            try:
+                if effect := step():
+                    sys.stdout.write(f"undone: {effect}\n")
+            except (OSError, RuntimeError) as failure:
+                failures.append(str(failure))
+        if len(failures) > before:
+            continue  # the next call tries again
         for file in ("agent", "done.jsonl", "pid", "plan", "window"):
             (folder / file).unlink(missing_ok=True)
         for file in (*folder.glob("changed*"), *folder.glob("*.new")):
             file.unlink()
         with contextlib.suppress(OSError):  # the folder may contain files that this program did not write
             folder.rmdir()
+    if failures:
+        raise AgentError(f"faults are not undone: {'; '.join(failures)}")
 
 
 def main(processes, verb="", *arguments):

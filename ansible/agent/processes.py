@@ -21,6 +21,7 @@ HOME = os.path.dirname(os.path.dirname(HERE))  # folder of the deployment, if th
 # Maximum seconds for one check. It is high because ZooKeeper 3.8 never answers a request sent before it has read its database.
 LONGEST_CHECK = 150
 LONGEST_START = 30  # maximum seconds for a supervisor to start its process
+LONGEST_KILL = 10  # maximum seconds for the kernel to end a killed process
 LONGEST_EXIT = 30  # maximum seconds for a supervisor to write the exit code; a busy machine or SIGSTOP may delay it
 REST = 0.2  # maximum seconds between two checks
 TERM, KILL, STOP_SIGNAL = 15, 9, 19  # numbers instead of the module `signal`, whose import would double the time of a call
@@ -327,16 +328,22 @@ class Processes:
     # ---- Stopping ----
 
     def stop(self, name, seconds):
-        """Sends TERM to NAME, waits, and sends KILL; with 0 seconds, only KILL. Returns a sentence, or "" if NAME did not run."""
+        """Sends TERM to NAME, waits, and sends KILL; with 0 seconds, only KILL. Returns a sentence, or "" if NAME did not run.
+
+        Raises AgentError if NAME does not end even then, for example because it waits for a disk.
+        """
         pids = self.marked(name)
         if not pids:
             return ""
         self.ask_to_end(name, pids, KILL if seconds == 0 else TERM)
         # Even after KILL, the kernel needs a moment to end the process.
-        if self.wait_for_end(name, seconds or 10):
+        if self.wait_for_end(name, seconds or LONGEST_KILL):
             return f"stopped {name}"
         proc.send(KILL, self.marked(name))
-        return f"killed {name}: it did not stop within {seconds or 10} s"
+        if not self.wait_for_end(name, LONGEST_KILL):
+            listed = ", ".join(map(str, self.marked(name)))
+            raise AgentError(f"{name} still runs as process {listed}, {LONGEST_KILL} s after SIGKILL")
+        return f"killed {name}: it did not stop within {seconds or LONGEST_KILL} s"
 
     def ask_to_end(self, name, pids, number):
         """Sends a signal to the process but not to its supervisor, so that the supervisor can record the exit code."""
@@ -361,8 +368,9 @@ class Processes:
 
         :param killed: name of a process that is killed immediately, together with all NAME-PART
         :param spared: lanes whose processes keep running
+        :raises AgentError: after all others were stopped, if a process could not be stopped
         """
-        started = []
+        started, failures = [], []
         for name in _folders(self.run):
             if any(proc.belongs(name, lane) for lane in spared):
                 continue
@@ -380,8 +388,13 @@ class Processes:
                 os.unlink(path)
         for _, name in sorted(started, reverse=True):
             is_killed = killed and (name == killed or name.startswith(f"{killed}-"))
-            if sentence := self.stop(name, 0 if is_killed else seconds):
-                yield sentence
+            try:
+                if sentence := self.stop(name, 0 if is_killed else seconds):
+                    yield sentence
+            except (AgentError, OSError) as failure:
+                failures.append(str(failure))
+        if failures:
+            raise AgentError("; ".join(failures))
 
 
 def succeeds(command, seconds):

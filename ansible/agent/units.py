@@ -15,9 +15,15 @@ UNITS = "/etc/systemd/system"
 
 
 def asked(unit, name):
-    """Returns a property of a unit, as systemd reports it. The result is empty if the property is not set."""
+    """Returns a property of a unit, as systemd reports it. The result is empty if the property is not set.
+
+    Raises AgentError if systemd does not answer, because then the unit may be running.
+    """
     argv = ["systemctl", "show", "--property", name, "--value", "--", unit]
-    return subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    answer = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise AgentError(f"systemd does not say whether {unit} runs: {answer.stderr.strip()}")
+    return answer.stdout.strip()
 
 
 def as_root(*argv, text=None):
@@ -90,6 +96,9 @@ class Unit:
             proc.write(os.path.join(processes.run, "slice"), "".join(f"{entry}\n" for entry in slice_words))
             processes.own(os.path.join(processes.run, "slice"))
             limit_slice(processes)
+        # Record the unit first: systemd starts it even if this program is killed meanwhile, and stop-all must find it.
+        proc.write(processes.path(name, "unit"), f"{unit}\n")
+        processes.own(processes.path(name, "unit"))
         has_started = as_root("systemctl", "start", "--", unit)
         processes.link_log(name, err)
         if os.path.exists(processes.path(name, "exit")):

@@ -75,14 +75,15 @@ class Experiment:
         """All trials that may become necessary, including those of rounds that may be added."""
         return plan.trials(self.scenario, self.scenario.most_rounds)
 
-    def add(self, trials: Sequence[plan.PlannedTrial]) -> None:
-        """Appends trials to the plan."""
+    def add(self, trials: Sequence[plan.PlannedTrial], **fields: Any) -> None:
+        """Appends trials to the plan, and changes further fields of experiment.json."""
         for trial in trials:
             self.trial_folder(trial).mkdir(parents=True, exist_ok=True)
             self.mark(trial, "pending")
         facts = read_json(self.folder / experiment_folder.FACTS)
         planned = [*(facts.get("plan") or []), *(trial.name for trial in trials)]
-        self.update(plan=planned, trials=[*(facts.get("trials") or []), *map(_facts, trials)])
+        # Write all at once: an experiment without its plan could be resumed, but its evidence would count as lost.
+        self.update(**fields, plan=planned, trials=[*(facts.get("trials") or []), *map(_facts, trials)])
 
     @property
     def has_ended(self) -> bool:
@@ -217,7 +218,8 @@ def create(scenario: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts
     for file in scenario.published:
         (folder / "published").mkdir(exist_ok=True)
         shutil.copy(file, folder / "published")
-    experiment.update(
+    experiment.add(
+        trials,
         format=FORMAT,
         id=folder.name,
         scenario=scenario.name,
@@ -243,7 +245,6 @@ def create(scenario: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts
         status="running",
         **about,
     )
-    experiment.add(trials)
     return experiment
 
 

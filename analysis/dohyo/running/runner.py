@@ -292,7 +292,7 @@ class _Measurement:
                 self._stop()
             # Stopping the servers may still have added files.
             for trial in self._in_state("failed", "interrupted"):
-                self.experiment.seal(trial)
+                self._write(partial(self.experiment.seal, trial))
         if self.kept_trial is not None:
             self._show_kept(self.kept_trial)
         self.signals.check()
@@ -638,10 +638,12 @@ class _Measurement:
                     tick=self.progress.tick,
                     timeout=STOP_SECONDS,
                 )
-            except OSError as error:
-                self.progress.say(f"the servers are stopped, but a file cannot be written: {named(error)}", "red")
             except Exception as error:
-                failure = self._unexpected(error)
+                # An error that does not concern the playbook's log and events kept it from running.
+                if isinstance(error, OSError) and Path(str(error.filename)).parent == folder:
+                    self.progress.say(f"the servers are stopped, but a file cannot be written: {named(error)}", "red")
+                else:
+                    failure = self._unexpected(error)
         if failure is not None:
             problem = next(
                 (text for task, text in LEFT.items() if failure.task.startswith(task)),

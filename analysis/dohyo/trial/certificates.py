@@ -90,11 +90,16 @@ def certify(
     )
 
 
+def pair(folder: Path, host: str) -> Path:
+    """Returns the file with the key pair of a host. A host may be called ``ca``, as the file of the authority is."""
+    return folder / f"host-{host}.pem"
+
+
 def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
     """Makes the certificates that are missing, expire soon, or do not match the names of a host.
 
     :param folder: folder for the files, which only the owner can read: ``ca.pem`` (certificate of an authority for
-        this folder), ``ca.key`` (its key), and ``HOST.pem`` for each host (a private key, P-256 in PKCS 8 without a
+        this folder), ``ca.key`` (its key), and :func:`pair` for each host (a private key, P-256 in PKCS 8 without a
         password, followed by its certificate)
     :param hosts: names and addresses of each host
     :returns: the authority's certificate, X.509 in Base64 on one line
@@ -115,7 +120,7 @@ def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
         write(folder / "ca.key", pem(key))
         write(folder / "ca.pem", authority.public_bytes(serialization.Encoding.PEM))
     for host, host_names in names.items():
-        file = folder / f"{host}.pem"
+        file = pair(folder, host)
         existing = certificate(file)
         if existing is not None and fits(existing, host_names, authority):
             continue

@@ -61,7 +61,8 @@ class Load:
         def who(host: Host) -> Any:
             return host.values["dohyo_controller"]
 
-        loads = list(self._do("found", "Look for the load", need_mb=need, controller=who).values())
+        trial = self.evidence.folder.name
+        loads = list(self._do("found", "Look for the load", need_mb=need, controller=who, trial=trial).values())
         self.is_copy = all(load["found"] for load in loads) and len({load["trial"] for load in loads}) == 1
         self.kept_by = loads[0]["trial"]
         self.note = next((load["note"] for load in loads if load["note"]), "")

@@ -142,17 +142,19 @@ def unit(
 def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
     """Stops everything that Dohyo started on a host, the clients before the servers.
 
-    Faults are undone first, because a paused process cannot end.
+    Faults are undone first, because a paused process cannot end. The processes are stopped even if this fails.
 
     :param killed: role of the servers to kill at once; empty if all servers are shut down normally
     :param spared: lanes of other trials, whose processes are not stopped
     """
     faults = f"{host.values['dohyo_home']}/run/fault-{host.name}"
     marker = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', faults])
-    if marker:
-        # Without this file there are no faults to undo, and no root is needed.
-        program(host, [tool(host), "faults", "undo"], root=Context(host.values).systemd)
-    host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed, *spared], removes=tool(host))
+    try:
+        if marker:
+            # Without this file there are no faults to undo, and no root is needed.
+            program(host, [tool(host), "faults", "undo"], root=Context(host.values).systemd)
+    finally:
+        host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed, *spared], removes=tool(host))
 
 
 def ended(host: Host, role: str) -> str:

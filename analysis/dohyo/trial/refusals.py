@@ -13,7 +13,8 @@ from typing import Any
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults, properties
 from dohyo.scenario.scenario import CONDITIONS
-from dohyo.systems.context import Context
+from dohyo.systems.context import Context, named
+from dohyo.systems.option import BOOLEANS
 from dohyo.systems.system import System
 from dohyo.trial.clients import ClientOptions
 from dohyo.trial.measurement import fault_facts
@@ -32,6 +33,10 @@ def refuse(world: World) -> None:
     """
     values = world.first.values
     if problem := asked_in_vain(values) or indivisible(values):
+        world.refuse(STEP, problem)
+    members = dict.fromkeys(name for group in ("database", "client") for name in values["groups"].get(group, []))
+    if absent := [name for name in members if name not in world.hosts]:
+        problem = f"a trial needs all hosts of the inventory; not in this play: {named(absent)}; leave out --limit"
         world.refuse(STEP, problem)
     try:
         role = values["systems"][values["trial_system"]]["role"]
@@ -67,13 +72,25 @@ def _wrong_condition(conditions: Mapping[str, Any]) -> str:
     return ""
 
 
+def _wrong_choice(values: Mapping[str, Any]) -> str:
+    """Returns a message about a variable that allows only a few values and has another one, or an empty string."""
+    for variable in ("trial_settle_flush", "trial_canary", "trial_keep", "trial_strict"):
+        if str(values[variable]).lower() not in BOOLEANS:
+            return f"{variable}={values[variable]}: must be true or false"
+    for variable, name in (("trial_settle", "settle"), ("trial_settle_cache", "settle.cache")):
+        allowed = properties.known()[name].type
+        if allowed.plain(str(values[variable])) is None:
+            return f"{variable}={values[variable]}: must be {allowed.allowed}"
+    return ""
+
+
 def asked_in_vain(values: Mapping[str, Any]) -> str:
     """Returns a message about a variable of the trial that has a wrong value; empty if all are correct."""
     if values["trial_system"] not in values["systems"]:
         return f"trial_system={values['trial_system']}: must be one of {', '.join(values['systems'])}"
     if values["trial_until"] not in UNTIL:
         return f"trial_until={values['trial_until']}: must be one of {', '.join(UNTIL)}"
-    if wrong := _wrong_condition(values["trial_conditions"]):
+    if wrong := _wrong_condition(values["trial_conditions"]) or _wrong_choice(values):
         return wrong
     for phase in values["trial_phases"]:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):

@@ -256,7 +256,7 @@ class ServerSteps(Steps):
 
         def give(host: str) -> None:
             secret = f"{world.hosts[host].values['dohyo_home']}/secret"
-            pair = (folder / f"{host}.pem").read_text("ascii")
+            pair = certificates.pair(folder, host).read_text("ascii")
             folders = [secret, f"{secret}/tls"]
             self.write(host, {f"{secret}/tls/host.pem": pair}, mode="0600", folders=folders, folder_mode="0711")
             self.write(host, {f"{secret}/tls/ca.pem": (folder / "ca.pem").read_text("ascii")})

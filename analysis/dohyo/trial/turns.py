@@ -36,7 +36,11 @@ class Turns:
         return all(map(self.is_over, range(number)))
 
     def is_over(self, number: int) -> bool:
-        """Returns whether a turn is over, which is also true if its trial has ended."""
+        """Returns whether a turn is over, which is also true if its trial has ended.
+
+        :raises FileNotFoundError: if a user has removed the folder: no turn would ever be over
+        """
+        self.folder.stat()
         return (self.folder / f"{number}.over").exists() or (self.folder / f"{self.order[number]}.ended").exists()
 
     def begin(self) -> None:

@@ -1,5 +1,7 @@
 """Tests programs that lose the reader of their output, the space on their disk, or their parent while they work."""
 
+import base64
+import io
 import json
 import os
 import pty
@@ -8,10 +10,15 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import transfer
+from action.transfer_folder import Archives, manifest_of
 from dohyo.ansible.playbook import Sink, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.running import experiment
@@ -86,23 +93,48 @@ def no_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 
 
-def test_a_log_without_room_stops_no_program(tmp_path: Path) -> None:
+@contextmanager
+def without_room() -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.getsignal(signal.SIGXFSZ)
-    log = Sink(tmp_path / "log")
     try:
         no_room()
-        with log:
-            command = ["bash", "-c", "for ((i = 0; i < 100000; i++)); do echo $i || exit 1; done; exit 7"]
-            assert execute(command, log, check=lambda: None) == 7
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
+
+
+def test_a_log_without_room_stops_no_program(tmp_path: Path) -> None:
+    log = Sink(tmp_path / "log")
+    with without_room(), log:
+        command = ["bash", "-c", "for ((i = 0; i < 100000; i++)); do echo $i || exit 1; done; exit 7"]
+        assert execute(command, log, check=lambda: None) == 7
     assert log.error is not None
     assert log.error.filename == str(tmp_path / "log")
     # The log ends before the first line that did not fit, and no line is cut off.
     lines = log.file.read_text().splitlines(keepends=True)
     assert lines == [f"{number}\n" for number in range(len(lines))]
+
+
+def test_a_manifest_without_room_is_not_used_later(tmp_path: Path) -> None:
+    (folder := tmp_path / "lib").mkdir()
+    for number in range(60):
+        (folder / f"{number}.jar").write_text("classes")
+    archives = Archives(tmp_path / "home", folder)
+    with without_room(), pytest.raises(OSError, match="File too large"):
+        archives.manifest()
+    assert archives.manifest() == manifest_of(folder)
+
+
+def test_evidence_is_fetched_from_a_host_without_room(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(content := os.urandom(100_000))
+    with without_room():
+        packed = transfer.packed(str(tmp_path))
+        part = base64.b64decode(transfer.read(0)["part"])
+    assert (packed["files"], packed["bytes"]) == (1, len(part))
+    with zipfile.ZipFile(io.BytesIO(part)) as files:
+        assert files.read("log") == content
 
 
 def test_a_log_that_is_removed_is_missed(tmp_path: Path) -> None:

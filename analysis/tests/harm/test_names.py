@@ -18,7 +18,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.systems import catalogue
 from dohyo.systems.context import Context
-from dohyo.trial import processes
+from dohyo.trial import certificates, processes
 from dohyo.trial.clients import ClientOptions
 from support.described import described
 from support.playbooks import DEFAULTS
@@ -373,3 +373,10 @@ def test_units_keep_folders_and_arguments() -> None:
     # In double quotes, shlex and systemd treat backslashes in the same way.
     command_line = shlex.split(unit["ExecStart"].replace("%%", "%").replace("$$", "$"))
     assert command_line == ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{FOLDER}/log", *command]
+
+
+def test_a_host_with_the_name_of_the_authority_replaces_no_certificate(tmp_path: Path) -> None:
+    """The certificate of the authority is copied to all hosts, where all users may read it."""
+    authority = certificates.make(tmp_path, {"ca": ["10.0.0.1"]})
+    assert "PRIVATE KEY" not in (tmp_path / "ca.pem").read_text()
+    assert certificates.make(tmp_path, {"ca": ["10.0.0.1"]}) == authority

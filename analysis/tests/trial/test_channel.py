@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import select
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from conducting import channel as conducting_channel
 from conducting import sent
 from conducting.agents import Conversation
 from conducting.channel import Channel, Rise, Way
+from conducting.hosts import allow_files
 from dohyo.trial.world import HostError
 from support.running_processes import until
 
@@ -39,6 +41,40 @@ def test_modules_of_the_folder_in_which_it_begins_are_not_taken(tmp_path: Path) 
     (tmp_path / "json.py").write_text("raise SystemExit('not ours')\n")
     with channel(f"cd {tmp_path}; {AGENT}") as host:
         assert host.ask("program", {"argv": ["pwd"]})["stdout"] == str(tmp_path)
+
+
+@contextmanager
+def at_most(files: int) -> Iterator[None]:
+    """Sets this process's limit of open files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < files:
+        pytest.skip(f"this machine allows only {hard} open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_connection_works_beside_a_thousand_others() -> None:
+    with at_most(1500):
+        others = [os.open(os.devnull, os.O_RDONLY)]
+        try:
+            while others[-1] < 1024:
+                others.append(os.open(os.devnull, os.O_RDONLY))
+            with channel() as host:
+                assert host.ask("program", {"argv": ["echo", "x"]})["stdout"] == "x"
+        finally:
+            for other in others:
+                os.close(other)
+
+
+@pytest.mark.parametrize(("hosts", "files"), [(1, 700), (100, 1156)])
+def test_many_hosts_may_need_more_open_files_than_the_usual_limit(hosts: int, files: int) -> None:
+    with at_most(700):
+        allow_files(hosts)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert soft == min(files, hard)
 
 
 def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> None:

@@ -12,13 +12,17 @@ from support.trial_hosts import fake_trial
 POWER = {"dohyo_power_off": ["true"], "dohyo_power_on": ["true"]}
 
 
-def refused(folder: Path, *, clients: int = 2, **variables: Any) -> dict[str, str]:
-    """Returns why a trial of Cassandra is rejected, by host. The result is empty if it is accepted."""
+def refused(folder: Path, *, clients: int = 2, without: str = "", **variables: Any) -> dict[str, str]:
+    """Returns why a trial of Cassandra is rejected, by host. The result is empty if it is accepted.
+
+    :param without: host of the inventory that is not in the play
+    """
     settings = {
         "systems": {"cassandra": {"role": "cassandra"}}, "dohyo_playbook": "ansible-playbook", "trial_properties": {},
         "dohyo_address": {f"node{number}": f"198.51.100.{number}" for number in range(1, 4)}, **POWER, **variables,
     }  # fmt: skip
     trial = fake_trial(folder, 3, clients, **settings)
+    trial.world.hosts = {name: host for name, host in trial.world.hosts.items() if name != without}
     try:
         refuse(trial.world)
     except StepError as error:
@@ -40,6 +44,9 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
         ({"client_heap": "lots"}, "client_heap=lots: it must match "),
         ({"trial_conditions": {"write_ack": "one"}}, "trial_conditions: write_ack=one: no such condition; see docs/"),
         ({"trial_conditions": {"write_acks": "two"}}, "trial_conditions: write_acks=two: must be one of one, quorum"),
+        ({"trial_strict": "ja"}, "trial_strict=ja: must be true or false"),
+        ({"trial_settle": "phase"}, "trial_settle=phase: must be one of load, phases"),
+        ({"trial_settle_cache": "Drop"}, "trial_settle_cache=Drop: must be one of keep, drop"),
         ({"trial_until": "later"}, "trial_until=later: must be one of schema, settle, stop"),
         ({"trial_phases": [{"name": "../x"}]}, "trial_phases: the name '../x' may contain only a-z, 0-9 and '-'"),
         ({"dohyo_deployment": ""}, "has no mark of a deployment: run ansible-playbook deploy.yml first"),
@@ -94,6 +101,14 @@ def test_a_host_that_must_stay_on_is_named(clients: int, variables: dict[str, An
     )
     assert [*errors] == ["node2"]
     assert errors["node2"].startswith(why)
+
+
+@pytest.mark.parametrize("name", ["node2", "client1"])
+def test_a_part_of_the_hosts_is_not_measured_as_if_it_were_all(name: str, tmp_path: Path) -> None:
+    """With --limit, the hosts of the play are fewer than those of the inventory's groups."""
+    assert {*refused(tmp_path, without=name).values()} == {
+        f"a trial needs all hosts of the inventory; not in this play: {name}; leave out --limit"
+    }
 
 
 def test_addresses_of_this_machine() -> None:

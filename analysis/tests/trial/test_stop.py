@@ -127,6 +127,16 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
     assert (tmp_path / UNDER_WAY).exists() == (verb in ("pull", "owned checked"))
 
 
+def test_servers_are_stopped_even_if_a_fault_cannot_be_undone(tmp_path: Path) -> None:
+    trial, failures = stopped(
+        tmp_path, {("node2", "look for faults"): "there", ("node2", "undo"): HostError("no permission")}
+    )
+    assert failures == {"node2": "no permission"}
+    assert verbs(trial, "node2")[1:4] == ["look for faults", "undo", "stop-all"]
+    # The host is not free while the fault lasts.
+    assert FREED not in verbs(trial, "node2")
+
+
 def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 1, dohyo_observed=["far1", "far2"])
     trial.observe("far1", "far2")

@@ -209,7 +209,7 @@ def disk(folder: str, seconds: float, target: str | None, size: int = FILE_BYTES
     """
     path = os.path.join(existing(os.path.abspath(folder)), FILE_NAME)
     # A killed canary may have left the file, which is then replaced and removed.
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         large, small = Written(handle, PIECE_BYTES, size), Written(handle, SMALL_BYTES, size)
         for _ in range(size // PIECE_BYTES):

@@ -38,6 +38,11 @@ def read(path: str) -> dict[str, Any]:
     return {**note, "file": path}
 
 
+def notes_in(folder: str) -> list[dict[str, Any]]:
+    """Returns all notes since the last boot."""
+    return list(filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*"))))))
+
+
 def write(path: str, note: dict[str, Any]) -> None:
     """Writes a note atomically, and never through a symbolic link."""
     new = f"{path}.new"
@@ -75,7 +80,9 @@ def answer(
     origin = controller or {}
     own_path = os.path.join(folder, NAME % (deployment, origin.get("pid", 0)))
     if state in ("taken", "kept") and not dry:
-        since = read(own_path).get("since", time.time())
+        # A clock that was set back must not make this note older than those that it finds.
+        latest = max((note["since"] for note in notes_in(folder)), default=0.0)
+        since = read(own_path).get("since", max(time.time(), latest + 0.001))
         write(own_path, {**origin, "deployment": deployment, "boot": boot(), "since": since, "kept": state == "kept", "group": group})
     elif state in ("withdrawn", "free", "ended") and not dry:
         for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
@@ -83,6 +90,5 @@ def answer(
                 # Another user may have created a folder with this name, or a file that only that user can remove.
                 with contextlib.suppress(IsADirectoryError, PermissionError):
                     os.unlink(path)
-    readable = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))
-    notes = sorted(readable, key=lambda note: (note["since"], note["file"]))
+    notes = sorted(notes_in(folder), key=lambda note: (note["since"], note["file"]))
     return {"uses": [{**note, "own": note["file"] == own_path} for note in notes]}

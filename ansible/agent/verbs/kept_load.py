@@ -158,6 +158,9 @@ def carry_out(arguments: dict[str, Any]) -> dict[str, Any]:
     if arguments["state"] == "found":
         for disk in disks:
             disk.begin()
+            # An earlier attempt of the trial made this load, or an experiment that was in the same folder: its evidence is elsewhere.
+            if disk.whole.get("trial") == arguments["trial"]:
+                disk.remove(f"{disk.name}*")
         removed = [disk.make_room() for disk in disks]
         if any(removed):
             note = "loaded again: the kept load was removed, because the disk lacked space"
@@ -192,7 +195,8 @@ def answer(
 ) -> dict[str, Any]:  # fmt: skip
     """Finds, keeps or copies a load.
 
-    :param state: ``found`` removes incomplete loads, loads of other experiments and, unless ``need_mb`` are free, further loads.
+    :param state: ``found`` removes incomplete loads, those of other experiments or of the calling trial and, unless ``need_mb``
+        are free, further loads.
         ``room`` returns whether a second copy of the data folders fits. ``kept`` keeps the data of stopped servers as the load.
         ``placed`` copies it to the empty data folders; if that fails, the trial that made the load receives the load itself
     :param data: the user's data folders

@@ -1,7 +1,7 @@
 """Tests whether hosts can reach each other on the ports that servers will use.
 
 ``listen`` starts a process that listens for up to two minutes, on those ports that are free and on one that the kernel chooses.
-``try`` connects to the ports of other hosts.
+``try`` connects to the ports of other hosts. ``end`` ends the process of ``listen``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import asyncio
 import errno
 import os
 import selectors
+import signal
 import socket
 from functools import partial
 from typing import Any
 
+import proc
 from failure import AgentError
 from listeners import in_background
 
@@ -107,20 +109,26 @@ async def attempt(targets: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def answer(
-    state: str, address: str = "", ports: dict[str, int] | None = None, targets: dict[str, dict[str, Any]] | None = None
-) -> dict[str, Any]:
+    state: str, address: str = "", ports: dict[str, int] | None = None, targets: dict[str, dict[str, Any]] | None = None,
+    pid: int = 0, start: int = 0,
+) -> dict[str, Any]:  # fmt: skip
     """Listens on ports, or connects to ports of other hosts.
 
-    :param state: ``listen`` or ``try``
+    :param state: ``listen``, ``try`` or ``end``
     :param address: for ``listen``: address to listen on
     :param ports: for ``listen``: port for each purpose
     :param targets: for ``try``: the answer of ``listen`` for each host
-    :returns: for ``listen``: ``pid`` of the process to end afterwards, ``address``, and ``ports`` for each purpose, except ports on
-        which listening is not permitted; for ``try``: ``problems``, a sentence for each host that cannot be reached
+    :param pid: for ``end``: the process; if it has ended, another process may have its pid, but not its start time
+    :returns: for ``listen``: ``pid`` and ``start`` of the process to end afterwards, ``address``, and ``ports`` for each purpose; ports
+        on which listening is not permitted are left out; for ``try``: ``problems``, a sentence for each host that cannot be reached
     :raises AgentError: for an invalid address or port
     """
-    if state not in ("listen", "try"):
-        raise AgentError(f"state '{state}': must be one of listen, try")
+    if state not in ("listen", "try", "end"):
+        raise AgentError(f"state '{state}': must be one of listen, try, end")
+    if state == "end":
+        if proc.is_alive(int(pid), int(start)):
+            os.kill(int(pid), signal.SIGKILL)
+        return {}
     if state == "listen" and not address:
         raise AgentError("reachable listen: address is missing")
     try:
@@ -129,4 +137,4 @@ def answer(
         pid, listening = listen(address, {name: int(port) for name, port in (ports or {}).items()})
     except (OSError, OverflowError) as error:
         raise AgentError(str(error)) from error
-    return {"pid": pid, "address": address, "ports": listening}
+    return {"pid": pid, "start": proc.start_time(pid) or 0, "address": address, "ports": listening}

@@ -12,6 +12,7 @@ from failure import AgentError
 from folder_marks import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
 
 PART = 4 * 2**20  # size of a part in bytes
+IN_MEMORY = 64 * 2**20  # bytes of an unnamed archive up to which it stays in memory: the disk may be full, even as a result
 archives = []  # the last archive that `packed` created, until `read` has reached its end
 
 
@@ -94,11 +95,14 @@ def packed(folder):
     """Packs a folder or a file into an unnamed archive, which :func:`read` returns in parts."""
     if archives:
         archives.pop().close()
-    # Create the archive on the disk of the packed files, because /tmp may be small.
+    # Create a large archive on the disk of the packed files, because /tmp may be small.
     parent = folder if os.path.isdir(folder) else os.path.dirname(folder)
-    archive = tempfile.TemporaryFile(dir=parent if os.access(parent, os.W_OK) else None)  # noqa: SIM115 - `read` needs it open
+    disk = parent if os.access(parent, os.W_OK) else None
+    archive = tempfile.SpooledTemporaryFile(IN_MEMORY, dir=disk)  # noqa: SIM115 - `read` needs it open
     archives.append(archive)
-    return {"files": pack(folder, archive), "bytes": archive.seek(0, os.SEEK_END)}
+    count = pack(folder, archive)
+    archive.seek(0, os.SEEK_END)
+    return {"files": count, "bytes": archive.tell()}
 
 
 def read(offset):

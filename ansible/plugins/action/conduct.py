@@ -41,7 +41,7 @@ from ansible_private import forget_passwords
 from conducting.agents import clock, conduct
 from conducting.channel import Way
 from conducting.conductor import Conductor, Plan
-from conducting.hosts import AnsibleHost, at_once, die_with_parent, said_of
+from conducting.hosts import AnsibleHost, allow_files, at_once, die_with_parent, said_of
 from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
 from dohyo.systems.context import Context
@@ -82,6 +82,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         variables = task_vars or {}
         forget_passwords(self, variables)
         world = self._world(variables)
+        allow_files(len(world.hosts))
         run_phase = partial(drive, world)
         answer: dict[str, Any] = {"changed": True, "failures": {}}
         try:

@@ -88,7 +88,10 @@ class Archives:
             state = state_of(self._folder)
             if not cached.exists() or cached.read_text(encoding="utf-8").partition("\n")[0] != state:
                 self._base.with_suffix(".zip").unlink(missing_ok=True)
-                cached.write_text(f"{state}\n{manifest_of(self._folder)}", encoding="utf-8")
+                # Replace the file at once: with a part of a manifest, the host would take Dohyo's files for foreign ones.
+                new = self._base.with_suffix(".new")
+                new.write_text(f"{state}\n{manifest_of(self._folder)}", encoding="utf-8")
+                new.rename(cached)
             return cached.read_text(encoding="utf-8").partition("\n")[2]
 
     def archive(self, manifest: str) -> Path:

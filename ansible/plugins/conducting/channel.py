@@ -85,6 +85,12 @@ class Connection:
         """Whether the agent is still running."""
         return self._process.poll() is None
 
+    def has_output(self, seconds: float) -> bool:
+        """Waits for output, or for its end. Uses poll, because select fails for descriptors above 1023."""
+        poll = select.poll()
+        poll.register(self.output, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
     def lines(self) -> list[bytes] | None:
         """Reads once; returns the complete lines, or None at the end of the output."""
         fresh = os.read(self.output, 1 << 20)
@@ -165,7 +171,7 @@ class Channel(Connection):
         """Types the password at a prompt, and waits until the command runs as root."""
         until, answered, output = time.monotonic() + OPEN_SECONDS, False, b""
         while not rise.succeeded(output):
-            if select.select([self.output], [], [], LOOK_SECONDS)[0]:
+            if self.has_output(LOOK_SECONDS):
                 fresh = os.read(self.output, 65536)
                 if not fresh:
                     raise self._gone()
@@ -204,7 +210,7 @@ class Channel(Connection):
                     return dict(json.loads(line))
             if until is not None and time.monotonic() > until:
                 raise HostError(f"the host does not answer: its agent did not start within {seconds:.0f} s")
-            if select.select([self.output], [], [], SIGN_SECONDS)[0]:
+            if self.has_output(SIGN_SECONDS):
                 fresh = self.lines()
                 if fresh is None:
                     raise self._gone()

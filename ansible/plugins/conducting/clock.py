@@ -33,6 +33,14 @@ class HostClock:
         self.count += 1
 
     @property
+    def latest(self) -> Reading:
+        """The latest reading.
+
+        :raises IndexError: before the first reading
+        """
+        return self._readings[-1]
+
+    @property
     def best(self) -> Reading:
         """The best reading.
 

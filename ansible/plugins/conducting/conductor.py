@@ -35,6 +35,9 @@ ALONE_SECONDS = 0.2
 RECONNECT_SECONDS = 1.0
 # Maximum seconds by which the recorded end of a server process may precede the fault that caused it.
 TOGETHER_SECONDS = 1.0
+# Maximum difference between the rates of a host's clock and the controller's, as a share of the time, plus seconds. A clock
+# that moved by more was set: what the host recorded is then at the wrong time of the run.
+MOST_DRIFT, MOST_DRIFT_SECONDS = 0.0005, 0.1
 # Minimum seconds from the decision to end the warm-up until the window starts: busy hosts learn of it with a delay.
 NOTICE_SECONDS = 1.0
 
@@ -140,6 +143,7 @@ class Host:
     heard: float
     clock: HostClock = field(default_factory=HostClock)
     reading: Reading | None = None  # clock offset when the start was agreed on
+    jump: float = 0.0  # seconds by which its clock was set since then
     compilers: list[tuple[float, float]] = field(default_factory=list)  # times; processor seconds used by then
     greeted: bool = False
     lost: bool = False
@@ -448,6 +452,13 @@ class Conductor:
 
     def _clock_read(self, host: Host, message: Message, now: float) -> None:
         host.clock.add(message["sent"], message["time"] / 1e9, now)
+        latest = host.clock.latest
+        # A clock may be set soon after a boot (docs/faults.md).
+        if host.reading is not None and self.agreed is not None and not host.was_off:
+            moved = latest.offset - host.reading.offset
+            drift = MOST_DRIFT_SECONDS + MOST_DRIFT * max(now - self.agreed, 0.0)
+            if abs(moved) > latest.error + host.reading.error + drift:
+                host.jump = max(host.jump, moved, key=abs)
         if self._reads_on(host):
             self._ping(host, now)
         elif host.power == "back":

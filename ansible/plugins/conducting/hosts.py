@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -32,6 +33,9 @@ from lookup.system import Variables
 MOST_AT_ONCE = 50
 # Maximum seconds that ssh may take to end a shared connection.
 SHARED_SECONDS = 30
+# Maximum number of files that the connections to a host need: three each for the login user, for root and for clients;
+# and the number of other files in this process.
+FILES_EACH, OTHER_FILES = 9, 256
 # Constant of prctl(2) that requests a signal when the parent ends.
 PR_SET_PDEATHSIG = 1
 # Variables that are never resolved: ansible-core 2.19 would treat paths from the command line as templates.
@@ -158,6 +162,12 @@ def die_with_parent() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def allow_files(hosts: int) -> None:
+    """Raises this process's limit of open files if it is too low for the connections to this number of hosts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, OTHER_FILES + FILES_EACH * hosts)), hard))
 
 
 def at_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:

@@ -137,7 +137,12 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
     broken = [row["reason"] for row in result["nodes"].values() if row["state"] not in good]
     if conductor.failure or broken:
         return "; ".join(dict.fromkeys([conductor.failure] * bool(conductor.failure) + broken))
-    if not measured or len(result["clients"]) == 1:
+    if not measured:
+        return ""
+    for name, host in conductor.hosts.items():
+        if host.jump:
+            return f"the clock of {name} was set by {host.jump:+.1f} s during the run; let its time service slew"
+    if len(result["clients"]) == 1:
         return ""
     skew = result["start_skew_ms"]
     if skew is None or skew > skew_limit_ms:

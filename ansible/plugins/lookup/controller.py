@@ -32,10 +32,18 @@ def playbook() -> int:
     """Returns the pid of the topmost ansible-playbook among this process's ancestors: tasks run in its children."""
     pid = topmost = os.getpid()
     while pid > 1 and (fields := fields_of(pid)):
-        if b"ansible-playbook" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if is_playbook(Path(f"/proc/{pid}")):
             topmost = pid
         pid = int(fields[1])
     return topmost
+
+
+def is_playbook(process: Path) -> bool:
+    """Returns whether a process is ansible-playbook, and not the shell or xargs that may have started several of them."""
+    try:
+        return "python" in (process / "exe").readlink().name and b"ansible-playbook" in (process / "cmdline").read_bytes()
+    except OSError:  # the process belongs to another user
+        return False
 
 
 def machine_id() -> str:
