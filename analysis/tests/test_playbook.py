@@ -301,7 +301,7 @@ def test_a_trial_that_has_begun_waits_for_its_turn(tmp_path: Path) -> None:
 def test_a_part_of_the_hosts_can_be_deployed_to(tmp_path: Path) -> None:
     """deploy.yml finds the available systems as list.yml does. Hosts that --limit leaves out have no facts."""
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path)}
-    hosts = {"hosts": {"one": {}, "two": {}}}
+    hosts: dict[str, Any] = {"hosts": {"one": {}, "two": {}}}
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(yaml.safe_dump({"all": {"vars": local, "children": {"database": hosts, "client": hosts}}}))
     program = Path(sys.executable).with_name("ansible-playbook")

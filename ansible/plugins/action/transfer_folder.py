@@ -88,7 +88,7 @@ class Archives:
             state = state_of(self._folder)
             if not cached.exists() or cached.read_text(encoding="utf-8").partition("\n")[0] != state:
                 self._base.with_suffix(".zip").unlink(missing_ok=True)
-                # Replace the file at once: with a part of a manifest, the host would take Dohyo's files for foreign ones.
+                # Replace the file at once: with a part of a manifest, Dohyo's files would count as foreign.
                 new = self._base.with_suffix(".new")
                 new.write_text(f"{state}\n{manifest_of(self._folder)}", encoding="utf-8")
                 new.rename(cached)

@@ -142,8 +142,11 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
     for name, host in conductor.hosts.items():
         if host.jump:
             return f"the clock of {name} was set by {host.jump:+.1f} s during the run; let its time service slew"
-    if len(result["clients"]) == 1:
-        return ""
+    return "" if len(result["clients"]) == 1 else _unequal_starts(result, skew_limit_ms)
+
+
+def _unequal_starts(result: dict[str, Any], skew_limit_ms: float) -> str:
+    """Returns a message if the clients did not begin together, or if this is not known; otherwise an empty string."""
     skew = result["start_skew_ms"]
     if skew is None or skew > skew_limit_ms:
         return f"clients began {skew} ms apart, over client_skew_limit_ms={skew_limit_ms:g}; raise client_start_delay"

@@ -39,9 +39,10 @@ def playbook() -> int:
 
 
 def is_playbook(process: Path) -> bool:
-    """Returns whether a process is ansible-playbook, and not the shell or xargs that may have started several of them."""
+    """Returns whether a process is ansible-playbook, and not the shell or xargs that may have started several."""
     try:
-        return "python" in (process / "exe").readlink().name and b"ansible-playbook" in (process / "cmdline").read_bytes()
+        is_python = "python" in (process / "exe").readlink().name
+        return is_python and b"ansible-playbook" in (process / "cmdline").read_bytes()
     except OSError:  # the process belongs to another user
         return False
 
