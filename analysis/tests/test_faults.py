@@ -285,8 +285,9 @@ def works(home: Path) -> bool:
 def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) -> None:
     service(home, "start", "db-keys", home, "keys", "keys", "sleep", "60")
     spared = service(home, "status", "db-keys")
-    folder = serve(home, ("kill", 0.3), ("start", 1.2))
-    began = begin(folder, 1.5)
+    # On a busy machine, the checks between the two faults take more than a second.
+    folder = serve(home, ("kill", 0.3), ("start", 3))
+    began = begin(folder, 3.3)
     until(lambda: len(done(folder)) == 1)
     assert "exit code 137" in service(home, "status", "db")
     assert stands_still(home)
@@ -294,9 +295,9 @@ def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) 
     kill, start, whole = done(folder)
     assert began + 0.3 <= kill["began"] <= kill["done"] < began + 0.8
     assert "SIGKILL to db (process " in kill["what"]
-    assert began + 1.2 <= start["began"] < began + 1.7
+    assert began + 3 <= start["began"] < began + 3.5
     assert (kill["error"], start["error"]) == (None, None)
-    assert whole["whole"] >= began + 1.5
+    assert whole["whole"] >= began + 3.3
     until(lambda: works(home))
     assert (home / "err.1").exists()  # the log of the killed process
     assert "beat" in (home / "out.1").read_text()
