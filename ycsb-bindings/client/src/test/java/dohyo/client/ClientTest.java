@@ -402,7 +402,9 @@ class ClientTest extends OnMemory {
     assertEquals("memory-loop", summary.get("busiest_thread").asText());
     double share = summary.get("busiest_thread_share").asDouble();
     assertTrue(share > 0 && share < 1.1, "share " + share);
-    assertTrue(share * 2 < summary.get("cpu_seconds").asDouble() + 0.1, "of all " + summary.get("cpu_seconds"));
+    // On a busy machine, the two samples are some tenths of a second apart.
+    double ofAll = summary.get("cpu_seconds").asDouble();
+    assertTrue(share * 2 < ofAll + 0.4, share + " of all " + ofAll);
     assertEquals(3, summary.get("connections").asInt(), "counted before they were closed");
     assertEquals(1, summary.get("event_loops").asInt(), "four threads share one transport");
     assertEquals(3, summary.get("retries").asInt());
