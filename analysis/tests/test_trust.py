@@ -230,7 +230,7 @@ def test_the_documentation_has_the_rule_of_the_code() -> None:
         assert f"**{mark}**" in text
     assert f"fewer than {trust.LEAST_ROUNDS} rounds" in text
     # A verdict on one system alone may have valid numbers.
-    assert "fewer than two of several systems have valid numbers, or the only one has none" in text
+    assert "fewer than two of several systems, or not even the only one, have valid numbers" in text
     assert f"beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}" in text
     assert f"more than {DRIFT:.0%}".replace("%", " %") in text
     assert f"a factor of {UNSTEADY:g}" in text

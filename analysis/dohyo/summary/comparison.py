@@ -294,7 +294,7 @@ def rounds_of(trial: Trial, rounds: Sequence[Trial]) -> list[Trial]:
 def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
     """Returns the searches for the highest rate in the valid rounds of a system at a point.
 
-    A system that failed under load in any round has none, because the other rounds are not representative.
+    The list is empty if the system failed under load in any round, because the other rounds are not representative.
     """
     if trial.system_failed:
         return []

@@ -339,8 +339,8 @@ class Conditions:
         label="clients on",
     )
     other_cpu: float | None = _of(
-        "share of a host's processors that [other processes](method.md#somebody-else) used: the maximum over hosts and"
-        " runs that count; null if not known",
+        "share of a host's processors that [other processes](method.md#other-processes) used: the maximum over hosts"
+        " and runs that count; null if not known",
         read=lambda sources: furthest(share.other for share in sources.shares),
         over_rounds="most",
         label="others",

@@ -476,7 +476,7 @@ CHECKS = (
           of_client=stale_reads),
     Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or was not undone",
           of_run=other_faults),
-    Check("[other processes](#somebody-else), or the hypervisor, used the processors of a host of the trial",
+    Check("[other processes](#other-processes), or the hypervisor, used the processors of a host of the trial",
           f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions",
           key="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
