@@ -12,6 +12,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from dohyo.ansible.playbook import Sink, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.running import experiment
 from dohyo.running.experiment import only_one, write_json
+from folder_marks import MANIFEST
 from support.running_processes import stat
 
 TALK = """
@@ -125,6 +127,25 @@ def test_a_manifest_without_room_is_not_used_later(tmp_path: Path) -> None:
     with without_room(), pytest.raises(OSError, match="File too large"):
         archives.manifest()
     assert archives.manifest() == manifest_of(folder)
+
+
+def test_the_tasks_of_two_hosts_seal_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder := tmp_path / "lib").mkdir()
+    (folder / "a.jar").write_text("classes")
+    rename = Path.rename
+
+    def slow(path: Path, target: Path) -> Path:
+        time.sleep(0.2)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", slow)
+    with ThreadPoolExecutor() as hosts:
+        first = hosts.submit(Archives(tmp_path / "home", folder).seal)
+        time.sleep(0.1)
+        second = hosts.submit(Archives(tmp_path / "home", folder).seal)
+        first.result()
+        second.result()
+    assert (folder / MANIFEST).read_text() == manifest_of(folder)
 
 
 def test_evidence_is_fetched_from_a_host_without_room(tmp_path: Path) -> None:

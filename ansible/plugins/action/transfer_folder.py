@@ -53,18 +53,6 @@ def manifest_of(folder: Path) -> str:
     return "".join(lines)
 
 
-def seal(folder: Path) -> None:
-    """Writes a new folder's manifest into the folder, so that a later removal can tell Dohyo's files from others."""
-    if not (folder / MANIFEST).exists():
-        new = folder / f"{MANIFEST}.{os.getpid()}"
-        # A link to a folder, or a broken link, has no contents to verify.
-        links = [path for path in sorted(folder.rglob("*")) if path.is_symlink() and not path.is_file()]
-        new.write_text(
-            manifest_of(folder) + "".join(f"{'0' * 64}  {path.relative_to(folder)}\n" for path in links), "utf-8"
-        )
-        new.rename(folder / MANIFEST)
-
-
 def state_of(folder: Path) -> str:
     """Returns a digest of the files' metadata, which nearly always changes when a file changes."""
     total = hashlib.sha256()
@@ -80,6 +68,19 @@ class Archives:
     def __init__(self, home: Path, folder: Path) -> None:
         self._folder = folder
         self._base = home / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+
+    def seal(self) -> None:
+        """Writes a new folder's manifest into the folder, so that a later removal can tell Dohyo's files from others."""
+        with self._locked():
+            if not (self._folder / MANIFEST).exists():
+                new = self._folder / f"{MANIFEST}.new"
+                new.unlink(missing_ok=True)  # a killed process may have left it
+                # A link to a folder, or a broken link, has no contents to verify.
+                links = [path for path in sorted(self._folder.rglob("*")) if path.is_symlink() and not path.is_file()]
+                lines = "".join(f"{'0' * 64}  {path.relative_to(self._folder)}\n" for path in links)
+                text = manifest_of(self._folder) + lines
+                new.write_text(text, "utf-8")
+                new.rename(self._folder / MANIFEST)
 
     def manifest(self) -> str:
         """Returns the folder's manifest; reads the files only if they have changed since the last time."""
@@ -136,9 +137,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which does not exist yet\n"}]}
             raise AnsibleActionFail(f"{src}: no such folder on the control machine")
         control = self._templar.template(task_vars["dohyo_control"])
-        if not self._task.check_mode and source.resolve().is_relative_to(Path(control).resolve()):
-            seal(source)
         archives = Archives(Path(control) / "archives", source)
+        if not self._task.check_mode and source.resolve().is_relative_to(Path(control).resolve()):
+            archives.seal()
         if self._connection.transport == "local" and os.path.realpath(src) == os.path.realpath(dest):
             return {"changed": False, "files": 0}
         manifest = archives.manifest()

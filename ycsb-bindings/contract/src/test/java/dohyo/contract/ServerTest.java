@@ -17,12 +17,14 @@ class ServerTest {
   @Test
   @Timeout(10)
   void stopsAServerWithAProcessThatHasEnded() throws Exception {
-    Process process = new ProcessBuilder("bash", "-c", "sleep 0 & sleep 60 & exec sleep 60").start();
+    // The first child waits for its parent to become sleep: bash would reap a child that ended before.
+    String zombie = "until read -r name </proc/$$/comm && [ \"$name\" = sleep ]; do :; done";
+    Process process = new ProcessBuilder("bash", "-c", "(" + zombie + ") & sleep 60 & exec sleep 60").start();
     try {
       Properties properties = new Properties();
       properties.setProperty("server.pid", String.valueOf(process.pid()));
       Server server = new Server(properties);
-      while (!states(process).contains("Z")) {
+      while (!states(process).equals("SSZ")) {
         Thread.sleep(10);
       }
       server.freeze();
