@@ -193,8 +193,9 @@ def _places(layout: Layout, into: Layout) -> Integers:
 @lru_cache
 def _middles(layout: Layout) -> NDArray[np.float64]:
     """Returns the middle of each bucket. Cached, because a mean is computed for each client."""
-    lowest = _lowest(layout).tolist()
-    return np.array([(low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest], np.float64)
+    lowest = _lowest(layout)
+    end = layout.get_highest_equivalent_value(lowest.item(-1)) + 1
+    return (lowest + np.append(lowest[1:], end)) // 2.0
 
 
 def standard_layout() -> Layout:

@@ -31,7 +31,7 @@ from msgspec import Struct
 from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.json_values import Number, loads, number
-from dohyo.evidence.text_file import Warn, lines
+from dohyo.evidence.text_file import Warn, blocks
 
 FILE = "figures.yml"
 # Valid patterns of file names: relative paths without "..", in which `*` stands for anything.
@@ -60,13 +60,15 @@ class Keys:
             raise ValueError("must be a pattern of keys, or a list of patterns")
         self._whole = frozenset(pattern for pattern in listed if "*" not in pattern)
         self._parted = [pattern.split("*") for pattern in listed if "*" in pattern]
+        self._ends = tuple(parts[-1] for parts in self._parted)
 
     def values(self, pairs: Sequence[tuple[str, float]]) -> list[float]:
         """Returns the values whose keys match."""
-        if not self._parted:
-            return [value for key, value in pairs if key in self._whole]
         return [
-            value for key, value in pairs if key in self._whole or any(_matches(key, parts) for parts in self._parted)
+            value
+            for key, value in pairs
+            # The second condition is quick, and true for few of the thousands of keys.
+            if key in self._whole or (key.endswith(self._ends) and any(_matches(key, parts) for parts in self._parted))
         ]
 
 
@@ -175,7 +177,7 @@ def pairs(path: Path, warn: Warn) -> list[tuple[str, float]]:
     """
     if not path.is_file():
         return []
-    text = "".join(line for _, line in lines(path, warn))
+    text = b"".join(block for _, block in blocks(path, warn)).decode("utf-8", "replace")
     if text.lstrip()[:1] in ("{", "["):
         try:
             return list(_json_pairs(loads(text), ""))
