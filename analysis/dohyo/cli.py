@@ -539,6 +539,17 @@ def own_target_command(folder: Path) -> int:
     return 0
 
 
+@cli.command("disturbed", hidden=True)
+@click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
+def disturbed_command(folder: Path) -> int:
+    """Prints why others disturbed the last repeat of a trial, or nothing."""
+    from dohyo.summary.trial_evidence import disturbed
+
+    _check_trial(folder)
+    click.echo(disturbed(folder))
+    return 0
+
+
 def agree(chosen: Scenario) -> None:
     """Prints the licence of each server that would be downloaded for the first time; on a terminal, asks for consent.
 

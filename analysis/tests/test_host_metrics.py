@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
 import proc
 import sampler
 from dohyo.bad_input import BadInputError
+from dohyo.cli import cli
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
 from dohyo.evidence.text_file import lines
 from dohyo.planning import plan
@@ -35,7 +37,7 @@ from dohyo.tables import conditions, table
 from filter.dohyo_filters import others
 from support.agent_home import MODULES, install
 from support.clock import Clock
-from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
+from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, run_of, trial, write_json
 
 SAMPLER = MODULES / "sampler.py"
 # 15 samples of a busy machine with two processors. Its disk received 8 MiB four times.
@@ -668,6 +670,55 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
     assert [line["other_cpu"] == "" for line in by_second] == [float(line["time"]) > 4 for line in by_second]
     shares = [float(line["other_cpu"]) for line in by_second if line["other_cpu"]]
     assert shares == [pytest.approx(other_share, abs=0.01)] * len(shares) != []
+
+
+def set_aside(tmp_path: Path, other_share: float) -> Path:
+    """Creates a trial with one repeat, whose first run was set aside and measured again."""
+    folder = measured(tmp_path)
+    run_of(DATA / "dohyo/run", folder / "run-2/node1")
+    shutil.copy(folder / "run-1/clients.json", folder / "run-2")
+    write_json(folder / "run-1/disturbed.json", {"why": "run-1: other processes used 40% of the processors of node1"})
+    worked(folder / "hosts/node1" / FILE, other_share)
+    return folder
+
+
+def test_a_repeat_that_others_disturbed_does_not_count(tmp_path: Path) -> None:
+    folder = set_aside(tmp_path, 0.22)  # above 80 % of the limit, below the limit
+    result = only(summarise(tmp_path))
+    assert (result.status, result.reason) == ("ok", None)
+    assert {(row.discarded, row.repeats) for row in result.rows if row.phase == "run"} == {(False, 1), (True, 1)}
+    why = "run-1 does not count, and was measured again: other processes used 40% of the processors of node1"
+    assert why in result.notes
+    worked(folder / "hosts/node1" / FILE, 0.3)
+    assert (only(summarise(tmp_path)).reason or "").startswith("run-2: other processes used 30% of the processors")
+
+
+@pytest.mark.parametrize(
+    ("other_share", "lost", "reason"),
+    [
+        (0.19, None, "run-1: was set aside, but nothing disturbed it"),
+        (0.22, "run-2", "0 of 1 repeats left results"),
+        (0.22, "run-1/disturbed.json", "2 of 1 repeats left results"),
+    ],
+)
+def test_a_repeat_that_was_set_aside_without_a_cause_or_a_successor_leaves_no_numbers(
+    tmp_path: Path, other_share: float, lost: str | None, reason: str
+) -> None:
+    folder = set_aside(tmp_path, other_share)
+    if lost:
+        (folder / lost).rename(tmp_path / "lost")
+    result = only(summarise(tmp_path))
+    assert (result.status, result.reason) == ("invalid", reason)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_a_trial_is_told_why_its_last_repeat_was_disturbed(tmp_path: Path, share: float) -> None:
+    folder = measured(tmp_path)
+    worked(folder / "hosts/node1" / FILE, share)
+    write_json(folder / "state.json", {"status": "running"})
+    answer = CliRunner().invoke(cli, ["disturbed", str(folder)], standalone_mode=False, catch_exceptions=False)
+    problem = f"run-1: other processes used {share:.0%} of the processors of node1; at most 25% is allowed"
+    assert answer.output == (f"{problem} (max.other.cpu)\n" if share > 0.25 else "\n")
 
 
 def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:

@@ -37,7 +37,6 @@ from collections import namedtuple
 import proc
 
 PERIOD = 1.0  # seconds between two samples
-FLUSH = 10  # samples between two flushes of the compressed output; each flush adds a few bytes
 LIMIT = 200 * 1024 * 1024  # bytes of output after which the sampler ends; this takes a few weeks
 GZIP = 31  # zlib's number for a gzip stream
 SECTOR = 512  # bytes per sector in /proc/diskstats, for every disk (Documentation/admin-guide/iostats.rst)
@@ -276,7 +275,6 @@ class Sampler:
         self._output.line({"cpus": os.cpu_count(), "boot": boot, "sees_all": self._known is not None})
 
     def sample(self):
-        is_tenth = self._samples % FLUSH == 0
         self._output.line(
             {
                 "time": round(self._clock.time(), 3),
@@ -286,11 +284,10 @@ class Sampler:
                 "disks": disks(),
                 "networks": networks(),
                 **({"known": ticks} if self._known and (ticks := self._known.look()) else {}),
-                **(clocks() if is_tenth else {}),
+                **(clocks() if self._samples % 10 == 0 else {}),
             }
         )
-        if is_tenth:
-            self._output.flush()
+        self._output.flush()  # a reader that looks during the trial needs the last sample, too
         self._samples += 1
 
     def is_over(self):

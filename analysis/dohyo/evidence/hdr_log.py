@@ -195,7 +195,8 @@ def _middles(layout: Layout) -> NDArray[np.float64]:
     """Returns the middle of each bucket. Cached, because a mean is computed for each client."""
     lowest = _lowest(layout)
     end = layout.get_highest_equivalent_value(lowest.item(-1)) + 1
-    return (lowest + np.append(lowest[1:], end)) // 2.0
+    middles: NDArray[np.float64] = (lowest + np.append(lowest[1:], end)) // 2.0
+    return middles
 
 
 def standard_layout() -> Layout:

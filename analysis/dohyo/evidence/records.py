@@ -254,6 +254,12 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
         return structs.replace(settings, name=name, **inherited)
 
 
+class SetAside(Struct, frozen=True):
+    """A run's disturbed.json: why the run does not count, and was measured again."""
+
+    why: str = ""
+
+
 class TrialState(Struct, frozen=True):
     """A trial's state.json: its progress."""
 

@@ -315,7 +315,8 @@ class Progress:
         if self._phase == PROBE:
             return f"probe {self._run} of at most {self._scenario['search.probes']}"
         name = "" if self._phase == phases.RUN else f"{self._phase}, "
-        return f"{name}run {self._run} of {self._scenario.repeats}"
+        # A disturbed repeat is measured again.
+        return f"{name}run {self._run} of {max(self._run, self._scenario.repeats)}"
 
     def _where(self) -> str:
         activity = self._doing()

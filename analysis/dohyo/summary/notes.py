@@ -156,7 +156,10 @@ def _of_the_load(trial: TrialFolder) -> Iterator[str]:
 
 
 def _of_runs(trial: TrialFolder) -> Iterator[str]:
-    """Yields notes on requests that were sent again, and on servers that ended under faults."""
+    """Yields notes on runs and requests that were repeated, and on servers that ended under faults."""
+    for run in trial.runs:
+        if run.set_aside is not None:
+            yield f"{run.name} does not count, and was measured again: {run.set_aside.removeprefix(f'{run.name}: ')}"
     # The statuses of operations do not show how often bindings and drivers sent a request again.
     for kind, count in _sums([*trial.aside, *trial.counted], "retried_requests"):
         yield f"{kind}: requests that failed and were sent again: {count:,}"

@@ -42,6 +42,9 @@ _DATABASE_FAILED = 5
 # File with the faults of a run.
 FAULTS = "faults.json"
 
+# File in each run of a repeat that others disturbed.
+SET_ASIDE = "disturbed.json"
+
 # Part of a trial whose results are summed separately: the name of a phase, and True for its discarded runs.
 Part = tuple[str, bool]
 
@@ -59,7 +62,10 @@ class Phase:
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
         self.number = int(run) if run else None
-        self.discarded = self.number is not None and self.number <= trial.discard
+        set_aside = folder / SET_ASIDE
+        # Why the run was set aside and measured again; None if it was not.
+        self.set_aside = records.read(set_aside, records.SetAside, warn).why if set_aside.exists() else None
+        self.discarded = self.number is not None and (self.number <= trial.discard or self.set_aside is not None)
         self.settings = trial.phase(self.kind)
         self.part: Part = (self.kind, self.discarded)
         self.conducted = records.read(folder / "clients.json", Conducted, warn)

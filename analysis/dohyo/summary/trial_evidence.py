@@ -157,6 +157,19 @@ def _search(facts: TrialFolder) -> Search | None:
     return probes.result(settings, closed_loop, problems, tried)
 
 
+def disturbed(folder: Path) -> str:
+    """Returns why others disturbed the last repeat of a trial; empty if they did not, or if this is not known.
+
+    :param folder: folder of a trial in `raw/`, which may still be running
+    """
+    files = TrialFolder(folder, [])
+    files.read()
+    last = max((run.number or 0 for run in files.runs), default=0)
+    runs = [run for run in files.runs if run.number == last]
+    problems = [problem for run in runs for problem in validity.disturbing(files, run, files.shares)]
+    return _first(problems) if problems else ""
+
+
 def own_target(folder: Path) -> float:
     """Returns the rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
 

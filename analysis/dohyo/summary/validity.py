@@ -17,7 +17,7 @@ from typing import Any
 from dohyo.evidence import accounting, fault_costs, row_count
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.events import when
-from dohyo.evidence.host_metrics import SATURATED, Taken
+from dohyo.evidence.host_metrics import SATURATED, HostMetrics, Taken
 from dohyo.evidence.records import ExperimentFacts, PlannedFacts, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.servers import Window
@@ -32,6 +32,9 @@ _SAME_SECONDS = 0.001
 # Share of a host's processors that others may take, in percent, if the scenario does not set it. The second value
 # applies to strict conditions.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
+# Part of the limit that others must have used in a repeat that was set aside. It is below 1, because the trial set it
+# aside before the last sample of its window was there.
+_KNOWN_PART = 0.8
 
 
 def run_problems(run: Phase) -> list[str]:
@@ -241,16 +244,28 @@ def disturbed(trial: TrialFolder) -> Iterator[str]:
             yield from disturbing(trial, phase, trial.shares)
 
 
-def disturbing(trial: TrialFolder, phase: Phase, shares: Sequence[Taken]) -> Iterator[str]:
-    """Finds hosts on which others used too much processor time in a run, and names the other users and servers."""
+def disturbing(trial: TrialFolder, phase: Phase, shares: Sequence[Taken], part: float = 1.0) -> Iterator[str]:
+    """Finds hosts on which others used too much processor time in a run, and names the other users and servers.
+
+    :param part: part of the limit above which the time is too much
+    """
     settings = trial.settings
-    limit = most_taken(settings.max_other_cpu, strict=settings.strict)
+    limit = part * most_taken(settings.max_other_cpu, strict=settings.strict)
     work = at_work(trial.read_back.notes)
     for share in shares:
         # Skip hosts of attached servers: the measured servers themselves count as other processes there.
         is_measured = "attached" not in trial.stated or share.host in phase.conducted.clients
         if (share.phase, share.run) == (phase.kind, phase.number) and is_measured:
             yield from (f"{phase.name}: {'; '.join([why, *work])}" for why in taken(share, limit))
+
+
+def set_aside_in_vain(trial: TrialFolder) -> Iterator[str]:
+    """Finds repeats that were set aside although nothing disturbed them; perhaps only their rates were unwelcome."""
+    runs = [run for run in trial.runs if run.set_aside is not None]
+    windows = [window for run in runs for window in run.window]
+    shares = HostMetrics(trial.path / "hosts", windows, [], lambda _: None).shares if runs else []
+    disturbed = {run.number for run in runs if any(disturbing(trial, run, shares, _KNOWN_PART))}
+    yield from (f"{run.name}: was set aside, but nothing disturbed it" for run in runs if run.number not in disturbed)
 
 
 def compacting(trial: TrialFolder) -> Iterator[str]:
@@ -281,7 +296,7 @@ def missing_runs(trial: TrialFolder) -> Iterator[str]:
         yield "the preconditioning left no results"
     repeats = settings.repeats
     for name in settings.planned:
-        count = sum(run.kind == name for run in trial.measured)
+        count = sum(run.kind == name and run.set_aside is None for run in trial.measured)
         if repeats is not None and count != repeats:
             which = "" if name == RUN else f"{name}: "
             yield f"{which}{count} of {repeats} repeats left results"
@@ -479,6 +494,8 @@ CHECKS = (
     Check("[other processes](#other-processes), or the hypervisor, used the processors of a host of the trial",
           f"{_MOST_TAKEN:.0f} % of them; {_MOST_TAKEN_STRICT:.0f} % with strict conditions",
           key="max.other.cpu", of_trial=disturbed),
+    Check("a repeat was set aside although others left enough of the processors", "80 % of that limit",
+          of_trial=set_aside_in_vain),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
     Check("the load, the preconditioning, or a repeat of a phase, left no results", of_trial=missing_runs),
     Check("a trial is not in the plan of `experiment.json`, or has another system or round there"),

@@ -23,6 +23,8 @@ from dohyo.trial.world import Host, World, program, write_json
 
 # Seconds within which the servers must be ready after the last fault.
 FAULT_PATIENCE = 1200
+# Maximum number of repeats of a trial that are measured again because other processes disturbed them.
+MOST_AGAIN = 2
 
 
 # Function that runs a phase on the clients of all hosts together. Its arguments are those of conducting.conductor.Plan,
@@ -88,12 +90,19 @@ class Measuring:
             self.world.refuse("Check that the load is complete", message)
 
     def measure(self) -> None:
-        """Measures all phases as often as the scenario says, searches for the highest rate, and counts the rows."""
+        """Measures all phases as often as the scenario says, searches for the highest rate, and counts the rows.
+
+        A repeat that was disturbed does not count, and is measured again at once.
+        """
         phases = self.values["trial_phases"]
-        for number in range(1, int(self.values["trial_repeats"]) + 1):
+        number, last, again = 0, int(self.values["trial_repeats"]), MOST_AGAIN
+        while number < last:
+            number += 1
             for phase in phases:
                 with self.turns.turn():
                     self.measure_phase(phase, number, is_first=number == 1 and phase == phases[0])
+            if again and self.is_set_aside(number):
+                last, again = last + 1, again - 1
         # The trial keeps its last turn until its end.
         self.turns.wait()
         if self.values["trial_search"]:
@@ -128,6 +137,25 @@ class Measuring:
             }
         self.run(phase, number)
         self.servers.keep_stats(f"stats/{folder}")
+
+    def is_set_aside(self, number: int) -> bool:
+        """Returns whether others disturbed a repeat, and if so, records in the evidence that it does not count.
+
+        Trials that take turns have one window in each block, and are not measured again.
+        """
+        values = self.values
+        folders = [self.folder / f"{phase['name']}-{number}" for phase in values["trial_phases"]]
+        discarded = number <= int(values.get("trial_discard", 0))
+        if not folders or discarded or values["trial_turns"] or values["trial_max_other_cpu"] == "100%":
+            return False
+        for folder in folders:
+            self.fetch(folder.name, self.folder)
+        self.fetch("hosts", self.folder, list(self.world.hosts))
+        if why := self.world.ask_dohyo("disturbed", self.folder):
+            self.world.event("note", text=f"{values['trial_system']}: {why}; measured again")
+            for folder in folders:
+                write_json(folder / "disturbed.json", {"why": why})
+        return bool(why)
 
     def search(self) -> None:
         """Searches for the highest rate (docs/knee.md). The evidence of the earlier probes determines the next one."""
@@ -236,10 +264,11 @@ class Measuring:
 
         self.world.on(self.world.databases, "Prepare the faults", serve)
 
-    def fetch(self, folder: str, results: Path) -> None:
+    def fetch(self, folder: str, results: Path, names: Sequence[str] = ()) -> None:
         """Fetches a folder of the clients' files, or all folders if the name is empty.
 
         :param results: destination on the control machine
+        :param names: hosts with the folder; by default the hosts of clients
         """
 
         def pull(host: Host) -> None:
@@ -248,7 +277,7 @@ class Measuring:
             )
             host.pull(source, results / folder)
 
-        self.world.on(self.world.clients, "Fetch the last output of the clients", pull)
+        self.world.on(names or self.world.clients, "Fetch the last output of the clients", pull)
 
 
 def fault_facts(host: Host, system: System) -> dict[str, Any]:

@@ -316,7 +316,7 @@ def fake_trial(
         "trial_turns": {}, "trial_lane": "", "trial_beside": [], "trial_group": "",
         "systems": {name: {"role": described_system.role} for name, described_system in all_systems().items()},
         "trial_canary": True, "trial_keep": False, "trial_strict": False,
-        "trial_reuse": "", "trial_load_id": "", "trial_until": "stop", "trial_notes": [], "trial_max_other_cpu": "",
+        "trial_reuse": "", "trial_load_id": "", "trial_until": "stop", "trial_notes": [], "trial_max_other_cpu": "100%",
         "dohyo_controller": {"pid": 1, "start": 2, "machine": "m"}, "dohyo_devices": [], "dohyo_observed": [],
         "dohyo_control": str(folder), "dohyo_usd_per_hour": "", "host_budget_mb": 0, "host_cpus_server": "",
         "attached_secrets": "", "host_disk_layout": "", "host_warnings": [], "host_conditions": {},

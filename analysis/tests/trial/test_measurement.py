@@ -120,6 +120,32 @@ def test_a_search_ends_when_there_is_no_next_rate(tmp_path: Path) -> None:
     assert [phase.folder for phase in trial.phases] == ["load", "run-1", "probe-1"]
 
 
+def test_a_disturbed_repeat_is_measured_again_at_most_twice(tmp_path: Path) -> None:
+    why = "run-{}: other processes used 40%".format
+    trial = fake_trial(tmp_path, 2, 1, trial_max_other_cpu="", trial_repeats=2, dohyo=[why(1), "", why(3)])
+    run = ["phase run {0}", "clients: run-{0}", "node1 node2: stats folder=cassandra/stats/run-{0} within 900 s"]
+    judge = ["client1: pull /opt/dohyo/client/run-{0}", "node1 node2 client1: pull /opt/dohyo/client/hosts"]
+    steps = [*run, *judge, "dohyo: disturbed"] * 3 + run
+    numbers = [1] * 6 + [2] * 6 + [3] * 6 + [4] * 3
+    expected = [step.format(number) for step, number in zip(steps, numbers, strict=True)]
+    assert trial.run_all()[-len(expected) :] == expected
+    assert {number: (tmp_path / f"run-{number}/disturbed.json").exists() for number in (1, 2, 3, 4)} == {
+        1: True, 2: False, 3: True, 4: False,
+    }  # fmt: skip
+    assert trial.json("run-1/disturbed.json") == {"why": why(1)}
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"trial_max_other_cpu": "100%"}, {"trial_discard": 1}, {"trial_turns": {"order": ["01-cassandra"]}}],
+)
+def test_repeats_that_cannot_be_disturbed_or_do_not_count_are_not_judged(
+    tmp_path: Path, variables: dict[str, Any]
+) -> None:
+    trial = fake_trial(tmp_path, **{"trial_max_other_cpu": "", **variables})
+    assert "dohyo: disturbed" not in trial.run_all()
+
+
 def test_what_clients_wrote_comes_home_to_the_folder_of_the_trial(tmp_path: Path) -> None:
     trial = full(tmp_path)
     trial.run_all()
