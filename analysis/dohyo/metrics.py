@@ -174,7 +174,8 @@ class Row:
     client_cpu_us_per_record: float | None = _of("processor time of the client processes, in the same way", "µs")
     latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null without latencies")
     discarded: bool = _as(
-        "true: a row for the first repeats, which the scenario discards; no other row, client or node includes them",
+        "true: a row for repeats that do not count: the scenario discards them, or they were disturbed; no other row,"
+        " client or node includes them",
         default=False,
     )
 

@@ -37,7 +37,7 @@ create table run (
     name text not null, -- `load`, `run-1`, `probe-1`, …
     phase text not null, -- `load`, the name of the phase, or `probe`
     number integer, -- null: the load
-    discarded integer not null, -- 1: the scenario discards it
+    discarded integer not null, -- 1: it does not count: the scenario discards it, or it was disturbed and measured again
     agreed real, -- [s] the agreed instant at which all clients begin, since 1970 on the controller's clock
     warmup_seconds real not null, -- [s] from the agreed instant to the measured window
     measured_seconds real, -- [s] the measured window of the client that took longest
