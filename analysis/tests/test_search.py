@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,19 @@ def test_every_probe_leads_to_the_next(tmp_path: Path) -> None:
         (1000, True, None),
     ]
     assert (result.maximum, result.held, result.unmet, result.next_target) == (None, 1000, 2000, 1414)
+
+
+@pytest.mark.parametrize("disturbed", [1, 2, 3])
+def test_a_disturbed_probe_is_tried_again_at_most_twice(tmp_path: Path, disturbed: int) -> None:
+    before = came_to(searched(tmp_path, (2000, 1500)))
+    reason = "probe-2: other processes used 40% of the processors of node1"
+    again = [replace(before.probes[0], number=number + 2, held=None, reason=reason) for number in range(disturbed)]
+    result = probes.result(Settings("p99<10ms", 10, 30, 0.03), before.closed_loop, [], [*before.probes, *again])
+    if disturbed < 3:
+        assert (result.next_target, result.conclusion) == (before.next_target, before.conclusion)
+    else:
+        assert (result.next_target, result.complete) == (None, False)
+        assert result.conclusion.startswith(f"the search for p99<10ms was ended: {reason}")
 
 
 def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ LOAD, PROBE = "load", "probe"
 MAX, EQUAL = "max", "equal"
 # OWN runs each system at a share of its own rate in MAX.
 OWN = "own"
+# Maximum number of repeats of a trial, and of probes, that are measured again because others disturbed them.
+MOST_AGAIN = 2
 # Updates before the runs; these updates are not measured.
 PRECONDITION = "precondition"
 # Phases at a rate derived from `max`. Their throughput is prescribed, so it does not characterise a system.

@@ -9,8 +9,9 @@ from dohyo.evidence.rows import succeeded
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario import slo
+from dohyo.scenario.phases import MOST_AGAIN
 from dohyo.scenario.search import Settings
-from dohyo.summary import knee
+from dohyo.summary import knee, validity
 from dohyo.summary.knee import Knee
 
 
@@ -48,7 +49,7 @@ class Search:
     :ivar held: highest rate that held and is lower than every rate that did not; the maximum is at least as high
     :ivar unmet: lowest rate that did not hold
     :ivar next_target: rate to try next; None when the search is over
-    :ivar complete: whether no rate is left to try and every probe was valid
+    :ivar complete: whether no rate is left to try and every probe was valid, but for disturbed ones that were repeated
     """
 
     slo: str
@@ -111,7 +112,10 @@ def result(
         (probe.target, probe.reason or "") for probe in probes if probe.held is not None and probe.target is not None
     ]
     state = Knee(settings, start, tuple(tried))
-    problems = [*problems_before, *(probe.reason or "" for probe in probes if probe.held is None)]
+    unknown = [probe.reason or "" for probe in probes if probe.held is None]
+    # Others may have ended, so the same rate is tried again.
+    again = len(unknown) <= MOST_AGAIN and all(map(validity.may_pass, unknown))
+    problems = [*problems_before, *([] if again else unknown)]
     if not problems and not start:
         problems = ["the runs before it have no rate, so there is no first rate to try"]
     next_target = None if problems else state.next_target()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dohyo.scenario import faults
+from dohyo.scenario.phases import MOST_AGAIN
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial import clients
@@ -23,8 +24,6 @@ from dohyo.trial.world import Host, World, program, write_json
 
 # Seconds within which the servers must be ready after the last fault.
 FAULT_PATIENCE = 1200
-# Maximum number of repeats of a trial that are measured again because other processes disturbed them.
-MOST_AGAIN = 2
 
 
 # Function that runs a phase on the clients of all hosts together. Its arguments are those of conducting.conductor.Plan,
@@ -138,6 +137,11 @@ class Measuring:
         self.run(phase, number)
         self.servers.keep_stats(f"stats/{folder}")
 
+    @property
+    def may_be_disturbed(self) -> bool:
+        """Whether the scenario limits the processor time of others."""
+        return bool(self.values["trial_max_other_cpu"] != "100%")
+
     def is_set_aside(self, number: int) -> bool:
         """Returns whether others disturbed a repeat, and if so, records in the evidence that it does not count.
 
@@ -146,11 +150,11 @@ class Measuring:
         values = self.values
         folders = [self.folder / f"{phase['name']}-{number}" for phase in values["trial_phases"]]
         discarded = number <= int(values.get("trial_discard", 0))
-        if not folders or discarded or values["trial_turns"] or values["trial_max_other_cpu"] == "100%":
+        if not folders or discarded or values["trial_turns"] or not self.may_be_disturbed:
             return False
         for folder in folders:
             self.fetch(folder.name, self.folder)
-        self.fetch("hosts", self.folder, list(self.world.hosts))
+        self.fetch("hosts", self.folder, [*self.world.hosts])
         if why := self.world.ask_dohyo("disturbed", self.folder):
             self.world.event("note", text=f"{values['trial_system']}: {why}; measured again")
             for folder in folders:
@@ -160,8 +164,10 @@ class Measuring:
     def search(self) -> None:
         """Searches for the highest rate (docs/knee.md). The evidence of the earlier probes determines the next one."""
         search, base = self.values["trial_search"], self.values["trial_phases"][0]
-        for number in range(1, int(search["probes"]) + 1):
+        for number in range(1, int(search["probes"]) + MOST_AGAIN + 1):
             self.fetch("" if number == 1 else f"probe-{number - 1}", self.folder)
+            if self.may_be_disturbed:
+                self.fetch("hosts", self.folder, [*self.world.hosts])
             target = json.loads(self.world.ask_dohyo("next-probe", self.folder))["target"]
             if target is None:
                 return

@@ -27,7 +27,7 @@ FULL: dict[str, Any] = {
     "trial_search": {"probes": 2, "duration": 5},
     "dohyo_systemd": True,
 }
-OF_DOHYO = ["1234", '{"target": 500}', '{"target": 700.5}']
+OF_DOHYO = ["1234", '{"target": 500}', '{"target": 700.5}', '{"target": null}']
 
 
 def full(folder: Path) -> FakeTrial:
@@ -89,6 +89,7 @@ def test_all_steps_in_their_order(tmp_path: Path) -> None:
         "phase settle", *SETTLED, stats("probe-2-before"),
         "phase precondition 4", "clients: precondition-4",
         "phase probe 2", "node1 node2 node3: serve as root", "clients: probe-2", "node2: reset", stats("probe-2"),
+        "client1 client2: pull /opt/dohyo/client/probe-2", "dohyo: next-probe",
         "phase count", "node1: count recordcount=1007 timeout=300",
     ]  # fmt: skip
     assert trial.json("counted.json") == {"rows": ROWS}
@@ -154,6 +155,7 @@ def test_what_clients_wrote_comes_home_to_the_folder_of_the_trial(tmp_path: Path
         ("/opt/dohyo/client/max-1", str(tmp_path / "max-1")),
         ("/opt/dohyo/client", str(tmp_path)),
         ("/opt/dohyo/client/probe-1", str(tmp_path / "probe-1")),
+        ("/opt/dohyo/client/probe-2", str(tmp_path / "probe-2")),
     ]
 
 
@@ -319,7 +321,7 @@ def test_clients_alone_need_no_servers(tmp_path: Path) -> None:
 
 # ---- failures --------------------------------------------------------------------------------------------------------
 
-CALLS = 79  # number of calls to hosts in a trial with the variables FULL
+CALLS = 81  # number of calls to hosts in a trial with the variables FULL
 
 
 def test_the_calls_of_all_steps_are_as_many_as_the_next_test_lets_fail(tmp_path: Path) -> None:
