@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import answers
+import observe
 import proc
 from conducting import sent
 from conducting.channel import Channel, Way
@@ -172,6 +173,22 @@ def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Pat
     (folder / "theirs").touch()
     observe("leave")
     assert [path.name for path in folder.iterdir()] == ["theirs"]
+
+
+def test_a_sampler_without_a_pid_file_does_not_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, nothing could end the sampler of an agent that was killed while it started one."""
+
+    sampler = 0
+
+    def killed(_file: str, pid: int) -> None:
+        nonlocal sampler
+        sampler = pid
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(proc, "write_pid", killed)
+    with pytest.raises(KeyboardInterrupt):
+        observe.begin(str(tmp_path), 60, "1 2 elsewhere")
+    assert proc.waited(lambda: proc.start_time(sampler) is None, 5)
 
 
 def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(tmp_path: Path) -> None:
