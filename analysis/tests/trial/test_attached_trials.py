@@ -143,7 +143,7 @@ def test_what_the_servers_keep_is_said(tmp_path: Path) -> None:
     arguments = {"home": str(tmp_path), "roles": ["cassandra", "hbase"], "host": "node1"}
     trial.answers["detach"] = answers.perform("detach", arguments)
     assert detach(trial.world, ["node1"], all_roles()) == {}
-    assert trial.events == [{"event": "note", "text": "attached cassandra: snapshots"}]
+    assert trial.events == [{"event": "note", "text": "cassandra keeps snapshots"}]
 
 
 def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Path) -> None:

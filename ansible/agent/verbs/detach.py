@@ -32,7 +32,7 @@ def answer(home, roles, host):
             failures.append(f"{error} on {host}; the trial's objects are still there. Remove them with: sh {shlex.quote(script)}")
             continue
         with contextlib.suppress(ValueError, LookupError, TypeError):  # no place was created
-            kept += [f"attached {role}: {text}"] if (text := json.loads(output)["left"]) else []
+            kept += [f"{role} keeps {text}"] if (text := json.loads(output)["left"]) else []
         for name in ("connection.properties", "made", "remove"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
