@@ -171,6 +171,7 @@ def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Pat
     assert not running(pid)
     assert b'"cpus"' in gzip.decompress(samples.read_bytes())
     (folder / "theirs").touch()
+    (folder / "sampler.py.7.new").touch()  # from an agent that was killed, or a full disk
     observe("leave")
     assert [path.name for path in folder.iterdir()] == ["theirs"]
 

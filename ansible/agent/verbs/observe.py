@@ -5,6 +5,7 @@ the controller has ended if the controller runs on the same machine.
 """
 
 import contextlib
+import glob
 import importlib.util
 import os
 import signal
@@ -62,8 +63,9 @@ def end(folder):
 
 
 def leave(folder):
-    """Removes the sampler's files, and the folder if it contains nothing else."""
-    for name in (*(f"{module}.py" for module in MODULES), "sampler.log", SAMPLES, "pid"):
+    """Removes the sampler's files, and the folder if it contains nothing else. On a full disk, proc.write leaves parts of files."""
+    parts = glob.glob(os.path.join(glob.escape(folder), "*.[0-9]*.new"))
+    for name in (*(f"{module}.py" for module in MODULES), "sampler.log", SAMPLES, "pid", *parts):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
     with contextlib.suppress(OSError):
