@@ -164,7 +164,7 @@ def test_a_run_in_which_the_clock_of_a_host_is_set_is_invalid(
     for client in ("host1", "host2"):
         stage.end(client)
     assert stage.last_report()["failure"] == (
-        f"the clock of {host} was set by {shown} s during the run; let its time service slew"
+        f"the clock of {host} moved by {shown} s during the run; check its time service"
     )
 
 

@@ -100,6 +100,17 @@ def test_sides_take_turns_and_missed_aims_are_printed(
     assert re.fullmatch(r"[\d.]+", columns[6].strip())
 
 
+def test_figures_below_what_the_kernel_counts_have_a_row(
+    shared: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shared, "settle", lambda _: None)
+    monkeypatch.setattr(shared, "run", lambda *_: shared.Measured(100.0, 0.0, 0.0, None))
+    side = client(shared, "A", 100)
+    assert shared.compare("a cell", side, side, shared.Aims(1, 1), ARGUMENTS, "")
+    row = "| a cell | 100 | 100 | **1.00** [1.00, 1.00] | 1 | 0.00 | 0.00 | – | 1 | 0.00 / 0.00 | – | – | – | – |\n"
+    assert capsys.readouterr().out == row
+
+
 @pytest.mark.parametrize("pairs", range(2, 21, 2))
 def test_a_steady_drift_favours_no_side(shared: ModuleType, pairs: int) -> None:
     """Dohyo's client is 1.1 times as fast as the other, and each run is 6 % faster than the previous one."""

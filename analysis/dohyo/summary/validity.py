@@ -456,7 +456,7 @@ CHECKS = (
     Check("several clients began at different times (*skew*)", "10 ms", key="client_skew_limit_ms", looks="conducting"),
     Check("several clients could not agree on a start, because the clock of a host is not known precisely enough",
           "10 ms", key="client_skew_limit_ms", looks="conducting"),
-    Check("the clock of a host was set during the run, except after a power fault",
+    Check("the clock of a host was set or slewed during the run, except after a power fault",
           "0.1 s and 0.05 % of the run's time", looks="conducting"),
     Check("no operation succeeded for some time, in the warm-up or the window; *the system failed*",
           "60 s; with a target rate, the time in which ten operations of a client are due (thirty with"

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import yaml
 
 from dohyo.bad_input import BadInputError
 from dohyo.systems.catalogue import all_systems
-from dohyo.trial.world import Host, HostError, World
+from dohyo.trial.world import Host, World
 
 
-def detach(host: Host, roles: Sequence[str]) -> str:
-    """Removes what trials created on the attached systems of these roles.
+def detach(world: World, names: Iterable[str], roles: Sequence[str]) -> dict[str, str]:
+    """Removes what trials created on the attached systems of these roles. Notes say what the servers keep.
 
-    :returns: message about what could not be removed, and how to remove it; empty if everything was removed
+    :param names: names of the hosts from which trials administered the systems
+    :returns: by host, a message about what could not be removed, and how to remove it
     """
-    try:
-        answer = host.do("detach", home=str(host.values["dohyo_home"]), roles=list(roles), host=host.name)
-    except HostError as error:
-        return str(error)
-    return str(answer["left"])
+
+    def remove(host: Host) -> dict[str, Any]:
+        return host.do("detach", home=str(host.values["dohyo_home"]), roles=list(roles), host=host.name)
+
+    answers, failed = world.attempt(names, remove)
+    for text in dict.fromkeys(text for answer in answers.values() for text in answer["kept"]):
+        world.event("note", text=text)
+    return failed | {name: str(answer["left"]) for name, answer in answers.items() if answer["left"]}
 
 
 def all_roles() -> list[str]:
@@ -35,12 +40,8 @@ def detach_earlier(world: World, role: str) -> None:
 
     :raises StepError: if something could not be removed
     """
-
-    def remove(host: Host) -> None:
-        if leftovers := detach(host, [role]):
-            raise HostError(leftovers)
-
-    world.on(world.databases, "Remove the leftovers of earlier trials on the attached system", remove)
+    if leftovers := detach(world, world.databases, [role]):
+        world.fail("Remove the leftovers of earlier trials on the attached system", leftovers)
 
 
 def detach_all(world: World, roles: Sequence[str], reachable: Sequence[str]) -> None:
@@ -48,9 +49,7 @@ def detach_all(world: World, roles: Sequence[str], reachable: Sequence[str]) -> 
 
     :param reachable: names of the hosts that respond
     """
-    names = [name for name in world.databases if name in reachable]
-    results, failed = world.attempt(names, lambda host: detach(host, roles))
-    for leftovers in filter(None, [*results.values(), *failed.values()]):
+    for leftovers in detach(world, [name for name in world.databases if name in reachable], roles).values():
         world.event("note", text=f"WARNING: {leftovers}")
 
 

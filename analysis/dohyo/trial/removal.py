@@ -127,10 +127,8 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     own_hosts = [name for name, problems in obstacles.items() if not problems]
     stopped, errors = everywhere.attempt(own_hosts, processes.stop_all)
     failed("Stop all processes", errors)
-    detached, errors = everywhere.attempt(
-        own_hosts, lambda host: attached_systems.detach(host, attached_systems.all_roles())
-    )
-    failed("Remove Dohyo's objects on attached systems", detached | errors)
+    remaining = attached_systems.detach(everywhere, own_hosts, attached_systems.all_roles())
+    failed("Remove Dohyo's objects on attached systems", remaining)
     trials = under_way(world) if own_hosts else []
     have_answered = [end_observing(world, Path(trial["dir"])) for trial in trials]
     if only_halts:

@@ -294,7 +294,7 @@ def fake_trial(
         "host_resources": RESOURCES,
         "in_use taken": {"uses": []},
         "run a script": {"product": "MySQL", "version": "8.4.0", "tables": [], "name": "x", "uid": 0, "gid": 0},
-        "detach": {"left": ""},
+        "detach": {"left": "", "kept": []},
         **{f"observe {state}": {"samples": f"{state}.gz"} for state in ("begin", "end", "leave")},
         "process_limits": {"processes": 1, "memory_mb": None, "cpus": "", "why": ""},
         "canary host": {"measured": {"cores": 8}},

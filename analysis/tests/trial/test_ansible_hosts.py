@@ -264,7 +264,8 @@ from conduct import ActionModule as Conduct
 from dohyo.trial.hosts import report
 
 DISK = {"name": "nvme0n1", "path": "/dev/nvme0n1", "kind": "nvme", "discards": False}
-VOLUME = {"devices": ["/dev/nvme0n1"], "array": True, "state": "ours", "mount_point": "/dohyo", "options": "noatime"}
+VOLUME = {"devices": ["/dev/nvme0n1"], "array": True, "state": "ours", "mount_point": "/dohyo", "options": "noatime",
+          "mounted": True}
 SAID = {"settings": [{"name": "vm.swappiness", "now": "60"}], "absent": ["CPU governor"], "container": "",
         "differences": ["vm.swappiness 60 instead of 2"]}
 

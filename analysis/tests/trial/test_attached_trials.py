@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import answers
+import observe
 import proc
 from conducting import sent
 from conducting.channel import Channel, Way
@@ -56,7 +57,7 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
 def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path) -> None:
     trial = attached(tmp_path)
     message = "no such user on node1; the trial's objects are still there. Remove them with: sh remove"
-    trial.answers["node1", "detach"] = {"left": message}
+    trial.answers["node1", "detach"] = {"left": message, "kept": []}
     parts = trial.real()
     with pytest.raises(StepError, match="Remove the leftovers of earlier trials on the attached system"):
         parts.run()
@@ -126,14 +127,23 @@ def test_a_link_is_not_followed(linked: str, tmp_path: Path) -> None:
     assert (folder / "remove").exists()
 
 
-def test_detach_returns_the_message_about_remaining_objects(tmp_path: Path) -> None:
+def test_detach_returns_the_messages_about_remaining_objects(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
-    host = trial.world.hosts["node1"]
-    assert detach(host, ["mysql", "hbase"]) == ""
+    assert detach(trial.world, ["node1"], ["mysql", "hbase"]) == {}
     assert trial.calls[0].arguments == {"home": "/opt/dohyo", "roles": ["mysql", "hbase"], "host": "node1"}
-    for answer in ({"left": "no way"}, HostError("no way")):
+    for answer in ({"left": "no way", "kept": []}, HostError("no way")):
         trial.answers["detach"] = answer
-        assert detach(host, ["mysql"]) == "no way"
+        assert detach(trial.world, ["node1"], ["mysql"]) == {"node1": "no way"}
+
+
+def test_what_the_servers_keep_is_said(tmp_path: Path) -> None:
+    for role, output in {"cassandra": '{"removed": true, "left": "snapshots"}', "hbase": '{"removed": false}'}.items():
+        left_on(tmp_path, role, f"echo '{output}'\n")
+    trial = fake_trial(tmp_path)
+    arguments = {"home": str(tmp_path), "roles": ["cassandra", "hbase"], "host": "node1"}
+    trial.answers["detach"] = answers.perform("detach", arguments)
+    assert detach(trial.world, ["node1"], all_roles()) == {}
+    assert trial.events == [{"event": "note", "text": "cassandra keeps snapshots"}]
 
 
 def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Path) -> None:
@@ -161,8 +171,25 @@ def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Pat
     assert not running(pid)
     assert b'"cpus"' in gzip.decompress(samples.read_bytes())
     (folder / "theirs").touch()
+    (folder / "sampler.py.7.new").touch()  # from an agent that was killed, or a full disk
     observe("leave")
     assert [path.name for path in folder.iterdir()] == ["theirs"]
+
+
+def test_a_sampler_without_a_pid_file_does_not_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, nothing could end the sampler of an agent that was killed while it started one."""
+
+    sampler = 0
+
+    def killed(_file: str, pid: int) -> None:
+        nonlocal sampler
+        sampler = pid
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(proc, "write_pid", killed)
+    with pytest.raises(KeyboardInterrupt):
+        observe.begin(str(tmp_path), 60, "1 2 elsewhere")
+    assert proc.waited(lambda: proc.start_time(sampler) is None, 5)
 
 
 def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import host_resources
-from dohyo.trial.hosts import check_servers, find_availability, find_jdk
+from dohyo.trial.hosts import check_servers, find_availability, find_jdk, report
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import RESOURCES, FakeTrial, fake_trial
 
@@ -52,6 +52,25 @@ def test_contradictory_settings_are_refused_before_any_change(
         assert refusal in message
         assert "secret" not in message
     assert {call.action for call in trial.calls} <= {"program"}
+
+
+def test_disks_that_are_not_mounted_are_not_measured(tmp_path: Path) -> None:
+    """Without this check, the trial fails without naming the cause: the empty mount point belongs to root."""
+    settings: dict[str, Any] = {
+        **dict.fromkeys(("_host_devices", "_host_label", "_host_root", "_host_settings", "_host_queues"), ()),
+        **dict.fromkeys(("_host_queue", "_host_kept", "host_open_files", "host_processes"), ""),
+        "_host_root_needed": True, "host_tuning": False, "dohyo_playbook": "ansible-playbook",
+    }  # fmt: skip
+    trial = fake_trial(tmp_path, 2, **settings)
+    volumes = [{"mount_point": "/dohyo/data", "mounted": False}]
+    trial.answers |= {
+        "host_devices": {"devices": [], "volumes": []},
+        ("node2", "host_devices"): {"devices": [], "volumes": volumes},
+        "host_settings read": {"settings": [], "absent": [], "differences": []},
+    }
+    with pytest.raises(StepError) as error:
+        report(trial.world)
+    assert error.value.failures == {"node2": "node2: not mounted: /dohyo/data; run ansible-playbook deploy.yml"}
 
 
 def test_hosts_say_themselves_what_they_cannot_carry(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_between_two_trials_loads_stay(tmp_path: Path) -> None:
 
 def test_destroying_begins_with_a_stop_and_keeps_the_hosts(tmp_path: Path) -> None:
     foreign = {"problems": ["/opt/dohyo is somebody else's"]}
-    answer = {"left": "no such user; remove it with: sh remove"}
+    answer = {"left": "no such user; remove it with: sh remove", "kept": []}
     trial, failures = stopped(
         tmp_path, {("node1", "detach"): answer, ("node2", "owned checked"): foreign}, only_halts=True
     )
@@ -67,7 +67,7 @@ def test_destroying_begins_with_a_stop_and_keeps_the_hosts(tmp_path: Path) -> No
 
 
 def test_destroying_stops_what_runs_on_the_control_machine(tmp_path: Path) -> None:
-    answers = {("localhost", "detach"): {"left": "no such user"}}
+    answers = {("localhost", "detach"): {"left": "no such user", "kept": []}}
     trial, failures = stopped(tmp_path, answers, only_halts=True, dohyo_home="/srv", dohyo_control="/opt/dohyo")
     assert failures == {"node1": "no such user"}
     assert verbs(trial, "localhost") == STOPPED

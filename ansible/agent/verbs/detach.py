@@ -1,6 +1,7 @@
 """Removes the tables and other objects that trials made on attached systems (docs/attach.md)."""
 
 import contextlib
+import json
 import os
 import shlex
 
@@ -15,9 +16,10 @@ def answer(home, roles, host):
 
     :param home: folder of the deployment on this host
     :param host: name of this host, for messages
-    :returns: ``left``, one line for each script that failed, with the command to repeat; empty if all scripts succeeded
+    :returns: ``left``, one line for each script that failed, with the command to repeat; empty if all scripts succeeded.
+        ``kept``, one sentence for each system that keeps something nevertheless
     """
-    failures, around = [], os.path.join(home, "attached")
+    failures, kept, around = [], [], os.path.join(home, "attached")
     for role in roles:
         folder = os.path.join(around, role)
         script = os.path.join(folder, "remove")
@@ -25,13 +27,15 @@ def answer(home, roles, host):
         if any(map(os.path.islink, (around, folder, script))) or not os.path.isfile(script):
             continue
         try:
-            program.answer(["sh", script], timeout=PATIENCE)
+            output = program.answer(["sh", script], timeout=PATIENCE)["stdout"]
         except AgentError as error:
             failures.append(f"{error} on {host}; the trial's objects are still there. Remove them with: sh {shlex.quote(script)}")
             continue
+        with contextlib.suppress(ValueError, LookupError, TypeError):  # no place was created
+            kept += [f"{role} keeps {text}"] if (text := json.loads(output)["left"]) else []
         for name in ("connection.properties", "made", "remove"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
         with contextlib.suppress(OSError):  # the folder may contain other files
             os.rmdir(folder)
-    return {"left": "\n".join(failures)}
+    return {"left": "\n".join(failures), "kept": kept}

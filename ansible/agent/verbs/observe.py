@@ -5,6 +5,7 @@ the controller has ended if the controller runs on the same machine.
 """
 
 import contextlib
+import glob
 import importlib.util
 import os
 import signal
@@ -16,6 +17,8 @@ import proc
 MODULES = ("proc", "sampler")
 SAMPLES = "metrics.jsonl.gz"
 PATIENCE = 10  # seconds that a sampler may take to end
+# Starts a program, with the same pid, after a line of input. If this process ends before its pid file is written, none starts.
+AS_SOON_AS_ASKED = ("sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
 
 
 def answer(state, deployment, seconds=0, controller=""):
@@ -43,8 +46,12 @@ def begin(folder, seconds, controller):
         proc.write(os.path.join(folder, f"{name}.py"), importlib.util.find_spec(name).loader.get_source(name))
     command = [sys.executable, "-B", os.path.join(folder, "sampler.py"), str(seconds), controller, "localhost"]
     with open(os.path.join(folder, SAMPLES), "wb") as samples, open(os.path.join(folder, "sampler.log"), "wb") as log:
-        sampler = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=samples, stderr=log, start_new_session=True)
-    proc.write_pid(os.path.join(folder, "pid"), sampler.pid)
+        sampler = subprocess.Popen(
+            [*AS_SOON_AS_ASKED, *command], stdin=subprocess.PIPE, stdout=samples, stderr=log, start_new_session=True
+        )
+    with sampler.stdin as begins:
+        proc.write_pid(os.path.join(folder, "pid"), sampler.pid)
+        begins.write(b"begin\n")
 
 
 def end(folder):
@@ -56,8 +63,9 @@ def end(folder):
 
 
 def leave(folder):
-    """Removes the sampler's files, and the folder if it contains nothing else."""
-    for name in (*(f"{module}.py" for module in MODULES), "sampler.log", SAMPLES, "pid"):
+    """Removes the sampler's files, and the folder if it contains nothing else. On a full disk, proc.write leaves parts of files."""
+    parts = glob.glob(os.path.join(glob.escape(folder), "*.[0-9]*.new"))
+    for name in (*(f"{module}.py" for module in MODULES), "sampler.log", SAMPLES, "pid", *parts):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
     with contextlib.suppress(OSError):

@@ -36,7 +36,8 @@ RECONNECT_SECONDS = 1.0
 # Maximum seconds by which the recorded end of a server process may precede the fault that caused it.
 TOGETHER_SECONDS = 1.0
 # Maximum difference between the rates of a host's clock and the controller's, as a share of the time, plus seconds. A
-# clock that moved by more was set: what the host recorded is then at the wrong time of the run.
+# clock that moved by more was set, or slewed by chrony (up to 1/12, its maxslewrate). The host's records are then at
+# the wrong time of the run.
 MOST_DRIFT, MOST_DRIFT_SECONDS = 0.0005, 0.1
 # Minimum seconds from the decision to end the warm-up until the window starts: busy hosts learn of it with a delay.
 NOTICE_SECONDS = 1.0

@@ -141,7 +141,7 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
         return ""
     for name, host in conductor.hosts.items():
         if host.jump:
-            return f"the clock of {name} was set by {host.jump:+.1f} s during the run; let its time service slew"
+            return f"the clock of {name} moved by {host.jump:+.1f} s during the run; check its time service"
     return "" if len(result["clients"]) == 1 else _unequal_starts(result, skew_limit_ms)
 
 

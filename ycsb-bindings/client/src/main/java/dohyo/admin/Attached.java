@@ -56,7 +56,7 @@ public interface Attached extends AutoCloseable {
   /**
    * Removes the place with all its contents.
    *
-   * @return a sentence that says what the server may have kept and how to remove it; empty if nothing is left
+   * @return what the server may keep, and how to remove it; empty if nothing is left
    */
   String remove() throws Exception;
 

@@ -121,7 +121,7 @@ public final class AttachedAerospike implements Attached {
         return left == 0 ? "" : "%d records of the set %s are still there".formatted(left, set);
       });
     }
-    return "the empty sets' names stay in the namespace until the servers restart";
+    return "the names of empty sets until the servers restart";
   }
 
   @Override

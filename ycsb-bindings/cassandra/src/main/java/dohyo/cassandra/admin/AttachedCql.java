@@ -102,8 +102,7 @@ public final class AttachedCql implements Attached {
   @Override
   public String remove() {
     cql.execute("DROP KEYSPACE " + Query.quoted(cql.keyspace()));
-    return leavesSnapshots() ? "auto_snapshot keeps dropped tables; on each node:"
-        + " nodetool clearsnapshot --all -- " + cql.keyspace() : "";
+    return leavesSnapshots() ? "snapshots; on each node: nodetool clearsnapshot --all -- " + cql.keyspace() : "";
   }
 
   @Override

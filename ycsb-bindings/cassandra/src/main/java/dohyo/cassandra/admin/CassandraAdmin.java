@@ -42,11 +42,11 @@ public final class CassandraAdmin {
         CassandraAdmin::drop, "stats", CassandraAdmin::stats), args);
   }
 
-  /** Fails unless this node sees all nodes. The message says how many it sees. */
+  /** Fails unless this node sees all nodes with their tokens. The message says how many it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException, JMException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
     try (ServerJvm jvm = jvm(arguments)) {
-      int live = jvm.liveNodes();
+      int live = jvm.nodesInRing();
       if (live < nodes) {
         throw new IOException("this node sees %d of %d nodes".formatted(live, nodes));
       }

@@ -8,8 +8,10 @@ import java.lang.management.RuntimeMXBean;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import javax.management.Attribute;
@@ -53,10 +55,15 @@ final class ServerJvm implements AutoCloseable {
         "gc", collectors);
   }
 
-  /** Returns the number of nodes that this node considers alive, including itself. */
-  int liveNodes() throws IOException, JMException {
-    return ((Collection<?>) beans.getAttribute(
-        new ObjectName("org.apache.cassandra.db:type=StorageService"), "LiveNodes")).size();
+  /**
+   * Returns the number of nodes that this node considers alive and whose tokens it knows, including itself. A new node
+   * is alive before it has tokens, and until then a coordinator would write the node's records to other nodes.
+   */
+  int nodesInRing() throws IOException, JMException {
+    ObjectName storage = new ObjectName("org.apache.cassandra.db:type=StorageService");
+    Set<Object> nodes = new HashSet<>((Collection<?>) beans.getAttribute(storage, "LiveNodes"));
+    nodes.retainAll(((Map<?, ?>) beans.getAttribute(storage, "TokenToEndpointMap")).values());
+    return nodes.size();
   }
 
   void flush(String keyspace) throws IOException, JMException {

@@ -126,7 +126,7 @@ public final class AttachedHBase implements Attached {
       hbase.admin().deleteTable(name);
     }
     hbase.admin().deleteNamespace(place());
-    return "HBase archives the files of deleted tables, and removes them within minutes";
+    return "the files of deleted tables in its archive for some minutes";
   }
 
   @Override
