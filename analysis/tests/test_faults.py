@@ -407,6 +407,14 @@ def test_no_plan_is_carried_out_by_a_process_that_nobody_can_find(home: Path) ->
             os.kill(child, signal.SIGKILL)
 
 
+def test_what_a_process_has_left_that_was_killed_while_it_wrote_is_removed(home: Path) -> None:
+    folder = serve(home)
+    killed(folder)
+    (folder / "changed.123.new").touch()
+    service(home, "faults", "undo")
+    assert not folder.exists()
+
+
 def test_a_fault_that_cannot_be_undone_keeps_no_other_one(home: Path) -> None:
     folder = serve(home, ("pause", 0.1))
     begin(folder, 60)
