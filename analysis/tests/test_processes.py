@@ -210,6 +210,14 @@ def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["secret"]
 
 
+def test_a_process_that_replaces_its_program_is_running_all_the_time(host: Host) -> None:
+    """The kernel shows no environment, and thus no mark, until the new program is loaded."""
+    host.start("one", "bash", "-c", 'exec bash -c "$BASH_EXECUTION_STRING"')
+    agent = processes.Processes(str(host.home))
+    assert {agent.pid("one") for _ in range(3000)} == {host.pid("one")}
+    assert all(host.pid("one") in agent.marked("one") for _ in range(50))
+
+
 def test_processes_without_kept_data_are_killed_at_once(host: Host) -> None:
     for name in ("other", "db", "db-part"):
         host.start(name, "bash", "-c", ASKED, name)
