@@ -290,6 +290,19 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
             shutil.rmtree(tmp_path / "it")
 
 
+def claims_for_all(folder: str) -> bool:
+    return bool(folder_marks.claim(folder, mark(), MINE))
+
+
+def test_agents_of_one_deployment_claim_a_folder_at_the_same_time(tmp_path: Path) -> None:
+    """Two names of the inventory may mean the same machine. None may refuse the unfinished mark of another."""
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        for _ in range(20):
+            pool.map(claims_for_all, [str(tmp_path / "it")] * 4)
+            assert [file.name for file in (tmp_path / "it").iterdir()] == [".dohyo"]
+            shutil.rmtree(tmp_path / "it")
+
+
 NAMES = st.sampled_from(
     [
         "dohyo",
