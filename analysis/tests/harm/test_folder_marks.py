@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import folder_marks
+import owned
 from support.marked_folders import run_with_own_mounts
 
 MINE, THEIRS = "0123456789ab", "ba9876543210"
@@ -300,6 +301,18 @@ def test_agents_of_one_deployment_claim_a_folder_at_the_same_time(tmp_path: Path
         for _ in range(20):
             pool.map(claims_for_all, [str(tmp_path / "it")] * 4)
             assert [file.name for file in (tmp_path / "it").iterdir()] == [".dohyo"]
+            shutil.rmtree(tmp_path / "it")
+
+
+def first_deployment_in(folder: str) -> str:
+    return str(owned.answer("present", folders=[[folder, ""]], controller={"controller": "here"})["deployment"])
+
+
+def test_two_first_deployments_at_the_same_time_have_one_id(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        for _ in range(20):
+            ids = {*pool.map(first_deployment_in, [str(tmp_path / "it")] * 4)}
+            assert ids == {folder_marks.read_mark(str(tmp_path / "it"))["deployment"]}
             shutil.rmtree(tmp_path / "it")
 
 

@@ -252,6 +252,7 @@ def claim(
     # The mark records the topmost folder created here, which is removed with the marked one. Folders that existed before stay.
     content = {
         **mark,
+        "deployment": previous.get("deployment", mark["deployment"]),
         "made": previous.get("made", "") if previous else _made_with(folder, deployment),
         **(_place(folder) if os.path.isdir(folder) else {}),
     }
