@@ -209,15 +209,15 @@ def test_hosts_are_measured_once_per_start_before_the_first_system(tmp_path: Pat
 def test_no_trial_is_begun_after_an_interruption(tmp_path: Path) -> None:
     begun: list[str] = []
     turns = Turns(tmp_path / "turns", ["a", "b", "a", "b"])
-    asked = threading.Event()
+    interruption = threading.Event()
 
     def interrupted() -> None:
-        asked.set()
+        interruption.set()
         raise KeyboardInterrupt
 
     def carry_out(trial: PlannedTrial) -> None:
         begun.append(trial.name)
-        assert asked.wait(60)
+        assert interruption.wait(60)
 
     start = [PlannedTrial(name, name, None) for name in ("a", "b")]  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
