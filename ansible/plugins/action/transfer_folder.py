@@ -70,7 +70,7 @@ class Archives:
         self._base = home / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
 
     def seal(self) -> None:
-        """Writes a new folder's manifest into the folder, so that a later removal can tell Dohyo's files from others."""
+        """Writes a new folder's manifest into it, so that a later removal can tell Dohyo's files from others."""
         with self._locked():
             if not (self._folder / MANIFEST).exists():
                 new = self._folder / f"{MANIFEST}.new"
