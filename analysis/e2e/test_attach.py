@@ -87,7 +87,7 @@ class ForeignServer:
             tls = [f"--ssl-{name}={self.folder}/{name}.pem" for name in ("ca", "cert", "key")]
             command = [*_mariadbd(self.folder), *options, *log, *tls]
             self.process = subprocess.Popen(command, stdout=output, stderr=output)
-        for _ in range(100):
+        for _ in range(600):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
@@ -138,11 +138,12 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForeignServer]
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     init = [f"--init-file={folder}/init.sql", "--skip-networking", f"--socket={folder}/socket"]
-    first = subprocess.Popen([*_mariadbd(folder), *init], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (folder / "socket").exists():
+    with (folder / "init.log").open("wb") as output:
+        first = subprocess.Popen([*_mariadbd(folder), *init], stdout=output, stderr=output)
+    # The socket exists before the server has run the file.
+    while "ready for connections" not in (folder / "init.log").read_text():
         assert first.poll() is None
         time.sleep(0.1)
-    time.sleep(1)
     first.terminate()
     first.wait(60)
     server_ = ForeignServer(folder, port, first)

@@ -229,7 +229,7 @@ signal.signal(signal.SIGTERM, lambda *_: (child.terminate(), sys.exit()))
 def home(tmp_path: Path) -> Iterator[Path]:
     install(tmp_path)
     service(tmp_path, "start", "db", tmp_path, "out", "err", sys.executable, "-c", SERVER)
-    service(tmp_path, "ready", "db", "10", "grep", "-q", "beat", tmp_path / "out", tmp_path / "child")
+    service(tmp_path, "ready", "db", "60", "grep", "-q", "beat", tmp_path / "out", tmp_path / "child")
     yield tmp_path
     subprocess.run([tmp_path / "bin/agent", "faults", "undo"], check=True)
     service(tmp_path, "stop-all", "5")
@@ -282,22 +282,23 @@ def works(home: Path) -> bool:
     return all(now > then for now, then in zip(beats(home), before, strict=True))
 
 
+@pytest.mark.slow
 def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) -> None:
     service(home, "start", "db-keys", home, "keys", "keys", "sleep", "60")
     spared = service(home, "status", "db-keys")
-    # On a busy machine, the checks between the two faults take more than a second.
-    folder = serve(home, ("kill", 0.3), ("start", 3))
-    began = begin(folder, 3.3)
+    # On a busy machine, the checks between the two faults take seconds.
+    folder = serve(home, ("kill", 0.3), ("start", 6))
+    began = begin(folder, 6.3)
     until(lambda: len(done(folder)) == 1)
     assert "exit code 137" in service(home, "status", "db")
     assert stands_still(home)
     until(lambda: is_whole(folder))
     kill, start, whole = done(folder)
-    assert began + 0.3 <= kill["began"] <= kill["done"] < began + 0.8
+    assert began + 0.3 <= kill["began"] <= kill["done"] < began + 6
     assert "SIGKILL to db (process " in kill["what"]
-    assert began + 3 <= start["began"] < began + 3.5
+    assert began + 6 <= start["began"] < began + 9
     assert (kill["error"], start["error"]) == (None, None)
-    assert whole["whole"] >= began + 3.3
+    assert whole["whole"] >= began + 6.3
     until(lambda: works(home))
     assert (home / "err.1").exists()  # the log of the killed process
     assert "beat" in (home / "out.1").read_text()
@@ -328,7 +329,7 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     assert [(entry["n"], entry["kind"], entry["error"]) for entry in done(folder)[:-1]] == [
         (2, "start", None), (3, "pause", None), (4, "resume", None),
     ]  # fmt: skip
-    assert booted.wait(10) == 0
+    assert booted.wait(60) == 0
     until(lambda: works(home))
 
 
@@ -346,9 +347,10 @@ def test_what_the_scenario_does_not_undo_the_end_of_the_window_does(home: Path) 
     until(lambda: works(home))
 
 
+@pytest.mark.slow
 def test_a_paused_server_stands_still_with_its_children_until_it_is_resumed(home: Path) -> None:
-    folder = serve(home, ("pause", 0.1), ("resume", 1.0))
-    begin(folder, 1.2)
+    folder = serve(home, ("pause", 0.1), ("resume", 4.0))
+    begin(folder, 4.2)
     until(lambda: len(done(folder)) == 1)
     assert stands_still(home)
     until(lambda: is_whole(folder))
@@ -405,6 +407,14 @@ def test_no_plan_is_carried_out_by_a_process_that_nobody_can_find(home: Path) ->
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
+
+
+def test_what_a_process_has_left_that_was_killed_while_it_wrote_is_removed(home: Path) -> None:
+    folder = serve(home)
+    killed(folder)
+    (folder / "changed.123.new").touch()
+    service(home, "faults", "undo")
+    assert not folder.exists()
 
 
 def test_a_fault_that_cannot_be_undone_keeps_no_other_one(home: Path) -> None:

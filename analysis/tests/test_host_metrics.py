@@ -38,6 +38,7 @@ from filter.dohyo_filters import others
 from support.agent_home import MODULES, install
 from support.clock import Clock
 from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, run_of, trial, write_json
+from support.running_processes import until
 
 SAMPLER = MODULES / "sampler.py"
 # 15 samples of a busy machine with two processors. Its disk received 8 MiB four times.
@@ -72,8 +73,7 @@ def between(values: NDArray[np.float64], low: float, high: float) -> bool:
 
 def until_it_samples(path: Path) -> None:
     """Waits for the first sample. On a busy machine, Python may start slowly."""
-    while not path.exists() or path.stat().st_size < 100:
-        time.sleep(0.05)
+    until(lambda: path.exists() and path.stat().st_size >= 100)
 
 
 def sampled(path: Path, seconds: float, how: signal.Signals) -> subprocess.Popen[bytes]:
@@ -142,9 +142,9 @@ def test_the_sampler_ends_when_nobody_is_left_to_read(tmp_path: Path, is_here: b
         assert not sampling.is_over()
         process.kill()  # the zombie remains until wait()
         until_dead(process.pid)
-        clock.sleep(patience - 2)
+        clock.sleep(patience - 5)
         assert not sampling.is_over()
-        clock.sleep(3)
+        clock.sleep(6)
         assert sampling.is_over()
 
 

@@ -1,6 +1,7 @@
 """Tests the notes on a host that say which deployment uses the host."""
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -64,6 +65,19 @@ def test_two_playbooks_of_one_shell_are_two_users_of_a_host(tmp_path: Path) -> N
     assert len(lines) == 2
     for pid, topmost in map(str.split, lines):
         assert pid == topmost
+
+
+def takes_and_withdraws(folder: Path) -> None:
+    for _ in range(100):
+        change_notes(folder, "taken")
+        change_notes(folder, "withdrawn")
+
+
+def test_agents_of_one_playbook_use_a_machine_at_the_same_time(tmp_path: Path) -> None:
+    """Two names of the inventory may mean the same machine, whose agents then write the same note."""
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        pool.map(takes_and_withdraws, [tmp_path] * 4)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:

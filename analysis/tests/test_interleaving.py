@@ -190,7 +190,7 @@ def test_a_trial_does_not_wait_for_a_turn_in_a_folder_that_was_removed(tmp_path:
         turns.folder.rmdir()
         try:
             with pytest.raises(FileNotFoundError):
-                waiting.result(5)
+                waiting.result(60)
         finally:
             turns.begin()
             turns.end("a")
@@ -209,11 +209,17 @@ def test_hosts_are_measured_once_per_start_before_the_first_system(tmp_path: Pat
 def test_no_trial_is_begun_after_an_interruption(tmp_path: Path) -> None:
     begun: list[str] = []
     turns = Turns(tmp_path / "turns", ["a", "b", "a", "b"])
+    interruption = threading.Event()
 
     def interrupted() -> None:
+        interruption.set()
         raise KeyboardInterrupt
+
+    def carry_out(trial: PlannedTrial) -> None:
+        begun.append(trial.name)
+        assert interruption.wait(60)
 
     start = [PlannedTrial(name, name, None) for name in ("a", "b")]  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
-        interleaving.measure(start, turns, lambda trial: (begun.append(trial.name), time.sleep(0.3)), interrupted)  # type: ignore[arg-type,func-returns-value]
+        interleaving.measure(start, turns, carry_out, interrupted)
     assert begun == ["a"]

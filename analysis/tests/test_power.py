@@ -101,6 +101,6 @@ def test_what_fails_to_switch_a_host_on_is_tried_again(tmp_path: Path, monkeypat
     monkeypatch.setattr(power, "AGAIN_SECONDS", 0.01)
     busy = f"cd {tmp_path} && echo try >>tries && [ $(wc -l <tries) = 3 ]"
     assert power.switched_on(["sh", "-c", busy]) is None
-    monkeypatch.setattr(power, "COMMAND_SECONDS", 0.1)
+    monkeypatch.setattr(power, "COMMAND_SECONDS", 1)
     assert power.switched_on(["false"]) == "dohyo_power_on ended with exit code 1: without output"
-    assert run("dohyo_power_off", ["sleep", "9"]) == "dohyo_power_off did not end within 0 s"
+    assert run("dohyo_power_off", ["sleep", "9"]) == "dohyo_power_off did not end within 1 s"

@@ -62,7 +62,7 @@ def test_stop_all_where_nothing_was_ever_started(host: Host) -> None:
 
 
 def test_a_process_is_started_once_waited_for_and_stopped(host: Host) -> None:
-    assert host.start("one", "bash", "-c", 'echo started; trap "exit 7" TERM; while :; do sleep 0.05; done') == ""
+    assert host.start("one", "bash", "-c", 'trap "exit 7" TERM; echo started; while :; do sleep 0.05; done') == ""
     assert host.call("status", "one") == f"one is running as process {host.pid('one')}\n"
     assert "is already running as process" in host.start("one", "sleep", "60", code=1)
     assert host.call("until", "one", 30, "grep", "-q", "started", host.work / "out.txt") == ""
@@ -122,11 +122,11 @@ def test_a_hanging_check_is_killed_with_its_children_and_repeated(host: Host, mo
     module.write_text(text.replace("LONGEST_CHECK = 150\n", "LONGEST_CHECK = 1\n"))
     host.call("until", "one", 30, "bash", "-c", hangs, host.work / "asked")
     assert (host.work / "asked").read_text() == "asked\n" * 3
-    host.call("ready", "one", 5, "printf", "two\nlines")
-    monkeypatch.setattr(processes, "LONGEST_CHECK", 1)
+    host.call("ready", "one", 30, "printf", "two\nlines")
     supervisor = processes.Processes(str(host.home))
     assert supervisor.probe("one")
-    host.call("ready", "one", 5, "bash", "-c", f'mkdir "$0" 2> /dev/null || sleep {mark}', host.work / "once")
+    monkeypatch.setattr(processes, "LONGEST_CHECK", 1)
+    host.call("ready", "one", 30, "bash", "-c", f'mkdir "$0" 2> /dev/null || sleep {mark}', host.work / "once")
     assert not supervisor.probe("one")
     assert not supervisor.probe("two")
     pids = subprocess.run(["pgrep", "-f", f"^sleep {mark}"], capture_output=True, text=True, check=False).stdout
@@ -210,10 +210,18 @@ def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["secret"]
 
 
+def test_a_process_that_replaces_its_program_is_running_all_the_time(host: Host) -> None:
+    """The kernel shows no environment, and thus no mark, until the new program is loaded."""
+    host.start("one", "bash", "-c", 'exec bash -c "$BASH_EXECUTION_STRING"')
+    agent = processes.Processes(str(host.home))
+    assert {agent.pid("one") for _ in range(3000)} == {host.pid("one")}
+    assert all(host.pid("one") in agent.marked("one") for _ in range(50))
+
+
 def test_processes_without_kept_data_are_killed_at_once(host: Host) -> None:
     for name in ("other", "db", "db-part"):
         host.start(name, "bash", "-c", ASKED, name)
-        host.call("until", name, 5, "test", "-e", host.work / f"up-{name}")
+        host.call("until", name, 30, "test", "-e", host.work / f"up-{name}")
     assert host.call("stop-all", 5, "db") == "stopped db-part\nstopped db\nstopped other\n"
     assert (host.work / "asked-other").exists()
     assert not (host.work / "asked-db").exists()

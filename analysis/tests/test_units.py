@@ -52,7 +52,7 @@ def test_a_unit_is_started_watched_stopped_started_again_and_removed(home: Path)
     assert supervisor.status("db") == (f"db is running as process {pid}", 0)
     with pytest.raises(processes.AgentError, match="is already running as process"):
         supervisor.unit("db").start(str(err), unit.name, "", ())
-    assert supervisor.stop("db", 5) == "stopped db"
+    assert supervisor.stop("db", 60) == "stopped db"
     assert supervisor.status("db") == ("db ended with exit code 137 (signal KILL): up", 3)
     supervisor.again("db")
     assert (home / "log.1").exists()

@@ -576,7 +576,7 @@ def undo(processes):
         for file in ("agent", "done.jsonl", "pid", "plan", "window"):
             (folder / file).unlink(missing_ok=True)
         for file in (*folder.glob("changed*"), *folder.glob("*.new")):
-            file.unlink()
+            file.unlink(missing_ok=True)  # changed.PID.new, which a killed process leaves, matches both patterns
         with contextlib.suppress(OSError):  # the folder may contain files that this program did not write
             folder.rmdir()
     if failures:

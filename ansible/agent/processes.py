@@ -102,7 +102,7 @@ class Processes:
 
     def _has_mark(self, pid, name):
         try:
-            return self.mark(name).encode() in proc.read(f"/proc/{pid}/environ").split(b"\0")
+            return self.mark(name).encode() in proc.environment(pid).split(b"\0")
         except OSError:
             return False
 
@@ -114,7 +114,7 @@ class Processes:
         mark, pids = self.mark(name).encode(), []
         for pid in proc.process_ids():
             try:
-                environment = proc.read(f"/proc/{pid}/environ")
+                environment = proc.environment(pid)
             except OSError:  # the process has ended or belongs to another user
                 continue
             if mark in environment and mark in environment.split(b"\0") and proc.start_time(pid) is not None:

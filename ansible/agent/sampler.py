@@ -40,7 +40,6 @@ PERIOD = 1.0  # seconds between two samples
 LIMIT = 200 * 1024 * 1024  # bytes of output after which the sampler ends; this takes a few weeks
 GZIP = 31  # zlib's number for a gzip stream
 SECTOR = 512  # bytes per sector in /proc/diskstats, for every disk (Documentation/admin-guide/iostats.rst)
-KERNEL_THREAD = 0x00200000  # PF_KTHREAD, a flag in /proc/PID/stat
 SENSORS = ("x86_pkg_temp", "cpu", "soc")  # type prefixes of the thermal zones that measure processors
 MEMORY = ("MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "SReclaimable")
 
@@ -181,7 +180,7 @@ class Known:
             children = sum(self._growth(now, pid, "of_children") for pid in own_pids)
             children -= sum(process.used + process.of_children for process in ended)
             self._own_ticks += sum(self._growth(now, pid, "used") for pid in own_pids | starters) + max(0, children)
-            threads = (pid for pid, process in now.items() if process.flags & KERNEL_THREAD)
+            threads = (pid for pid, process in now.items() if process.flags & proc.KERNEL_THREAD)
             self._kernel += sum(self._growth(now, pid, "used") for pid in threads)
         self._before, self._were = now, own_pids
         return [self._own_ticks, self._kernel] if is_whole else None

@@ -15,7 +15,7 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 mkdir "$work/server"
 "$python" tests/aws_server.py "$work/server" > "$work/server/log" 2>&1 &
 server=$!
-for ((i = 0; i < 200; i++)); do
+for ((i = 0; i < 1200; i++)); do
   [[ -s $work/server/url ]] && break
   kill -0 "$server" || fail "the server ended: $(cat "$work/server/log")"
   sleep 0.1

@@ -3,9 +3,9 @@
 import contextlib
 import os
 import pty
+import select
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -32,14 +32,14 @@ def test_an_answer_other_than_yes_removes_nothing_and_is_no_failure(
         os.execv(program, [program, "destroy.yml", "-e", f"dohyo_control={home}"])  # noqa: S606
     signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGTERM))
     signal.alarm(240)
-    text, is_answered = "", False
+    text = ""
     try:
         with contextlib.suppress(OSError):  # the terminal was closed
-            while read := os.read(terminal, 4096):
-                text += read.decode("utf-8", "replace")
-                if "or no to keep it:" in text and not is_answered:
-                    time.sleep(1)  # Ansible drops input that arrives before Ansible reads it
-                    is_answered = bool(os.write(terminal, f"{answer}\r".encode()))
+            while True:
+                # Ansible drops input that arrives before Ansible reads it, so answer again while nothing happens.
+                while "or no to keep it:" in text and not select.select([terminal], [], [], 1)[0]:
+                    os.write(terminal, f"{answer}\r".encode())
+                text += os.read(terminal, 4096).decode("utf-8", "replace")
         _, status = os.waitpid(pid, 0)
     finally:
         signal.alarm(0)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import folder_marks
+import owned
 from support.marked_folders import run_with_own_mounts
 
 MINE, THEIRS = "0123456789ab", "ba9876543210"
@@ -287,6 +288,31 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         for _ in range(20):
             assert sum(pool.map(claims_in, [(str(tmp_path / "it"), number) for number in range(4)])) == 1
+            shutil.rmtree(tmp_path / "it")
+
+
+def claims_for_all(folder: str) -> bool:
+    return bool(folder_marks.claim(folder, mark(), MINE))
+
+
+def test_agents_of_one_deployment_claim_a_folder_at_the_same_time(tmp_path: Path) -> None:
+    """Two names of the inventory may mean the same machine. None may refuse the unfinished mark of another."""
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        for _ in range(20):
+            pool.map(claims_for_all, [str(tmp_path / "it")] * 4)
+            assert [file.name for file in (tmp_path / "it").iterdir()] == [".dohyo"]
+            shutil.rmtree(tmp_path / "it")
+
+
+def first_deployment_in(folder: str) -> str:
+    return str(owned.answer("present", folders=[[folder, ""]], controller={"controller": "here"})["deployment"])
+
+
+def test_two_first_deployments_at_the_same_time_have_one_id(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        for _ in range(20):
+            ids = {*pool.map(first_deployment_in, [str(tmp_path / "it")] * 4)}
+            assert ids == {folder_marks.read_mark(str(tmp_path / "it"))["deployment"]}
             shutil.rmtree(tmp_path / "it")
 
 

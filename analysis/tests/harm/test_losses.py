@@ -215,7 +215,8 @@ from dohyo.running import experiment
 
 experiment.RESULTS = Path("RESULTS_FOLDER")
 with experiment.only_one():
-    execute(["bash", "-c", "trap 'sleep 2; exit' TERM; echo $$; while :; do sleep 0.1; done"],
+    stays = "trap 'until [ -e LOG.end ]; do sleep 0.1; done; exit' TERM; echo $$; while :; do sleep 0.1; done"
+    execute(["bash", "-c", stays],
             Sink(Path("LOG")), check=lambda: None)
 """
 
@@ -237,6 +238,7 @@ def test_what_a_killed_run_has_left_ends_and_holds_the_lock_until_then(
     monkeypatch.setattr(experiment, "ENDING_SECONDS", 0.2)
     with pytest.raises(BadInputError, match=f"{killed.pid} was killed, .* end it with: kill .*{process}"), only_one():
         pass
-    monkeypatch.setattr(experiment, "ENDING_SECONDS", 10)
+    monkeypatch.setattr(experiment, "ENDING_SECONDS", 60)
+    log.with_suffix(".end").touch()
     with only_one():
         assert stat(process)[0] == "Z"

@@ -21,7 +21,7 @@ def start_of(pid: int) -> str:
     return stat(pid)[19]
 
 
-def until(condition: Callable[[], T], seconds: float = 20) -> T:
+def until(condition: Callable[[], T], seconds: float = 60) -> T:
     """Waits until a condition holds, and returns its value. Fails after some seconds."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
@@ -32,4 +32,4 @@ def until(condition: Callable[[], T], seconds: float = 20) -> T:
 
 def await_end(pid: int) -> None:
     """Waits until a process has ended, because a busy kernel may need a moment after a kill."""
-    until(lambda: stat(pid)[0] == "Z", 5)
+    until(lambda: stat(pid)[0] == "Z")

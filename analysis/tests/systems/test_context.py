@@ -33,7 +33,7 @@ def test_a_host_whose_variable_is_being_resolved_does_not_stop_others() -> None:
         def __getitem__(self, name: str) -> Any:
             thread = threading.Thread(target=lambda: read.append(resolved.budget), daemon=True)
             thread.start()
-            thread.join(5)
+            thread.join(60)
             return super().__getitem__(name)
 
     assert Context(Resolving(host_memory_budget="1g")).budget == "1g"

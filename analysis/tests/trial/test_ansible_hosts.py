@@ -30,7 +30,7 @@ def meets(folder: Path, name: str, count: int) -> Callable[[], str]:
 
     def call() -> str:
         (folder / name).touch()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while len([*folder.iterdir()]) < count:
             assert time.monotonic() < deadline, "the other functions have not started"
             time.sleep(0.01)

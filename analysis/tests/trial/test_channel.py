@@ -116,7 +116,7 @@ def test_an_agent_that_ends_is_told_from_a_greeting() -> None:
     ],
 )
 def test_an_unreachable_host_is_an_error(script: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conducting_channel, "OPEN_SECONDS", 1)
+    monkeypatch.setattr(conducting_channel, "OPEN_SECONDS", 1 if "within" in message else 60)
     monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.1)
     monkeypatch.setattr(conducting_channel, "CLOSE_SECONDS", 1)
     with pytest.raises(HostError, match=f"^{message}$"), channel(script):
@@ -143,34 +143,35 @@ def test_programs_of_the_agent_end_with_the_connection(tmp_path: Path) -> None:
     agent = Channel(Way(["/bin/sh", "-c", AGENT]))
     agent._send(sent.request("detach", {"home": str(tmp_path), "roles": ["first", "second"], "host": "a"}, bound=True))
     until((tmp_path / "first").exists)
-    began = time.monotonic()
-    agent.close()
-    assert time.monotonic() < began + 5
+    agent.close(60)
+    assert agent._process.returncode == 1, "the agent did not end by itself"
     time.sleep(0.3)
     assert not (tmp_path / "second").exists()
 
 
+@pytest.mark.slow
 def test_signs_of_life_keep_programs_running(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.2)
-    sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 1.00")
+    sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 2.00")
     monkeypatch.setattr(sent, "program", lambda: sources)
     with channel() as host:
-        assert host.ask("program", {"argv": ["sh", "-c", "sleep 2; echo x"]})["stdout"] == "x"
+        assert host.ask("program", {"argv": ["sh", "-c", "sleep 3; echo x"]})["stdout"] == "x"
         monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 60)
         began = time.monotonic()
         with pytest.raises(HostError):
-            host.ask("program", {"argv": ["sleep", "20"]})
-        assert time.monotonic() < began + 10
+            host.ask("program", {"argv": ["sleep", "60"]})
+        assert time.monotonic() < began + 40
 
 
+@pytest.mark.slow
 def test_an_agent_that_has_answered_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next request may arrive minutes later, for example after the load."""
-    sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 0.50")
+    sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 2.00")
     monkeypatch.setattr(sent, "program", lambda: sources)
     with channel() as host:
         # The program is still running when the agent starts to wait for the next request.
         assert host.ask("program", {"argv": ["sh", "-c", "sleep 0.2; echo x"]})["stdout"] == "x"
-        time.sleep(2)
+        time.sleep(3)
         assert host.is_open
         assert host.ask("program", {"argv": ["echo", "y"]})["stdout"] == "y"
 

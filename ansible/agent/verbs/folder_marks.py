@@ -22,6 +22,8 @@ from collections.abc import Collection
 from typing import Any
 
 MARK = ".dohyo"
+# Name of a mark until it is complete: the pid of its writer follows.
+_UNFINISHED_MARK = re.compile(re.escape(MARK) + r"\.\d+")
 # Command that runs a playbook from a checkout's folder ansible/, for messages.
 PLAYBOOK = "../.venv/bin/ansible-playbook"
 # Pattern of a deployment's id, which the first deployment from a checkout creates.
@@ -212,7 +214,9 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
     if not os.path.isdir(folder):
         return f"{folder} is not a folder; remove it, or name another folder"
     try:
-        mark, entries = read_mark(folder), set(os.listdir(folder)) - set(beside)
+        # List the files before reading the mark: another agent of the deployment may be marking the folder.
+        entries = {name for name in os.listdir(folder) if name not in beside and not _UNFINISHED_MARK.fullmatch(name)}
+        mark = read_mark(folder)
     except OSError as error:
         return f"{folder} cannot be read: {error.strerror}; name a folder that this user may read"
     if mark and deployment and mark["deployment"] != deployment:
@@ -248,6 +252,7 @@ def claim(
     # The mark records the topmost folder created here, which is removed with the marked one. Folders that existed before stay.
     content = {
         **mark,
+        "deployment": previous.get("deployment", mark["deployment"]),
         "made": previous.get("made", "") if previous else _made_with(folder, deployment),
         **(_place(folder) if os.path.isdir(folder) else {}),
     }

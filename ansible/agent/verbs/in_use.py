@@ -45,7 +45,7 @@ def notes_in(folder: str) -> list[dict[str, Any]]:
 
 def write(path: str, note: dict[str, Any]) -> None:
     """Writes a note atomically, and never through a symbolic link."""
-    new = f"{path}.new"
+    new = f"{path}.{os.getpid()}.new"  # another name of the inventory may mean this machine, too
     if os.path.lexists(new):
         os.unlink(new)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
@@ -87,8 +87,9 @@ def answer(
     elif state in ("withdrawn", "free", "ended") and not dry:
         for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
             if state == "ended" or path == own_path or (state == "free" and read(path).get("kept")):
-                # Another user may have created a folder with this name, or a file that only that user can remove.
-                with contextlib.suppress(IsADirectoryError, PermissionError):
+                # Another user may have created a folder with this name, or a file that only that user can remove. Another agent of
+                # the playbook may have removed the note.
+                with contextlib.suppress(IsADirectoryError, PermissionError, FileNotFoundError):
                     os.unlink(path)
     notes = sorted(notes_in(folder), key=lambda note: (note["since"], note["file"]))
     return {"uses": [{**note, "own": note["file"] == own_path} for note in notes]}

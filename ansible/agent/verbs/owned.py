@@ -102,6 +102,8 @@ class Folders:
                 for path in [os.path.join(folder, MARK), *([folder] if is_new else [])]:
                     shutil.chown(path, self._arguments["owner"])
             self.changed |= changed
+        # Another first deployment may have marked the folder meanwhile: its id is valid.
+        self.deployment = next(filter(None, (read_mark(folder).get("deployment") for folder in self._folders)), self.deployment)
 
 
 def answer(

@@ -46,7 +46,7 @@ echo "$state" >"$work/state"
 testbed down
 leftovers >"$work/before"
 nothing_left() {
-    local end=$((SECONDS + 5)) # wait until SSH has noticed that its connections are gone
+    local end=$((SECONDS + 60)) # wait until SSH has noticed that its connections are gone
     until leftovers >"$work/after" && cmp -s -- "$work/before" "$work/after"; do
         ((SECONDS < end)) || { diff -- "$work/before" "$work/after" >&2 || fail "something is left $*"; }
         sleep 0.2

@@ -23,10 +23,10 @@ class WaitTest {
     // At first the same tasks make progress, then fewer tasks are left.
     String left = wait(1).untilQuietOrStalled(() -> {
       long time = System.nanoTime() - begin;
-      return new Wait.Work(time < 2 * SECOND ? 3 : time < 3 * SECOND ? 1 : 0, time < 2 * SECOND ? time : 5, "busy");
+      return new Wait.Work(time < 2 * SECOND ? 3 : time < 2.5 * SECOND ? 1 : 0, time < 2 * SECOND ? time : 5, "busy");
     });
     assertEquals("", left);
-    assertTrue(System.nanoTime() - begin > 3 * SECOND);
+    assertTrue(System.nanoTime() - begin > 2.5 * SECOND);
   }
 
   @Test

@@ -212,7 +212,8 @@ class ClientTest extends OnMemory {
     assertEquals(0, client("-p", "maxexecutiontime=1", "-p", "warmuptime=" + warmup, "-threads", "" + threads,
         "-target", "4", "-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0"), err);
     long operations = summary().get("operations").asLong();
-    assertEquals(4, operations);
+    // On a busy machine, an operation that is due may be sent too late to be measured.
+    assertEquals(4, operations + summary().get("missed_operations").asLong());
     assertEquals(operations, line("INSERT", "Operations"));
     long inserted = summary().get("inserted").asLong();
     assertEquals(operations + summary().get("warmup_operations").asLong(), inserted, "no further key number is used");
@@ -222,7 +223,7 @@ class ClientTest extends OnMemory {
   @Test
   void anInsertThatTheEndOvertakesIsSentAndNotMeasured() throws IOException {
     assertEquals(0, client("-load"), err);
-    assertEquals(0, client("-p", "maxexecutiontime=0.4", "-p", "insertproportion=1", "-p", "readproportion=0", "-p",
+    assertEquals(0, client("-p", "maxexecutiontime=1", "-p", "insertproportion=1", "-p", "readproportion=0", "-p",
         "updateproportion=0", "-p", "memory.writedelay=300"), err);
     long inserted = summary().get("inserted").asLong();
     assertEquals(1000 + inserted, MemoryBinding.keys(store).size(), "its key number is used");

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Timeout;
 class ServerTest {
   /** Tests a zombie, such as a process of PostgreSQL that ends while its parent is stopped and cannot reap it. */
   @Test
-  @Timeout(10)
+  @Timeout(60)
   void stopsAServerWithAProcessThatHasEnded() throws Exception {
     // The first child waits for its parent to become sleep: bash would reap a child that ended before.
     String zombie = "until read -r name </proc/$$/comm && [ \"$name\" = sleep ]; do :; done";
