@@ -220,7 +220,8 @@ def _rankings(
     """Yields a tuple for each figure at each point: key, names of the trials (best first), their rows by name, and
     whether their windows took turns."""
     for together in at_points([trial for trial in trials if trial.rows]):
-        paired = took_turns(together, rounds)
+        # A system without numbers has no ratios, so its missing rounds do not matter.
+        paired = took_turns([trial for trial in together if trial.measured_rows], rounds)
         by_trial = {
             trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together
         }
