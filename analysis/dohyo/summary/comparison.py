@@ -289,6 +289,9 @@ def rounds_of(trial: Trial, rounds: Sequence[Trial]) -> list[Trial]:
 
     :param rounds: rounds of all systems and points
     """
+    # Trials that were started by hand may have the same system and point without being rounds.
+    if any(round_ is trial for round_ in rounds):
+        return [trial]
     return [round_ for round_ in rounds if (round_.system, round_.point) == (trial.system, trial.point)]
 
 

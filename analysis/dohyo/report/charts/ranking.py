@@ -95,7 +95,7 @@ def _runs(material: Material, phase: str, trial: Trial, figure: Figure) -> list[
     runs = [
         (run, run_rate)
         for run in material.runs
-        if (run.trial.place, run.phase, run.trial.status) == (trial.place, phase, "ok")
+        if (run.trial.compared_as, run.phase, run.trial.status) == (trial.name, phase, "ok")
         and (run_rate := run.rate(figure)) is not None
     ]
     return [
