@@ -272,6 +272,15 @@ def test_a_system_without_a_dimension_is_compared_at_each_of_its_values(tmp_path
     assert {round(slowest) for slowest in slowest_rates(summary.compared, "run").values()} == {1002}
 
 
+def test_a_trial_of_the_same_system_and_point_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    for side, rates in {"a": (1000, 2000), "b": (1500,)}.items():
+        for number, rate in enumerate(rates, start=1):
+            reads(trial(tmp_path / side, number, "cassandra", repeats=1) / "run-1/node1", [rate] * 20)
+    changes = compared(tmp_path / "a", tmp_path / "b")
+    assert [change.before for change in changes.changes] == [2000]
+    assert changes.problems == ["01-cassandra in a is not compared, as another trial has its system and point"]
+
+
 def test_dimensions_of_different_systems_make_the_points_at_which_they_meet() -> None:
     def of(system: str, **point: str) -> Trial:
         return Trial(f"{system}{point}", system, system, "ok", point=point)

@@ -51,7 +51,7 @@ def at_points(trials: Sequence[Trial], *, apart: bool = True) -> list[list[Trial
 
 
 def shared_dimensions(trials: Sequence[Trial], *, apart: bool = True) -> list[str]:
-    """Returns the dimensions of all trials and, if `apart`, those of which several systems have the same value."""
+    """Returns the dimensions of all trials and, if `apart`, those in which several systems have the same value."""
     # A trial whose trial.json is lost has no numbers and no point. The other trials still have common dimensions.
     stated = [trial for trial in trials if trial.measured_rows or trial.asked_workload] or trials
     systems: dict[tuple[str, str], set[str]] = {}
