@@ -20,12 +20,12 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence.rows import sampled
 from dohyo.foreign import tabulate
 from dohyo.metrics import Row, Samples
-from dohyo.report.charts import latency
+from dohyo.report.charts import latency, ranking
 from dohyo.report.material import Material
 from dohyo.running import two_experiments
 from dohyo.summary import regression
-from dohyo.summary.comparison import Key, at_points, pairs
-from dohyo.summary.results import Figure, Pair, Summary
+from dohyo.summary.comparison import Key, at_points, pairs, slowest_rates
+from dohyo.summary.results import Figure, Pair, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts
 from dohyo.tables import comparison_table, table
@@ -245,6 +245,49 @@ def test_systems_are_compared_within_a_point_and_one_system_with_nobody(tmp_path
     trial(alone, 1, "cassandra")
     assert summarise(alone).comparisons == []
     assert "Comparison" not in rendered(summarise(alone))
+
+
+def test_a_system_without_a_dimension_is_compared_at_each_of_its_values(tmp_path: Path) -> None:
+    rates = {("cassandra", "async"): 1000, ("scylla", "async"): 1200, ("cassandra", "unlogged"): 2500}
+    rates |= {("scylla", "unlogged"): 1300, ("hbase", ""): 2000, ("mysql", ""): 1900}
+    measured = itertools.product((1, 2, 3), rates.items())
+    for number, (turn, ((system, mode), rate)) in enumerate(measured, start=1):
+        about: dict[str, Any] = {"trial_round": turn, "trial_rounds": 3, "trial_point": {"mode": mode} if mode else {}}
+        reads(trial(tmp_path, number, system, repeats=1, **about) / "run-1/node1", [rate + turn] * 20)
+    summary = summarise(tmp_path)
+    assert [(pair.of, pair.to) for pair in summary.comparisons] == [
+        ("hbase", "cassandra mode=async"),
+        ("hbase", "scylla mode=async"),
+        ("hbase", "mysql"),
+        ("cassandra mode=unlogged", "scylla mode=unlogged"),
+        ("cassandra mode=unlogged", "hbase"),
+        ("cassandra mode=unlogged", "mysql"),
+    ]
+    text = " ".join(on_screen(summary).split())
+    assert "hbase was the fastest in 1 of 2 comparisons" in text
+    assert "mode=async 1 hbase" in text
+    assert "mode=unlogged 1 cassandra" in text
+    (panel,) = ranking.chart(Material(summary)).panels
+    assert [label for label in panel.spec["encoding"]["y"]["sort"] if label == "hbase"] == ["hbase"]
+    assert {round(slowest) for slowest in slowest_rates(summary.compared, "run").values()} == {1002}
+
+
+def test_a_trial_of_the_same_system_and_point_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    for side, rates in {"a": (1000, 2000), "b": (1500,)}.items():
+        for number, rate in enumerate(rates, start=1):
+            reads(trial(tmp_path / side, number, "cassandra", repeats=1) / "run-1/node1", [rate] * 20)
+    changes = compared(tmp_path / "a", tmp_path / "b")
+    assert [change.before for change in changes.changes] == [2000]
+    assert changes.problems == ["01-cassandra in a is not compared, as another trial has its system and point"]
+
+
+def test_dimensions_of_different_systems_make_the_points_at_which_they_meet() -> None:
+    def of(system: str, **point: str) -> Trial:
+        return Trial(f"{system}{point}", system, system, "ok", point=point)
+
+    one, other = ([of(system, x=x) for system in "ab"] for x in "12")
+    third, alone = [of(system, y="3") for system in "cd"], [of("e", z=z) for z in "45"]
+    assert at_points([*one, *other, *third, *alone]) == [[*one, *third, *alone], [*other, *third, *alone]]
 
 
 def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> None:

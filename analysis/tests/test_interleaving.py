@@ -16,7 +16,7 @@ from dohyo.summary.conditions import Conditions
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.trial.turns import OwnTurns, Turns
-from support.evidence import trial, write_json
+from support.evidence import edit_json, in_rounds, reads, trial, write_json
 from support.scenarios import load
 
 ASKED = "recordcount=100\nduration=5\ninterleave=on\nrepeats=3\nrounds=2\nsystems=cassandra,mysql-innodb,postgresql\n"
@@ -113,6 +113,19 @@ def test_windows_of_a_single_start_are_no_independent_samples() -> None:
     assert took_turns(merged(), trials((1, 2, 3)))
     assert not took_turns(merged(), trials((1, 2, 3))[:-1]), "a round of one system is not valid"
     assert not took_turns(merged(None), trials((1, 2, 3), interleaved=None))
+
+
+@pytest.mark.parametrize("invalid_rounds", [(1, 2, 3), (2,)])
+def test_ratios_stay_paired_beside_a_system_without_numbers(tmp_path: Path, invalid_rounds: tuple[int, ...]) -> None:
+    rates = {"cassandra": (1000, 2000, 4000), "hbase": (900, 1805, 3590), "scylla": (500, 1000, 2000)}
+    turns = {"order": list(rates)}
+    for turn, system, folder in in_rounds(tmp_path, 3, rates, trial_turns=turns):
+        reads(folder / "run-1/node1", [rates[system][turn - 1]] * 20)
+        if system == "scylla" and turn in invalid_rounds:
+            # With exit code 5, the system has failed, and none of its rounds counts.
+            edit_json(folder / "run-1/node1/client.json", exit=5, valid=False)
+    (pair,) = summarise(tmp_path).comparisons
+    assert (pair.of, pair.to, pair.tie) == ("cassandra", "hbase", False)
 
 
 def test_a_round_of_trials_that_take_turns_lasts_as_long_as_one_of_them(

@@ -317,6 +317,13 @@ def test_where_a_target_was_missed_nobody_wins(tmp_path: Path) -> None:
     )
 
 
+def test_a_target_that_differs_between_rounds_is_shown_as_their_mean(tmp_path: Path) -> None:
+    for turn, _, folder in in_rounds(tmp_path, 3, ["cassandra"]):
+        edit_json(folder / "run-1/node1/client.json", target=2500.0 if turn == 3 else 1000.0)
+    (merged,) = summarise(tmp_path).merged
+    assert merged.conditions.target == 1500
+
+
 def test_percentiles_without_an_interval_are_named_and_the_p50_is_compared(tmp_path: Path) -> None:
     def few(system: str, folder: Path) -> None:
         reads(folder / "run-1/node1", [20] * 20, latency_us=500 if system == "cassandra" else 50_000)

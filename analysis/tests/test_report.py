@@ -36,6 +36,7 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen
 from dohyo.tables.verdict import verdict
+from support import golden_cases
 from support.evidence import edit_json, in_rounds, reads, searched, trial, write_json
 from support.pages import HOSTILE, by_name, hostile, of, of_four, read_page, two_systems
 
@@ -356,6 +357,27 @@ def test_percentile_curves_are_of_what_counts(tmp_path: Path) -> None:
     assert read(tmp_path / "load").curves
     edit_json(load / "load/node1/client.json", valid=False, reason="5 of 5000 records (0.10 %) failed")
     assert read(tmp_path / "load").curves == []
+
+
+def test_trials_of_one_system_that_were_started_by_hand_are_drawn_apart(tmp_path: Path) -> None:
+    for number, rate in enumerate((1000, 1500), start=1):
+        reads(trial(tmp_path, number, "cassandra", 1) / "run-1/node1", [rate] * 20, latency_us=number * 1000)
+    material = read(tmp_path)
+    tables = {name: rows(columns) for chart in charts(material) for name, columns in chart.tables.items()}
+    names = ["02-cassandra", "01-cassandra"]
+    assert [(row["label"], row["mean"]) for row in tables["ranking-0"]] == list(zip(names, (1500, 1000), strict=True))
+    assert [row["label"] for row in tables["ranking-0-runs"]] == names
+    assert {row["series"]: row["operations"] for row in tables["time"]} == {
+        f"{names[1]} run 1": 1000,
+        f"{names[0]} run 1": 1500,
+    }
+    assert {(row["series"], row["value"]) for row in tables["percentiles-0"]} == {(names[1], 1), (names[0], 2)}
+
+
+def test_the_slowdown_of_a_load_names_its_point(tmp_path: Path) -> None:
+    golden_cases.loads(tmp_path)
+    text = next(chart.question for chart in charts(read(tmp_path)) if chart.title == "Rows against seconds")
+    assert text.count("cassandra batchsize=1 ") == text.count("cassandra batchsize=100 ") == 1
 
 
 def test_a_bar_begins_at_0_and_a_wide_interval_does_not_push_it_aside() -> None:

@@ -24,7 +24,7 @@ from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario import loading, scenario, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.search import Settings
-from dohyo.summary import precision, probes, trust
+from dohyo.summary import precision, probes, ranking, trust
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
@@ -449,3 +449,11 @@ def test_settings_of_the_wrong_type_are_no_search(value: Any, tmp_path: Path) ->
     folder = searched(tmp_path, (2000, 1500))
     edit_json(folder / "trial.json", trial_search=value)
     assert read_trial(folder).search is None
+
+
+def test_searches_of_trials_that_were_started_by_hand_are_no_rounds(tmp_path: Path) -> None:
+    for number, rate in enumerate((1000, 2000), start=1):
+        searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number)
+    summary = summarise(tmp_path)
+    maxima = [mean.mean for trial in summary.trials for mean in ranking.decisive(summary, trial).values()]
+    assert maxima == [1000, 2000]

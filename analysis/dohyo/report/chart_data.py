@@ -47,11 +47,11 @@ def read(experiment: Path) -> Material:
                 continue
             runs.append(_run(trial, phase))
             if not phase.discarded and (trial.status == "ok" or _is_before_runs(trial, phase.kind)):
-                _, latencies = merged.setdefault((trial.place, phase.kind), (trial, {}))
+                _, latencies = merged.setdefault((trial.compared_as, phase.kind), (trial, {}))
                 add_all(latencies, phase.latencies)
 
     summary = summarise(experiment, add)
-    failed = {trial.place for trial in summary.compared if trial.system_failed}
+    failed = {trial.name for trial in summary.compared if trial.system_failed}
     all_curves = [
         curve
         for (of_system, phase), (trial, latencies) in merged.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -99,7 +100,15 @@ class Material:
     def label(self, trial: Trial) -> str:
         """Returns the label of a chart's row: the system at its point and, for an invalid trial, the status."""
         status = "" if trial.status == "ok" else trial.status
-        return " · ".join(filter(None, (trial.system, self.point(trial), status)))
+        return " · ".join(filter(None, (self.named(trial), self.point(trial), status)))
+
+    def named(self, trial: Trial) -> str:
+        """Returns the system, or the trial's name if other compared trials have the same system and point."""
+        return trial.name if self._places[trial.place] > 1 else trial.system
+
+    def series(self, trial: Trial) -> str:
+        """Returns the system with its round, which names a line in charts without runs."""
+        return f"{self.named(trial)} round {trial.round}" if trial.round else self.named(trial)
 
     def part(self, phase: str, trial: Trial) -> str:
         """Returns the name of a chart's part: a phase at a trial's point, such as "load · threads=8"."""
@@ -112,8 +121,12 @@ class Material:
         return {
             "part": self.part(run.phase, run.trial),
             "system": run.trial.system,
-            "series": f"{run.trial.system} {run.name}{status}",
+            "series": f"{self.named(run.trial)} {run.name}{status}",
         }
+
+    @cached_property
+    def _places(self) -> Counter[str]:
+        return Counter(trial.place for trial in self.summary.compared)
 
     @cached_property
     def _varying(self) -> set[str]:
@@ -121,13 +134,16 @@ class Material:
         return {key for key in self.summary.dimensions if len({value for name, value in values if name == key}) > 1}
 
     def trial(self, system: str, point: str, round_: str) -> Trial | None:
-        """Returns the trial of a system in a round at a point. `point` is a result of `figures.point_name`."""
-        matches = (
+        """Returns the trial of a system in a round at a point, or None if there are several.
+
+        :param point: a result of `figures.point_name`
+        """
+        matches = [
             trial
             for trial in self.summary.trials
             if (trial.system, point_name(trial.point), str(trial.round or 1)) == (system, point, round_)
-        )
-        return next(matches, None)
+        ]
+        return matches[0] if len(matches) == 1 else None
 
     def warmup(self, trial: Trial, phase: str, run: int | str | None) -> float:
         """Returns the seconds from the agreed instant to the measured window of a run."""
@@ -146,11 +162,6 @@ def operation_title(operation: str) -> str:
     """Returns an operation type in words, such as "READ" or "READ, from the intended start"."""
     plain = operation.removeprefix(INTENDED)
     return operation if plain == operation else f"{plain}, from the intended start"
-
-
-def series(trial: Trial) -> str:
-    """Returns the system with its round, which names a line in charts without runs."""
-    return f"{trial.system} round {trial.round}" if trial.round else trial.system
 
 
 def significant(value: float | None, digits: int = 4) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 from statistics import fmean
 
 from dohyo import statistics
@@ -26,17 +26,41 @@ _PERCENTILES: tuple[Figure, ...] = ("p50_ms", "p99_ms")
 _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
-def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Groups trials that can be compared: those with the same faults and the same values of all common dimensions."""
-    # A trial whose trial.json is lost has no numbers and no point. The other trials still have common dimensions.
-    stated = [trial for trial in trials if trial.measured_rows or trial.asked_workload] or trials
-    shared = [key for key in stated[0].point if all(key in trial.point for trial in stated)] if stated else []
-    points: dict[tuple[str | None, ...], list[Trial]] = {}
+def at_points(trials: Sequence[Trial], *, apart: bool = True) -> list[list[Trial]]:
+    """Groups trials that can be compared: those with the same faults and the same values of all shared dimensions.
+
+    A trial without a dimension that other systems share is in the groups of all its values.
+
+    :param apart: False: only dimensions of all trials distinguish groups, so that no trial is in several
+    """
+    values = {
+        key: list(dict.fromkeys(trial.point[key] for trial in trials if key in trial.point))
+        for key in shared_dimensions(trials, apart=apart)
+    }
+    points: dict[tuple[str, ...], list[Trial]] = {}
     for trial in trials:
         faults = (trial.conditions.faults, *(conditions.get("faults") for conditions in trial.by_phase.values()))
-        group = (*(trial.point.get(key) for key in shared), *dict.fromkeys(filter(None, faults)))
-        points.setdefault(group, []).append(trial)
-    return list(points.values())
+        own = ([trial.point[key]] if key in trial.point else of_all for key, of_all in values.items())
+        for point in product(*own):
+            points.setdefault((*point, *dict.fromkeys(filter(None, faults))), []).append(trial)
+    groups = {frozenset(trial.name for trial in group): group for group in points.values()}
+    if sum(map(len, groups)) == len(trials):
+        return list(points.values())
+    # A combination of values at which no trial was measured has only trials without these dimensions.
+    return [group for names, group in groups.items() if not any(names < others for others in groups)]
+
+
+def shared_dimensions(trials: Sequence[Trial], *, apart: bool = True) -> list[str]:
+    """Returns the dimensions of all trials and, if `apart`, those in which several systems have the same value."""
+    # A trial whose trial.json is lost has no numbers and no point. The other trials still have common dimensions.
+    stated = [trial for trial in trials if trial.measured_rows or trial.asked_workload] or trials
+    systems: dict[tuple[str, str], set[str]] = {}
+    for trial in stated:
+        for item in trial.point.items():
+            systems.setdefault(item, set()).add(trial.system)
+    several = {key for (key, _), of_value in systems.items() if len(of_value) > 1 and apart}
+    every = {key for key, _ in systems if all(key in trial.point for trial in stated)}
+    return [key for key in dict.fromkeys(key for key, _ in systems) if key in several | every]
 
 
 def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
@@ -117,7 +141,8 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
 def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
     """Returns the op/s of the slowest system with a valid rate in the phase, for each point."""
     slowest: dict[str, float] = {}
-    for together in at_points(trials):
+    # A system without a dimension has one rate, which is that of all values.
+    for together in at_points(trials, apart=False):
         rates = [row.ops_per_second for trial in together for row in trial.overall(phase) if row.ops_per_second]
         slowest |= {point_name(trial.point): min(rates) for trial in together if rates}
     return slowest
@@ -173,11 +198,14 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
 
     :param rounds: the single rounds if `trials` are merged; only single rounds contain the searches
     """
-    result = []
+    result: dict[tuple[Key, str, str], Pair] = {}
     for key, ranked, rows, paired in _rankings(trials, rounds):
         ratios = pairs(key, rows, paired=paired)
-        result += [ratios[ranked[0], name] for name in rows if name != ranked[0]]
-    return result
+        for name in rows:
+            if name != ranked[0]:
+                # Two systems without a dimension meet at each of its values.
+                result.setdefault((key, ranked[0], name), ratios[ranked[0], name])
+    return list(result.values())
 
 
 def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -> list[Neighbours]:
@@ -188,17 +216,16 @@ def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -
 
     :param alike: two neighbours are alike if the interval of their ratio lies between 1 / (1 + alike) and 1 + alike
     """
-    result = []
+    result: dict[tuple[Key, str, str], Neighbours] = {}
     has_rounds = any(round_.round is not None for round_ in rounds)
     for key, ranked, rows, paired in _rankings(trials, rounds):
         ratios = pairs(key, rows, paired=paired)
         for ahead, behind in pairwise(ranked):
             pair = ratios[ahead, behind]
-            if has_rounds and pair.sampled == "runs":
-                result.append(Neighbours(pair, "open", more=1))
-            else:
-                result.append(_neighbours(pair, rows, alike, paired))
-    return result
+            is_single = has_rounds and pair.sampled == "runs"
+            entry = Neighbours(pair, "open", more=1) if is_single else _neighbours(pair, rows, alike, paired)
+            result.setdefault((key, ahead, behind), entry)
+    return list(result.values())
 
 
 def _neighbours(neighbour: Pair, rows: Mapping[str, Row], alike: float, paired: bool) -> Neighbours:
@@ -220,7 +247,8 @@ def _rankings(
     """Yields a tuple for each figure at each point: key, names of the trials (best first), their rows by name, and
     whether their windows took turns."""
     for together in at_points([trial for trial in trials if trial.rows]):
-        paired = took_turns(together, rounds)
+        # A system without numbers has no ratios, so its missing rounds do not matter.
+        paired = took_turns([trial for trial in together if trial.measured_rows], rounds)
         by_trial = {
             trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together
         }
@@ -288,6 +316,9 @@ def rounds_of(trial: Trial, rounds: Sequence[Trial]) -> list[Trial]:
 
     :param rounds: rounds of all systems and points
     """
+    # Trials that were started by hand may have the same system and point without being rounds.
+    if any(round_ is trial for round_ in rounds):
+        return [trial]
     return [round_ for round_ in rounds if (round_.system, round_.point) == (trial.system, trial.point)]
 
 

@@ -10,7 +10,7 @@ from dohyo.figures import half_interval, rate
 from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE, LOAD, PROBE
-from dohyo.summary.comparison import Key, figures, is_paced, maximum, rounds_of, samples
+from dohyo.summary.comparison import Key, at_points, figures, is_paced, maximum, rounds_of, samples
 from dohyo.summary.results import Figure, Neighbours, Pair, Summary, Trial
 
 UNITS: dict[Figure, str] = {
@@ -149,15 +149,23 @@ def deciding_neighbours(summary: Summary) -> list[Neighbours]:
 def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
     system = {trial.name: trial.system for trial in summary.compared}
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
-    nearest: dict[tuple[Key, str], dict[str, Pair]] = {}
-    for pair in pairs:
-        if pair.phase in phases[pair.of] and pair.phase in phases[pair.to] and system[pair.of] != system[pair.to]:
-            rivals = nearest.setdefault((pair.key, pair.of), {})
-            previous = rivals.setdefault(system[pair.to], pair)
-            rivals[system[pair.to]] = min(
-                previous, pair, key=lambda candidate: (candidate.tie is False, distance(candidate))
-            )
-    return [sorted(rivals.values(), key=distance) for rivals in nearest.values()]
+    contests: list[Contest] = []
+    for point in at_points([trial for trial in summary.compared if trial.rows]):
+        names = {trial.name for trial in point}
+        here = [pair for pair in pairs if pair.of in names and pair.to in names]
+        # The best system at one point may be at another one, where it is not the best.
+        beaten = {(pair.key, pair.to) for pair in here}
+        nearest: dict[Key, dict[str, Pair]] = {}
+        for pair in here:
+            decides = pair.phase in phases[pair.of] and pair.phase in phases[pair.to]
+            if decides and system[pair.of] != system[pair.to] and (pair.key, pair.of) not in beaten:
+                rivals = nearest.setdefault(pair.key, {})
+                previous = rivals.setdefault(system[pair.to], pair)
+                rivals[system[pair.to]] = min(
+                    previous, pair, key=lambda candidate: (candidate.tie is False, distance(candidate))
+                )
+        contests += [sorted(rivals.values(), key=distance) for rivals in nearest.values()]
+    return contests
 
 
 def distance(pair: Pair) -> float:

@@ -157,6 +157,11 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     left, right = _by_place(before), _by_place(after)
     result = Changes(before.name, after.name, margin, force)
     common = [key for key in left if key in right]
+    for summary, kept in ((before, left), (after, right)):
+        # Only trials that were started by hand may have the same system and point.
+        names = {trial.name for trial in kept.values()}
+        why = "is not compared, as another trial has its system and point"
+        result.problems.extend(f"{t.name} in {summary.name} {why}" for t in summary.compared if t.name not in names)
     # Without a common trial, the experiments are unrelated, and no trial counts as missing.
     missing = result.problems if common else result.single
     missing.extend(f"{trial.place} is only in {before.name}" for key, trial in left.items() if key not in right)

@@ -97,6 +97,11 @@ class Trial:
         return system_at(self.system, self.point)
 
     @property
+    def compared_as(self) -> str:
+        """Returns the name of the trial in `Summary.compared` that contains this one."""
+        return self.place if self.round else self.name
+
+    @property
     def measured_rows(self) -> list[Row]:
         """Returns the rows that are part of the measurement."""
         return [row for row in self.rows if not self.is_aside(row)]

@@ -492,7 +492,7 @@ def _limited(summary: Summary) -> Iterator[Reason]:
             compare += f"; in {', '.join(unlike)}, rates differed or missed the target: no ranking"
         yield Reason(f"A target rate was set{where}: {compare}.", "a target rate was set")
     yield from _unknown_percentiles(summary)
-    late = [shortfall for together in at_points(summary.compared) for shortfall in behind(together, EQUAL)]
+    late = dict.fromkeys(missed for together in at_points(summary.compared) for missed in behind(together, EQUAL))
     if late:
         reached = [f"{name} {rate(lowest)} of {rate(target)} op/s" for name, target, lowest in late]
         text = f"Some systems missed the equal rate ({', '.join(reached)}): latencies are not ranked."

@@ -24,7 +24,15 @@ from dohyo.metrics import METRICS, Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, has_latency, order
 from dohyo.places import DOHYO, command, named, shown
 from dohyo.scenario.phases import AT_RATE, LOAD, PROBE
-from dohyo.summary.comparison import at_points, is_paced, latencies_at, rate_figure, rounds_of, searches_of
+from dohyo.summary.comparison import (
+    at_points,
+    is_paced,
+    latencies_at,
+    rate_figure,
+    rounds_of,
+    searches_of,
+    shared_dimensions,
+)
 from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of
 from dohyo.summary.results import Pair, Summary, Trial
@@ -388,10 +396,11 @@ def _sections(summary: Summary) -> list[_Section]:
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     sections = []
+    shared = shared_dimensions(ranked)
     for phase in phases:
         for together in at_points(ranked):
-            shared = [key for key in together[0].point if all(key in trial.point for trial in ranked)]
-            point = point_name({key: together[0].point[key] for key in shared})
+            values = {key: value for trial in together for key, value in trial.point.items()}
+            point = point_name({key: values[key] for key in shared if key in values})
             of_phase = phase if len(phases) > 1 else ""
             title = " \N{MIDDLE DOT} ".join(filter(None, (of_phase, point)))
             if entries := _ranked(summary, together, phase, shared):

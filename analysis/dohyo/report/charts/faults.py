@@ -96,7 +96,7 @@ def _healing(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
             **material.of_run(run),
             "time": significant(did.begin, 7),
             "until": significant(min(end, _end(did)), 7),
-            "what": f"{run.trial.system}: {did.what}, second {did.begin:.1f} "
+            "what": f"{material.named(run.trial)}: {did.what}, second {did.begin:.1f} "
             + ("on" if did.unfinished else f"to {_end(did):.1f}"),
         }
         for faulted in of_run

@@ -127,7 +127,7 @@ def _events(material: Material) -> list[dict[str, Any]]:
                 continue
             time = max(0.0, event.at - material.warmup(trial, phase, event.run))
             row = {"part": material.part(phase, trial), "system": trial.system, "time": significant(time, 7)}
-            rows.append({**row, "what": f"{trial.system}, {event}"})
+            rows.append({**row, "what": f"{material.named(trial)}, {event}"})
     return rows
 
 
@@ -209,7 +209,7 @@ def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any
             share = sum(covered(spans) for spans in of_hosts.values()) / width / servers
             names = sorted(of_hosts)
             more = f" and {len(names) - _MOST_HOSTS_NAMED} more" if len(names) > _MOST_HOSTS_NAMED else ""
-            series = f"{run.trial.system} {run.name} {DOING[kind]}"
+            series = f"{material.named(run.trial)} {run.name} {DOING[kind]}"
             hosts = f"{', '.join(names[:_MOST_HOSTS_NAMED])}{more}"
             yield {
                 "part": material.part(run.phase, run.trial),

@@ -36,6 +36,7 @@ def chart(material: Material) -> Chart:
             {
                 "part": material.part(curve.phase, curve.trial),
                 "system": curve.trial.system,
+                "series": material.named(curve.trial),
                 "inverse": significant(100 / (100 - percentile), 5),
                 "percentile": percentile,
                 "value": significant(value),
@@ -46,9 +47,9 @@ def chart(material: Material) -> Chart:
             if value > 0
         ]
         name = drawn.add(rows)
-        ends = {row["system"]: row for row in rows if row["part"] == rows[0]["part"]}
+        ends = {row["series"]: row for row in rows if row["part"] == rows[0]["part"]}
         says = "; ".join(
-            f"{system} {row['percentile']:g}% within {milliseconds(row['value'])} ms" for system, row in ends.items()
+            f"{series} {row['percentile']:g}% within {milliseconds(row['value'])} ms" for series, row in ends.items()
         )
         title = operation_title(operation)
         drawn.panels.append(Panel(title, _spec(material, rows), name, f"Percentiles of {title}: {says}"))
@@ -71,6 +72,7 @@ def _spec(material: Material, rows: list[dict[str, Any]]) -> Spec:
             "y": quantity("value", f"ms{suffix}", scale=axis),
             "color": by_system(material.systems),
             "strokeDash": dash(material.systems),
-            "tooltip": shown("system", "percentile", value="ms"),
+            "detail": {"field": "series"},
+            "tooltip": shown("series", "percentile", value="ms"),
         },
     }

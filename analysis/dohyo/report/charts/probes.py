@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, layer, quantity, scale, shape, shown, table
-from dohyo.report.material import Material, series, significant
+from dohyo.report.material import Material, significant
 from dohyo.scenario import slo
 from dohyo.scenario.phases import LOAD
 from dohyo.scenario.slo import Bound
@@ -43,7 +43,10 @@ def chart(material: Material) -> Chart | None:
         if rows:
             name = drawn.add(rows)
             drawn.tables[f"{name}-bounds"] = table(lines)
-            says = "; ".join(f"{series(trial)}: {search.conclusion}" for trial, search in bounded)
+            says = "; ".join(
+                f"{f'{material.series(trial)} {material.point(trial)}'.rstrip()}: {search.conclusion}"
+                for trial, search in bounded
+            )
             drawn.panels.append(_panel(material, subject, name, rows, [limit for _, limit in limits], says))
     return drawn if drawn.panels else replace(drawn, missing="No search has a valid probe.")
 
@@ -72,7 +75,7 @@ def _rows(material: Material, trial: Trial, search: Search, subject: _Subject) -
             {
                 "part": _part(material, trial),
                 "system": trial.system,
-                "series": series(trial),
+                "series": material.series(trial),
                 "rate": significant(probe.target),
                 "achieved": significant(probe.achieved),
                 "operation": operation,

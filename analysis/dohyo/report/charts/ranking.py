@@ -11,7 +11,7 @@ from dohyo.operations import OVERALL
 from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, by_system, layer, rows_high, rows_of, shape, table
 from dohyo.report.material import Material, significant
 from dohyo.scenario.phases import PROBE, RUN
-from dohyo.summary.comparison import at_points, is_paced
+from dohyo.summary.comparison import at_points, is_paced, shared_dimensions
 from dohyo.summary.ranking import Rate, decisive, throughput
 from dohyo.summary.results import Figure, Trial
 from dohyo.tables.comparison_table import interval, level_of_rows, ratio, samples_words
@@ -33,6 +33,7 @@ def chart(material: Material) -> Chart:
     searched = any(trial.search for trial in summary.trials)
     for phase in [*([PROBE] if searched else []), *material.phases]:
         ranked = [pair for together in at_points(summary.compared) for pair in _ranked(material, together, phase)]
+        ranked = list({trial.name: (trial, mean) for trial, mean in ranked}.values())
         if ranked:
             means = [_mean(material, phase, *pair) for pair in ranked]
             runs = [row for trial, mean in ranked for row in _runs(material, phase, trial, mean.figure)]
@@ -67,11 +68,13 @@ def _ranked(material: Material, trials: Sequence[Trial], phase: str) -> list[tup
 
 
 def _mean(material: Material, phase: str, trial: Trial, result: Rate) -> dict[str, Any]:
+    # A system without a dimension is at several points, and has several ratios.
+    is_at_one = trial.point.keys() >= set(shared_dimensions(material.summary.compared))
     pair = next(
         (
             pair.inverse
             for pair in material.summary.comparisons
-            if (pair.key, pair.to) == ((phase, OVERALL, result.figure), trial.name)
+            if (pair.key, pair.to) == ((phase, OVERALL, result.figure), trial.name) and is_at_one
         ),
         None,
     )
@@ -95,7 +98,7 @@ def _runs(material: Material, phase: str, trial: Trial, figure: Figure) -> list[
     runs = [
         (run, run_rate)
         for run in material.runs
-        if (run.trial.place, run.phase, run.trial.status) == (trial.place, phase, "ok")
+        if (run.trial.compared_as, run.phase, run.trial.status) == (trial.name, phase, "ok")
         and (run_rate := run.rate(figure)) is not None
     ]
     return [

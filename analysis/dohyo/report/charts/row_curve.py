@@ -7,7 +7,7 @@ from typing import Any
 from dohyo.evidence.load_curve import SHORTEST_SECONDS
 from dohyo.report.chart_data import is_drawn
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, table
-from dohyo.report.material import Material, series, significant
+from dohyo.report.material import Material, significant
 from dohyo.scenario.phases import LOAD
 
 # Maximum number of points of a curve; more would not be visible.
@@ -23,7 +23,7 @@ def chart(material: Material) -> Chart:
     for trial in material.summary.trials:
         if trial.load is None or not is_drawn(trial, LOAD, trial.load.tenths[-1]):
             continue
-        name = series(trial)
+        name = material.series(trial)
         step = max(1, len(trial.load.points) // _MOST_POINTS)
         points = [*trial.load.points[:-1][::step], *trial.load.points[-1:]]
         rows += [
@@ -37,7 +37,7 @@ def chart(material: Material) -> Chart:
             for second, count in points
         ]
         if trial.load.slowdown is not None:
-            slowdowns[name] = trial.load.slowdown
+            slowdowns[f"{name} {material.point(trial)}".rstrip()] = trial.load.slowdown
     ratios = "; ".join(f"{name} {value:.2f}" for name, value in slowdowns.items())
     slow = f" Time for the last tenth of the rows, divided by that for the first: {ratios}." if ratios else ""
     panel = Panel("", _spec(material), "rows", f"Rows inserted against seconds elapsed.{slow}")
