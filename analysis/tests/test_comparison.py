@@ -8,6 +8,7 @@ import json
 import math
 import random
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -25,6 +26,7 @@ from dohyo.report.material import Material
 from dohyo.running import two_experiments
 from dohyo.summary import regression
 from dohyo.summary.comparison import Key, at_points, pairs, slowest_rates
+from dohyo.summary.ranking import contests
 from dohyo.summary.results import Figure, Pair, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts
@@ -270,6 +272,35 @@ def test_a_system_without_a_dimension_is_compared_at_each_of_its_values(tmp_path
     (panel,) = ranking.chart(Material(summary)).panels
     assert [label for label in panel.spec["encoding"]["y"]["sort"] if label == "hbase"] == ["hbase"]
     assert {round(slowest) for slowest in slowest_rates(summary.compared, "run").values()} == {1002}
+
+
+def test_points_do_not_depend_on_systems_without_numbers(tmp_path: Path) -> None:
+    rates = {("cassandra", "async"): 1000, ("scylla", "async"): 1, ("cassandra", "unlogged"): 2500}
+    rates |= {("scylla", "unlogged"): 1, ("hbase", ""): 2000}
+    for number, ((system, mode), rate) in enumerate(rates.items(), start=1):
+        folder = trial(tmp_path, number, system, repeats=1, **({"trial_point": {"mode": mode}} if mode else {}))
+        reads(folder / "run-1/node1", [rate] * 20)
+        if system == "scylla":
+            edit_json(folder / "run-1/node1/client.json", exit=5, valid=False)
+    text = " ".join(on_screen(summarise(tmp_path)).split())
+    assert "hbase was the fastest in 1 of 2 comparisons" in text
+    assert "mode=async 1 hbase" in text
+    assert "mode=unlogged 1 cassandra" in text
+    for folder in tmp_path.glob("raw/*-scylla-*"):
+        shutil.rmtree(folder / "load")
+    assert len(contests(summarise(tmp_path))) == 2
+
+
+def test_a_point_at_which_a_target_was_missed_has_no_contest(tmp_path: Path) -> None:
+    measured = {("cassandra", "async"): (1000, 700), ("cassandra", "unlogged"): (500, 700), ("hbase", ""): (1000, 500)}
+    measured |= {("scylla", mode): (1000, 800) for mode in ("async", "unlogged")} | {("mysql", ""): (1000, 600)}
+    for number, ((system, mode), (rate, latency_us)) in enumerate(measured.items(), start=1):
+        about: dict[str, Any] = {"trial_point": {"mode": mode}} if mode else {}
+        folder = trial(tmp_path, number, system, target=1000, **about)
+        for run in (1, 2):
+            reads(folder / f"run-{run}/node1", [rate] * 20, latency_us)
+    (contest,) = contests(summarise(tmp_path))
+    assert {pair.to for pair in contest} == {"01-cassandra-mode=async", "04-scylla-mode=async", "06-mysql"}
 
 
 def test_a_trial_of_the_same_system_and_point_is_not_left_out_in_silence(tmp_path: Path) -> None:

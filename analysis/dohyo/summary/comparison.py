@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, permutations, product
+from operator import attrgetter
 from statistics import fmean
 
 from dohyo import statistics
@@ -26,11 +27,15 @@ _PERCENTILES: tuple[Figure, ...] = ("p50_ms", "p99_ms")
 _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
-def at_points(trials: Sequence[Trial], *, apart: bool = True) -> list[list[Trial]]:
+def at_points(
+    trials: Sequence[Trial], has: Callable[[Trial], object] = bool, *, apart: bool = True
+) -> list[list[Trial]]:
     """Groups trials that can be compared: those with the same faults and the same values of all shared dimensions.
 
     A trial without a dimension that other systems share is in the groups of all its values.
 
+    :param trials: all trials of the experiment; also trials without numbers define its dimensions
+    :param has: whether a trial has what is compared; other trials are left out
     :param apart: False: only dimensions of all trials distinguish groups, so that no trial is in several
     """
     values = {
@@ -38,14 +43,15 @@ def at_points(trials: Sequence[Trial], *, apart: bool = True) -> list[list[Trial
         for key in shared_dimensions(trials, apart=apart)
     }
     points: dict[tuple[str, ...], list[Trial]] = {}
-    for trial in trials:
+    compared = list(filter(has, trials))
+    for trial in compared:
         faults = (trial.conditions.faults, *(conditions.get("faults") for conditions in trial.by_phase.values()))
         own = ([trial.point[key]] if key in trial.point else of_all for key, of_all in values.items())
         for point in product(*own):
             points.setdefault((*point, *dict.fromkeys(filter(None, faults))), []).append(trial)
-    groups = {frozenset(trial.name for trial in group): group for group in points.values()}
-    if sum(map(len, groups)) == len(trials):
+    if sum(map(len, points.values())) == len(compared):
         return list(points.values())
+    groups = {frozenset(trial.name for trial in group): group for group in points.values()}
     # A combination of values at which no trial was measured has only trials without these dimensions.
     return [group for names, group in groups.items() if not any(names < others for others in groups)]
 
@@ -82,6 +88,12 @@ def is_paced(trials: Sequence[Trial], phase: str) -> bool:
     """Returns whether any trial had a target rate in the phase; if so, rates do not show which system is faster."""
     measured = [trial for trial in trials if trial.overall(phase)]
     return phase in AT_RATE or (phase != PROBE and any(target_of(trial, phase) for trial in measured))
+
+
+def is_ranked(trials: Sequence[Trial], key: Key) -> bool:
+    """Returns whether a figure of trials at a point is compared: latencies at an equal rate, rates without a target."""
+    is_latency = METRICS[key[2]].unit == "ms"
+    return equal_rate(trials, key[0]) is not None if is_latency else not is_paced(trials, key[0])
 
 
 def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
@@ -164,7 +176,7 @@ def different_rates(before: Trial, after: Trial, phase: str) -> tuple[float, flo
 def _groups(trials: Sequence[Trial], phases: Sequence[str]) -> list[tuple[list[Trial], str]]:
     return [
         (of_point, phase)
-        for of_point in at_points([trial for trial in trials if trial.rows])
+        for of_point in at_points(trials, attrgetter("rows"))
         for phase in phases
         if _has_latencies(of_point, phase)
     ]
@@ -246,7 +258,7 @@ def _rankings(
 ) -> Iterator[tuple[Key, list[str], dict[str, Row], bool]]:
     """Yields a tuple for each figure at each point: key, names of the trials (best first), their rows by name, and
     whether their windows took turns."""
-    for together in at_points([trial for trial in trials if trial.rows]):
+    for together in at_points(trials, attrgetter("rows")):
         # A system without numbers has no ratios, so its missing rounds do not matter.
         paired = took_turns([trial for trial in together if trial.measured_rows], rounds)
         by_trial = {
@@ -257,8 +269,7 @@ def _rankings(
                 (*key[:2], "p99_ms") in trial_rows for trial_rows in by_trial.values() if key in trial_rows
             ):
                 continue
-            is_latency = METRICS[key[2]].unit == "ms"
-            if equal_rate(together, key[0]) is None if is_latency else is_paced(together, key[0]):
+            if not is_ranked(together, key):
                 continue
             rows = {name: trial_rows[key] for name, trial_rows in by_trial.items() if key in trial_rows}
             values = {name: value for name, row in rows.items() if (value := centre(row, key[2]))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.summary.comparison import at_points
@@ -13,7 +14,7 @@ from dohyo.summary.results import Trial
 def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
     """Returns the conditions that are unequal or unknown in trials that ran: condition → trial → value.
 
-    Only trials at the same point of the matrix are compared: those that agree in all common dimensions.
+    Only trials at the same point of the matrix are compared: those that agree in all shared dimensions.
     """
     result: dict[str, dict[str, str]] = {}
     for name, group in differing(trials):
@@ -25,7 +26,7 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 def differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
     """Yields each condition that differs between the trials at a point, together with these trials."""
     # Leave out trials that only loaded: a load before the runs may be repeated and does not affect the runs.
-    points = at_points([trial for trial in trials if trial.measured_rows])
+    points = at_points(trials, attrgetter("measured_rows"))
     for name in (name for name, condition in CONDITIONS.items() if condition.equal == "systems"):
         for at_point in points:
             compared = [trial for trial in at_point if _is_compared(trial, name)]

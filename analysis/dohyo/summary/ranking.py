@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from dohyo.figures import half_interval, rate
 from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE, LOAD, PROBE
-from dohyo.summary.comparison import Key, at_points, figures, is_paced, maximum, rounds_of, samples
+from dohyo.summary.comparison import Key, at_points, figures, is_paced, is_ranked, maximum, rounds_of, samples
 from dohyo.summary.results import Figure, Neighbours, Pair, Summary, Trial
 
 UNITS: dict[Figure, str] = {
@@ -150,9 +151,9 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
     system = {trial.name: trial.system for trial in summary.compared}
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
     contests: list[Contest] = []
-    for point in at_points([trial for trial in summary.compared if trial.rows]):
+    for point in at_points(summary.compared, attrgetter("rows")):
         names = {trial.name for trial in point}
-        here = [pair for pair in pairs if pair.of in names and pair.to in names]
+        here = [pair for pair in pairs if pair.of in names and pair.to in names and is_ranked(point, pair.key)]
         # The best system at one point may be at another one, where it is not the best.
         beaten = {(pair.key, pair.to) for pair in here}
         nearest: dict[Key, dict[str, Pair]] = {}

@@ -177,7 +177,7 @@ def _lost(name: str, experiment: records.ExperimentFacts) -> Trial:
 def _mixed(trials: Sequence[Trial], workloads: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Returns a warning for each trial whose workload differs from that of the first trial at its point."""
     warnings = []
-    for first, *rest in at_points([trial for trial in trials if workloads[trial.name] and trial.rows]):
+    for first, *rest in at_points(trials, lambda trial: workloads[trial.name] and trial.rows):
         usual = workloads[first.name]
         for trial in rest:
             workload = workloads[trial.name]

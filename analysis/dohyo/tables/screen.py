@@ -394,11 +394,10 @@ def _sections(summary: Summary) -> list[_Section]:
     decide = dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial))
     # Rates of the `AT_RATE` phases are derived from those of other phases and decide nothing, so they come last.
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
-    ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     sections = []
-    shared = shared_dimensions(ranked)
+    shared = shared_dimensions(summary.compared)
     for phase in phases:
-        for together in at_points(ranked):
+        for together in at_points(summary.compared, lambda trial: decisive(summary, trial)):
             values = {key: value for trial in together for key, value in trial.point.items()}
             point = point_name({key: values[key] for key in shared if key in values})
             of_phase = phase if len(phases) > 1 else ""
