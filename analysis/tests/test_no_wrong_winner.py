@@ -14,10 +14,13 @@ import pytest
 from dohyo import statistics
 from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row
+from dohyo.operations import OVERALL
 from dohyo.report.charts import ranking
 from dohyo.report.material import Material
 from dohyo.summary.comparison import comparisons, latencies_at
+from dohyo.summary.conditions import Conditions
 from dohyo.summary.results import Summary, Trial
+from dohyo.summary.rounds import Rounds
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import doubts, mark_of
 from dohyo.tables import table
@@ -322,6 +325,18 @@ def test_a_target_that_differs_between_rounds_is_shown_as_their_mean(tmp_path: P
         edit_json(folder / "run-1/node1/client.json", target=2500.0 if turn == 3 else 1000.0)
     (merged,) = summarise(tmp_path).merged
     assert merged.conditions.target == 1500
+
+
+def test_a_round_without_a_phase_has_no_part_in_the_mean_of_its_target() -> None:
+    def measured(number: int, target: float | None, **by_phase: float) -> Trial:
+        of_phases = {phase: {"target": value} for phase, value in by_phase.items()}
+        rows = [Row(phase, OVERALL, 1) for phase in by_phase or ("a",)]
+        return Trial("t", "t", "t", "ok", None, {}, number, Conditions(target=target), of_phases, rows=rows)
+
+    rounds = Rounds()
+    for round_ in (measured(1, None, a=9, b=1000), measured(2, None, a=9, b=1200), measured(3, 9)):
+        rounds.add(round_, {})
+    assert rounds.merged().by_phase["b"]["target"] == 1100
 
 
 def test_percentiles_without_an_interval_are_named_and_the_p50_is_compared(tmp_path: Path) -> None:

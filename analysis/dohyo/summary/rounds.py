@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import log
 from typing import Any
@@ -30,7 +30,7 @@ def rows_of(measured: Counted) -> list[Row]:
 
 
 def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
-    """Returns the conditions that differ between rounds, with their distinct values.
+    """Returns the conditions that differ between rounds, with the value of each round that has the phase.
 
     A condition that differs between phases has a name such as "threads of read". A round may lack a phase. The target
     of `own` is left out, because it is derived from each round's own maximum.
@@ -50,9 +50,14 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
                 for round_ in rounds
                 if phase is None or any(row.phase == phase for row in round_.rows)
             ]
-            if len(values := list(dict.fromkeys(values))) > 1:
+            if len({*values}) > 1:
                 result[name if phase is None else f"{name} of {phase}"] = values
     return result
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Returns the distinct values as text."""
+    return " and ".join("unknown" if value is None else str(value) for value in dict.fromkeys(values))
 
 
 class Rounds:
@@ -85,7 +90,7 @@ class Rounds:
         first = max(good or self.trials, key=lambda trial: len({row.phase for row in trial.rows} - {LOAD}))
         failed = any(trial.system_failed for trial in self.trials)
         measured = [trial.conditions for trial in good or self.trials]
-        of_all, by_phase = self._conditions(first, good or self.trials)
+        of_all, by_phase = self._conditions(first, differing(good or self.trials))
         # Show the mean of the rounds' targets, because the target of `own` differs between rounds.
         targets = [target for round_ in good if (target := round_.by_phase.get(OWN, {}).get("target"))]
         if targets:
@@ -119,7 +124,7 @@ class Rounds:
         )
 
     @staticmethod
-    def _conditions(first: Trial, rounds: Sequence[Trial]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _conditions(first: Trial, differ: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Returns the conditions that differ between rounds, and the conditions of each phase.
 
         A value that differs between rounds becomes None; a text condition lists all values. A target rate becomes the
@@ -127,13 +132,11 @@ class Rounds:
         """
         of_all: dict[str, Any] = {}
         by_phase = {phase: dict(of_phase) for phase, of_phase in first.by_phase.items()}
-        for label, values in differing(rounds).items():
+        for label, values in differ.items():
             name, _, phase = label.partition(" of ")
             # Only text conditions can list all values.
-            text = " and ".join("unknown" if item is None else str(item) for item in values)
-            targets = [round_.by_phase.get(phase, {}).get("target", round_.conditions.target) for round_ in rounds]
-            number = statistics.fmean(filter(None, targets)) if name == "target" else None
-            value = text if CONDITIONS[name].kind == "string" else number
+            number = statistics.fmean(filter(None, values)) if name == "target" else None
+            value = listed(values) if CONDITIONS[name].kind == "string" else number
             if phase:
                 by_phase.setdefault(phase, {})[name] = value
             else:

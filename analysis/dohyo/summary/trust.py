@@ -35,7 +35,7 @@ from dohyo.summary.conditions import Conditions
 from dohyo.summary.precision import more_rounds, open_words, undecided, words
 from dohyo.summary.ranking import UNITS, Rate, contests, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, Trial, without_interval
-from dohyo.summary.rounds import differing
+from dohyo.summary.rounds import differing, listed
 from dohyo.summary.validity import at_work
 
 Mark = Literal["solid", "caution", "do not use"]
@@ -153,9 +153,9 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
 
 def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Yields a reason if the systems with numbers were measured at different points."""
-    valued = [trial for trial in summary.compared if decisive(summary, trial)]
-    alone = all(len({trial.system for trial in at_point}) == 1 for at_point in at_points(valued))
-    if alone and not pairs and len({trial.system for trial in valued}) > 1:
+    points = at_points(summary.compared, lambda trial: decisive(summary, trial))
+    alone = all(len({trial.system for trial in at_point}) == 1 for at_point in points)
+    if alone and not pairs and len({trial.system for at_point in points for trial in at_point}) > 1:
         text = "No two systems were measured at the same point: there is nothing to compare."
         yield Reason(text, "measured at different points", fatal=True)
 
@@ -385,10 +385,7 @@ def _uneven(summary: Summary) -> Iterator[Reason]:
     texts = []
     for trial in summary.merged:
         valid = [round_ for round_ in rounds_of(trial, summary.trials) if round_.status == "ok"]
-        differ = (
-            f"{name.replace('_', ' ')} {' and '.join('unknown' if value is None else str(value) for value in values)}"
-            for name, values in differing(valid).items()
-        )
+        differ = (f"{name.replace('_', ' ')} {listed(values)}" for name, values in differing(valid).items())
         texts += [f"{trial.name} {', '.join(differences)}"] if (differences := list(differ)) else []
     if texts:
         yield Reason(f"Rounds had different conditions: {'; '.join(texts)}.", "rounds under different conditions")
