@@ -281,6 +281,15 @@ def test_faults_of_the_same_second_are_told_apart_by_name_and_not_by_millisecond
         assert len({str(fault) for _, fault in group.cases}) == 1
 
 
+def test_faults_of_trials_that_were_started_by_hand_are_not_combined() -> None:
+    run = FaultedRun("run", 1, ASKED, 100.0, [cost(SERIES)], {}, None, None)
+    trials = [Trial(name, "hbase", "HBase", "ok", faults=[run]) for name in ("01-hbase", "02-hbase")]
+    assert [len(group.cases) for group in same_faults(trials)] == [1, 1]
+    assert len(sentences(trials)) == 2
+    rounds = [replace(trial, round=number) for number, trial in enumerate(trials, start=1)]
+    assert [len(group.cases) for group in same_faults(rounds)] == [2]
+
+
 def test_the_worst_second_may_begin_before_the_fault_where_slots_are_longer() -> None:
     slots = [Slot(8, 4, 100, {99: 9000.0}, {}), Slot(12, 4, 100, {99: 1.0}, {})]
     (fault,) = costs(killed(10.5), [100] * 20, slots)
@@ -549,8 +558,8 @@ def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Pat
 
 
 def of_runs(*runs: FaultedRun, system: str = "cassandra", **point: str) -> list[Trial]:
-    """Returns one trial for each run."""
-    return [Trial(system, system, system, "ok", point=point, faults=[run]) for run in runs]
+    """Returns one round for each run."""
+    return [Trial(system, system, system, "ok", None, point, turn, faults=[run]) for turn, run in enumerate(runs, 1)]
 
 
 def faulted_run(series: Sequence[int], until: float | None = 20, lost: int | None = 0, errors: int = 0) -> FaultedRun:
@@ -643,7 +652,8 @@ def test_of_many_costs_the_screen_shows_some_and_says_so(tmp_path: Path) -> None
     material = chart_data.read(tmp_path)
     summary = material.summary
     (result,) = summary.trials
-    many = replace(summary, trials=[replace(result, point={"a": f"{number:02}"}) for number in range(20)])
+    points = [f"{number:02}" for number in range(20)]
+    many = replace(summary, trials=[replace(result, name=point, point={"a": point}) for point in points])
     shown = [line for line in on_screen(many).splitlines() if "without success" in line or "summary.md" in line]
     assert shown[-2] == f"{20 - screen.MOST_COSTS} more in summary.md"
     text = page.html(page.gather(tmp_path, replace(material, summary=many)))

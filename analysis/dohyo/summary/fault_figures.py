@@ -202,6 +202,6 @@ def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
             by_name = sorted(run.faults, key=lambda fault: (str(fault), fault.at))
             for fault in run.faults:
                 number = 1 + next(index for index, candidate in enumerate(by_name) if candidate is fault)
-                key = (trial.place, run.phase, number)
+                key = (trial.compared_as, run.phase, number)
                 together.setdefault(key, SameFault(trial, run.phase, number, [])).cases.append((run, fault))
     return list(together.values())

@@ -78,16 +78,16 @@ def sentences(trials: Sequence[Trial]) -> list[str]:
     several = len({group.phase for group in every}) > 1
     of_systems: dict[tuple[str, str], list[SameFault]] = {}
     for group in every:
-        of_systems.setdefault((group.trial.place, group.phase), []).append(group)
+        of_systems.setdefault((group.trial.compared_as, group.phase), []).append(group)
     lines = []
-    for (name, _), faults in of_systems.items():
+    for faults in of_systems.values():
         # Errors and losses belong to a run, not to a fault; every run has the fault with number 1.
         (whole_runs,) = (group for group in faults if group.number == 1)
         errors, lost = whole_runs.words((ERRORS, LOST))
         end = f"{errors} errors, {'losses not known' if lost == UNKNOWN else f'{lost} lost'}"
         separator = ", " if len(faults) == 1 else "; "
         costs = [_cost(group, _in_phase(group.name, group) if several else group.name) for group in faults]
-        lines.append(f"{name}, {'; '.join(costs)}{separator}{end}")
+        lines.append(f"{faults[0].trial.place}, {'; '.join(costs)}{separator}{end}")
     return lines
 
 
