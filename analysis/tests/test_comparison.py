@@ -291,6 +291,13 @@ def test_points_do_not_depend_on_systems_without_numbers(tmp_path: Path) -> None
     assert len(contests(summarise(tmp_path))) == 2
 
 
+def test_a_reason_of_several_points_is_given_once(tmp_path: Path) -> None:
+    for number, (system, mode) in enumerate(itertools.product(("cassandra", "hbase"), ("async", "unlogged")), start=1):
+        folder = trial(tmp_path, number, system, repeats=1, trial_point={"mode": mode})
+        edit_json(folder / "conditions.json", heap="8G" if system == "hbase" else "1G")
+    assert [reason.short for reason in doubts(summarise(tmp_path))].count("other memory") == 1
+
+
 def test_a_point_at_which_a_target_was_missed_has_no_contest(tmp_path: Path) -> None:
     measured = {("cassandra", "async"): (1000, 700), ("cassandra", "unlogged"): (500, 700), ("hbase", ""): (1000, 500)}
     measured |= {("scylla", mode): (1000, 800) for mode in ("async", "unlogged")} | {("mysql", ""): (1000, 600)}

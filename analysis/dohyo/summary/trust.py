@@ -107,7 +107,8 @@ def doubts(summary: Summary) -> list[Reason]:
         *_about_the_whole(summary),
         *(hosts if not few else ()),
     ]
-    return sorted(reasons, key=lambda reason: not reason.fatal)
+    # Several points of the matrix may have the same reason.
+    return sorted(dict.fromkeys(reasons), key=lambda reason: not reason.fatal)
 
 
 def _unequal(summary: Summary) -> Iterator[Reason]:
