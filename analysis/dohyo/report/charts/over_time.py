@@ -90,7 +90,7 @@ def chart(material: Material) -> Chart:
             if any(row[column] is not None for row in hosts):
                 panels.append(_panel(material, "hosts", column, title, "%", hosts))
     elif clients:
-        question += " Processors and disks are left out: there is no hosts.csv, because the hosts were not sampled."
+        question += " Processors and disks are left out: hosts.csv is missing, or does not tell the trials apart."
     return Chart("over-time", "Over time", question, panels, tables, by_part=True, legend=True, missing=missing)
 
 
