@@ -112,7 +112,7 @@ def report(world: World) -> None:
 
     The role `host` defines the settings. Hosts that it did not prepare have neither conditions nor warnings.
 
-    :raises StepError: if a disk of the databases is not mounted, for example after a boot
+    :raises StepError: if a disk of the databases is missing or not mounted, for example after a boot
     """
 
     def read(host: Host) -> None:
@@ -124,8 +124,10 @@ def report(world: World) -> None:
             root=values["_host_root"], deployment=values["dohyo_deployment"], layout=values["host_disk_layout"],
         )  # fmt: skip
         host.remember({"host_disks": disks})
-        if absent := [volume["mount_point"] for volume in disks["volumes"] if not volume["mounted"]]:
-            raise HostError(f"{host.name}: not mounted: {', '.join(absent)}; run {values['dohyo_playbook']} deploy.yml")
+        problems = [disk["problem"] for disk in disks["devices"] if disk["problem"]]
+        problems += [f"{volume['mount_point']} is not mounted" for volume in disks["volumes"] if not volume["mounted"]]
+        if problems and values["trial_system"] not in values["attached"]:
+            raise HostError(f"{host.name}: {'; '.join(problems)}; run {values['dohyo_playbook']} deploy.yml")
         tuned = context.flag("host_tuning")
         limits = {"open files": values["host_open_files"], "processes": values["host_processes"]}
         settings = host.do(

@@ -263,7 +263,7 @@ REPORT = """
 from conduct import ActionModule as Conduct
 from dohyo.trial.hosts import report
 
-DISK = {"name": "nvme0n1", "path": "/dev/nvme0n1", "kind": "nvme", "discards": False}
+DISK = {"name": "nvme0n1", "path": "/dev/nvme0n1", "kind": "nvme", "discards": False, "problem": ""}
 VOLUME = {"devices": ["/dev/nvme0n1"], "array": True, "state": "ours", "mount_point": "/dohyo", "options": "noatime",
           "mounted": True}
 SAID = {"settings": [{"name": "vm.swappiness", "now": "60"}], "absent": ["CPU governor"], "container": "",

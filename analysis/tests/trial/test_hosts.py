@@ -54,23 +54,39 @@ def test_contradictory_settings_are_refused_before_any_change(
     assert {call.action for call in trial.calls} <= {"program"}
 
 
-def test_disks_that_are_not_mounted_are_not_measured(tmp_path: Path) -> None:
+LOST = {"problem": "/dev/sdb: it is not there", "discards": True}
+
+
+@pytest.mark.parametrize(
+    ("disks", "attached", "problem"),
+    [
+        ({"devices": [], "volumes": [{"mount_point": "/dohyo/data", "mounted": False}]}, False,
+         "/dohyo/data is not mounted"),
+        ({"devices": [LOST], "volumes": []}, False, LOST["problem"]),
+        ({"devices": [LOST], "volumes": []}, True, ""),
+    ],
+)  # fmt: skip
+def test_disks_that_are_missing_or_not_mounted_are_not_measured(
+    tmp_path: Path, disks: dict[str, Any], attached: bool, problem: str
+) -> None:
     """Without this check, the trial fails without naming the cause: the empty mount point belongs to root."""
     settings: dict[str, Any] = {
         **dict.fromkeys(("_host_devices", "_host_label", "_host_root", "_host_settings", "_host_queues"), ()),
         **dict.fromkeys(("_host_queue", "_host_kept", "host_open_files", "host_processes"), ""),
         "_host_root_needed": True, "host_tuning": False, "dohyo_playbook": "ansible-playbook",
     }  # fmt: skip
-    trial = fake_trial(tmp_path, 2, **settings)
-    volumes = [{"mount_point": "/dohyo/data", "mounted": False}]
+    trial = fake_trial(tmp_path, 2, **({"attached": {"cassandra": "elsewhere"}} if attached else {}), **settings)
     trial.answers |= {
         "host_devices": {"devices": [], "volumes": []},
-        ("node2", "host_devices"): {"devices": [], "volumes": volumes},
+        ("node2", "host_devices"): disks,
         "host_settings read": {"settings": [], "absent": [], "differences": []},
     }
+    if not problem:
+        report(trial.world)
+        return
     with pytest.raises(StepError) as error:
         report(trial.world)
-    assert error.value.failures == {"node2": "node2: not mounted: /dohyo/data; run ansible-playbook deploy.yml"}
+    assert error.value.failures == {"node2": f"node2: {problem}; run ansible-playbook deploy.yml"}
 
 
 def test_hosts_say_themselves_what_they_cannot_carry(tmp_path: Path) -> None:
