@@ -552,7 +552,7 @@ def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> 
 
 def test_hosts_are_drawn_where_they_were_sampled(charts_of_two: Charts, tmp_path: Path) -> None:
     two_systems(tmp_path)
-    assert "no hosts.csv" in charts_of_two["over-time"].question
+    assert "hosts.csv is missing" in charts_of_two["over-time"].question
     (tmp_path / "hosts.csv").write_text(
         "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
         # This older file lacks the column for other processes. The window lasts from 1 s to 3 s.
