@@ -139,6 +139,12 @@ def test_points_that_are_compared_have_one_rate(tmp_path: Path, monkeypatch: pyt
     assert len(facts(experiment)["equal_targets"]) == 3
 
 
+def test_points_that_are_compared_wait_for_one_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{ASKED}matrix.cassandra_gc=G1,ZGC\n"
+    experiment, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000, 900, 900], "hbase": [0, 500, 500]})
+    assert {*facts(experiment)["equal_targets"].values()} == {350}
+
+
 def test_conditions_are_those_of_both_also_with_one_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
     for late in experiment.folder.glob("raw/0[3-6]-*"):

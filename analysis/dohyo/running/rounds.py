@@ -81,14 +81,15 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
         if planned.scenario.equal_target is None
     }
     summary = summarise(experiment.folder, only=before)
-    # Leave out trials whose evidence is lost: they have no point, and would put all points into one group.
-    slowest = slowest_rates([peer for peer in summary.compared if point_name(peer.point) in shares], phases.MAX)
     # Wait until invalid trials have been repeated: without them, the rate could be too high for their systems.
     valid = {_place(result) for result in summary.trials if result.status == "ok"}
     again = [result for result in summary.trials if result.status in ("invalid", "failed") and not result.system_failed]
     disturbed = set(map(_place, again))
     waiting = {point for _, point in disturbed - valid if trial.round < scenario.number("rounds")}
-    fixed = {point: knee.rounded(shares[point] * rate) for point, rate in slowest.items() if point not in waiting}
+    # Leave out trials whose evidence is lost: they have no point, and would put all points into one group.
+    peers = [peer for peer in summary.compared if point_name(peer.point) in shares]
+    slowest = slowest_rates(peers, phases.MAX, waiting)
+    fixed = {point: knee.rounded(shares[point] * rate) for point, rate in slowest.items()}
     experiment.update(equal_targets=fixed | targets)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, permutations, product
 from operator import attrgetter
@@ -150,13 +150,18 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
     return (target, mean) if mean < target * (FULL_SHARE if faulted else 1 - TOLERANCE) else None
 
 
-def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
-    """Returns the op/s of the slowest system with a valid rate in the phase, for each point."""
+def slowest_rates(trials: Sequence[Trial], phase: str, waiting: Collection[str] = ()) -> dict[str, float]:
+    """Returns the op/s of the slowest system with a valid rate in the phase, for each point.
+
+    :param waiting: points whose rate is not yet known; they are left out, with the points that are compared with them
+    """
     slowest: dict[str, float] = {}
     # A system without a dimension has one rate, which is that of all values.
     for together in at_points(trials, apart=False):
+        points = {point_name(trial.point) for trial in together}
         rates = [row.ops_per_second for trial in together for row in trial.overall(phase) if row.ops_per_second]
-        slowest |= {point_name(trial.point): min(rates) for trial in together if rates}
+        if rates and points.isdisjoint(waiting):
+            slowest |= dict.fromkeys(points, min(rates))
     return slowest
 
 
