@@ -40,8 +40,8 @@ def at_points(trials: Sequence[Trial], *, apart: bool = True) -> list[list[Trial
     points: dict[tuple[str, ...], list[Trial]] = {}
     for trial in trials:
         faults = (trial.conditions.faults, *(conditions.get("faults") for conditions in trial.by_phase.values()))
-        own = ([trial.point[key]] if key in trial.point else of_all for key, of_all in values.items())
-        for point in product(*own):
+        possible = ([trial.point[key]] if key in trial.point else of_all for key, of_all in values.items())
+        for point in product(*possible):
             points.setdefault((*point, *dict.fromkeys(filter(None, faults))), []).append(trial)
     groups = {frozenset(trial.name for trial in group): group for group in points.values()}
     if sum(map(len, groups)) == len(trials):
