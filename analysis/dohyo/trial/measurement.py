@@ -152,6 +152,9 @@ class Measuring:
         discarded = number <= int(values.get("trial_discard", 0))
         if not folders or discarded or values["trial_turns"] or not self.may_be_disturbed:
             return False
+        # A trial without an experiment may be measured where only Ansible is installed.
+        if not Path(str(values["dohyo_program"])).exists():
+            return False
         for folder in folders:
             self.fetch(folder.name, self.folder)
         self.fetch("hosts", self.folder, [*self.world.hosts])
