@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -73,7 +73,7 @@ class TrialFolder:
         :raises OSError: if one of the trial's folders cannot be read
         """
         self.changed = self._changed()
-        self.read_back, self.stated = self._read_back()
+        self.read_conditions()
         self.canary = canary.read(self._record("canary.json", records.CanaryFile))
         self.phases = self.phases_of()
         self.clients = self.read_clients(self.phases)
@@ -151,8 +151,8 @@ class TrialFolder:
             self.warn(f"{self.path}/{problem}")
         return problems
 
-    def _read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
-        """Returns the content of conditions.json: a record of general facts, and the conditions by name."""
+    def read_conditions(self) -> None:
+        """Reads conditions.json: a record of general facts, and the conditions by name."""
         path = self.path / "conditions.json"
         warn = limited(path, self.warn)
         content = read_object(path, warn)
@@ -160,7 +160,8 @@ class TrialFolder:
         def complain(problem: str) -> None:
             warn(f"{path}: {problem}")
 
-        return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
+        self.read_back = records.decoded(content, records.ReadBack, complain)
+        self.stated = conditions.stated(content, complain)
 
     def phases_of(self, *names: str) -> list[Phase]:
         """Returns the runs of these phases. The results of their clients have not been read.
