@@ -85,7 +85,9 @@ class TrialFolder:
         cpus = self.metrics.cpus()
         strong = str(self.stated.get("consistency", "")).startswith("strong")
         for phase in self.counted:
-            phase.cpus, phase.strong = cpus, strong
+            phase.cpus = cpus
+        for phase in self.measured:
+            phase.strong = strong
         runs = {window.key for window in windows}
         self.shares = [share for share in self.metrics.shares if (share.phase, share.run) in runs]
         self._check_samples()

@@ -285,6 +285,15 @@ def lost_before(trial: TrialFolder) -> Iterator[str]:
                     yield f"{run.name} on {client.host}: {losses}"
 
 
+def stale_before(trial: TrialFolder) -> Iterator[str]:
+    """Finds stale reads in repeats that were set aside, because other processes do not excuse them."""
+    for run in trial.runs:
+        if run.set_aside is not None:
+            yield from (
+                f"{run.name} on {client.host}: {why}" for client in run.clients if (why := stale_reads(run, client))
+            )
+
+
 def missing_runs(trial: TrialFolder) -> Iterator[str]:
     """Finds a load, a preconditioning, or repeats of a phase, without results."""
     settings = trial.settings
@@ -488,7 +497,7 @@ CHECKS = (
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
           " were [read back](faults.md), with `verify=acknowledged`", of_client=lost_writes, of_trial=lost_before),
     Check("reads were stale although the servers' consistency is strong, with `verify=acknowledged`",
-          of_client=stale_reads),
+          of_client=stale_reads, of_trial=stale_before),
     Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or was not undone",
           of_run=other_faults),
     Check("[other processes](#other-processes), or the hypervisor, used the processors of a host of the trial",
