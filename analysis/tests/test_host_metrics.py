@@ -783,6 +783,8 @@ def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
         (1000, 0.31, {"busiest_thread_share": 0.99}, True, None),  # the rate held despite the other processes
         (9000, 0.2, {}, False, "only 2,000 op/s"),
         (9000, 0.31, {}, None, "probe-1: other processes used 31% of the processors of node1"),
+        (9000, 0.31, {"skew_ms": 9000}, None, "probe-1: other processes used 31% of the processors of node1"),
+        (9000, 0.2, {"skew_ms": 9000}, None, "probe-1 on node1: the client began 9,000 ms after the agreed instant"),
         (9000, 0.2, {"busiest_thread_share": 0.99}, None,
          "probe-1 on node1: the client's thread loop was the bottleneck: 99% of a processor"),
         (9000, 0.2, {"cpu_seconds": 5.5}, None,

@@ -245,7 +245,8 @@ def _probe(phase: Phase, facts: TrialFolder, shares: Sequence[Taken], settings: 
     target = knee.rounded(sum(rates)) if rates and not phase.missing and len(rates) == len(targets) else None
     # Records that are not found make a system faster, so they are a problem and not only a doubt.
     problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(phase))]
-    doubts = [*validity.run_problems(phase), *validity.disturbing(facts, phase, shares)]
+    # Others come first: they may be why the client was late, and they may end, so that the rate is tried again.
+    doubts = [*validity.disturbing(facts, phase, shares), *validity.run_problems(phase)]
     measured = rows(PROBE, [phase.run], phase.latencies)
     probe = Probe(phase.number or 0, target, probes.rate_of(measured), rows=measured)
     return probes.judged(settings, probe, problems, doubts)
