@@ -713,6 +713,16 @@ def test_a_repeat_that_was_set_aside_without_a_cause_or_a_successor_leaves_no_nu
     assert (result.status, result.reason) == ("invalid", reason)
 
 
+@pytest.mark.parametrize(("attached", "status"), [("10.0.0.1", "ok"), (None, "invalid")])
+def test_an_observed_host_on_the_kernel_of_a_client_is_only_found_when_the_trial_ends(
+    tmp_path: Path, attached: str | None, status: str
+) -> None:
+    folder = set_aside(tmp_path, 0.3)
+    edit_json(folder / "conditions.json", attached=attached)
+    worked(folder / "hosts/theirs" / FILE, 0.3)
+    assert only(summarise(tmp_path)).status == status
+
+
 @pytest.mark.parametrize("share", [0.1, 0.3])
 def test_a_trial_is_told_why_its_last_repeat_was_disturbed(
     tmp_path: Path, share: float, monkeypatch: pytest.MonkeyPatch

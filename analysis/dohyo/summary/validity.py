@@ -262,10 +262,16 @@ def disturbing(trial: TrialFolder, phase: Phase, shares: Sequence[Taken], part: 
 def set_aside_in_vain(trial: TrialFolder) -> Iterator[str]:
     """Finds repeats that were set aside although nothing disturbed them; perhaps only their rates were unwelcome."""
     runs = [run for run in trial.runs if run.set_aside is not None]
+    if not runs:
+        return
     windows = [window for run in runs for window in run.window]
-    shares = HostMetrics(trial.path / "hosts", windows, [], lambda _: None).shares if runs else []
-    disturbed = {run.number for run in runs if any(disturbing(trial, run, shares, _KNOWN_PART))}
-    yield from (f"{run.name}: was set aside, but nothing disturbed it" for run in runs if run.number not in disturbed)
+    metrics = HostMetrics(trial.path / "hosts", windows, [], lambda _: None)
+    disturbed = {run.number for run in runs if any(disturbing(trial, run, metrics.shares, _KNOWN_PART))}
+    for run in runs:
+        # The samples of observed hosts come last, and only they show that such a host shares the kernel of a client's.
+        is_known = "attached" not in trial.stated or not {*run.conducted.clients} & {*metrics.untold}
+        if run.number not in disturbed and is_known:
+            yield f"{run.name}: was set aside, but nothing disturbed it"
 
 
 def compacting(trial: TrialFolder) -> Iterator[str]:
