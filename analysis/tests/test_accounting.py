@@ -108,6 +108,13 @@ def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
     assert (result.status, result.reason) == ("invalid", lost)
 
 
+def test_stale_reads_of_a_repeat_that_others_disturbed_are_not_excused(tmp_path: Path) -> None:
+    of_runs(tmp_path, {}, {"stale_reads": 1})
+    (tmp_path / "raw/01-cassandra/run-1/disturbed.json").write_text('{"why": "run-1: other processes used 40%"}')
+    stale = "run-1 on node1: 1 of 1,500,000 reads were stale, but the servers' consistency is strong"
+    assert (only(tmp_path).reason or "").startswith(stale)
+
+
 def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
     result = of_runs(tmp_path, {})
     assert result.accounting is not None

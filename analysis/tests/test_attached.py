@@ -139,6 +139,18 @@ def test_the_records_of_runs_in_batches_are_told() -> None:
     assert "at most 500 operations and 50,000 records per second" in text
 
 
+@pytest.mark.parametrize(("limit", "repeats"), [({}, 4), ({"max.other.cpu": "100%"}, 2)])
+def test_the_data_to_write_includes_disturbed_repeats_that_are_measured_again(
+    limit: dict[str, str], repeats: int
+) -> None:
+    inserts = {"insertproportion": "1", "readproportion": "0", "updateproportion": "0", "repeats": "2"}
+    chosen = bounded({**MYSQL, **inserts, "duration": "0", "operationcount": "1M", **limit})
+    bytes_most = chosen.data_bytes + repeats * 1_000_000 * 1000
+    attachment.check(chosen, None, f"{bytes_most}B", {})
+    with pytest.raises(BadInputError, match="01-mysql-innodb would write"):
+        attachment.check(chosen, None, f"{bytes_most - 1}B", {})
+
+
 def test_a_bound_of_servers_that_dohyo_starts_counts_operations() -> None:
     assert bounded({"systems": "mysql-innodb"}).of("insert")["target"] == "500"
 

@@ -25,12 +25,14 @@ import proc
 import sampler
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
+from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
-from dohyo.evidence.text_file import lines
+from dohyo.evidence.text_file import Warn, lines
 from dohyo.planning import plan
 from dohyo.scenario.loading import load
 from dohyo.summary import requested_settings as asked_of
 from dohyo.summary import trust
+from dohyo.summary.phase import Phase
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
@@ -711,14 +713,36 @@ def test_a_repeat_that_was_set_aside_without_a_cause_or_a_successor_leaves_no_nu
     assert (result.status, result.reason) == ("invalid", reason)
 
 
+@pytest.mark.parametrize(("attached", "status"), [("10.0.0.1", "ok"), (None, "invalid")])
+def test_an_observed_host_on_the_kernel_of_a_client_is_only_found_when_the_trial_ends(
+    tmp_path: Path, attached: str | None, status: str
+) -> None:
+    folder = set_aside(tmp_path, 0.3)
+    edit_json(folder / "conditions.json", attached=attached)
+    worked(folder / "hosts/theirs" / FILE, 0.3)
+    assert only(summarise(tmp_path)).status == status
+
+
 @pytest.mark.parametrize("share", [0.1, 0.3])
-def test_a_trial_is_told_why_its_last_repeat_was_disturbed(tmp_path: Path, share: float) -> None:
+def test_a_trial_is_told_why_its_last_repeat_was_disturbed(
+    tmp_path: Path, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    read_host = Phase.read
+
+    def read_run(run: Phase, host: str, warn: Warn) -> dict[str, Latencies]:
+        names.append(run.name)
+        return read_host(run, host, warn)
+
+    monkeypatch.setattr(Phase, "read", read_run)
     folder = measured(tmp_path)
     worked(folder / "hosts/node1" / FILE, share)
     write_json(folder / "state.json", {"status": "running"})
     answer = CliRunner().invoke(cli, ["disturbed", str(folder)], standalone_mode=False, catch_exceptions=False)
     problem = f"run-1: other processes used {share:.0%} of the processors of node1; at most 25% is allowed"
     assert answer.output == (f"{problem} (max.other.cpu)\n" if share > 0.25 else "\n")
+    # The trial waits for the answer, so only the last repeat is read.
+    assert names == ["run-1"]
 
 
 def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:
@@ -769,6 +793,8 @@ def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
         (1000, 0.31, {"busiest_thread_share": 0.99}, True, None),  # the rate held despite the other processes
         (9000, 0.2, {}, False, "only 2,000 op/s"),
         (9000, 0.31, {}, None, "probe-1: other processes used 31% of the processors of node1"),
+        (9000, 0.31, {"skew_ms": 9000}, None, "probe-1: other processes used 31% of the processors of node1"),
+        (9000, 0.2, {"skew_ms": 9000}, None, "probe-1 on node1: the client began 9,000 ms after the agreed instant"),
         (9000, 0.2, {"busiest_thread_share": 0.99}, None,
          "probe-1 on node1: the client's thread loop was the bottleneck: 99% of a processor"),
         (9000, 0.2, {"cpu_seconds": 5.5}, None,

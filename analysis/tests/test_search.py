@@ -126,7 +126,11 @@ def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) 
         display.trial(1, plan.trials(chosen))
         display.event({"event": "phase", "phase": "probe", "run": 3, "client_dirs": [str(tmp_path)]})
         display.tick()
-    assert display.activity == "in probe 3 of at most 10"
+        assert display.activity == "in probe 3 of at most 10"
+        # A disturbed probe was tried again.
+        display.event({"event": "phase", "phase": "probe", "run": 11, "client_dirs": [str(tmp_path)]})
+        display.tick()
+    assert display.activity == "in probe 11 of at most 11"
 
 
 def test_the_page_says_how_long_the_probes_of_a_scenario_take() -> None:

@@ -8,7 +8,7 @@ import os
 import time
 
 HEARTBEAT = 30.0  # seconds without a message after which the connection to the controller counts as lost
-EXEC = 10.0  # seconds that a process may take to replace its program on a busy host
+EXEC = 0.2  # seconds that a process may take to replace its program
 EXITING, KERNEL_THREAD = 0x00000004, 0x00200000  # PF_EXITING and PF_KTHREAD, flags in /proc/PID/stat
 LOOK = 0.02  # seconds between two checks of something that is about to happen
 
@@ -50,16 +50,15 @@ def environment(pid):
 
     The kernel shows none while a process replaces its program (execve), so this function waits for the new program.
     """
-    path = f"/proc/{pid}/environ"
-    if not (content := read(path)) and waited(lambda: not _replaces_program(pid), EXEC):
-        content = read(path)
+    content = b""
+
+    def is_known():
+        nonlocal content
+        content = read(f"/proc/{pid}/environ")
+        return content or int(stat(pid)[6]) & (EXITING | KERNEL_THREAD)
+
+    waited(is_known, EXEC)
     return content
-
-
-def _replaces_program(pid):
-    fields = stat(pid)
-    flags, env_end = int(fields[6]), int(fields[48])
-    return not env_end and not flags & (EXITING | KERNEL_THREAD)
 
 
 def process_ids():

@@ -101,8 +101,10 @@ class Processes:
         return process[0] if process and proc.is_alive(*process) and self._has_mark(process[0], name) else None
 
     def _has_mark(self, pid, name):
+        """Returns whether a process has the mark of NAME. Waits for it, because bash changes its environment while it starts."""
+        mark = self.mark(name).encode()
         try:
-            return self.mark(name).encode() in proc.environment(pid).split(b"\0")
+            return proc.waited(lambda: mark in proc.environment(pid).split(b"\0"), proc.EXEC)
         except OSError:
             return False
 

@@ -45,10 +45,10 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     for line in usage[1]:
         say(line, err=True)
     if not agreed and sys.stdin.isatty():
-        if not click.confirm("A run that is disturbed like this is invalid. Measure anyway?", err=True):
+        if not click.confirm("A run disturbed like this does not count. Measure anyway?", err=True):
             raise BadInputError("nothing was started; end these programs, or allow more with --set max.other.cpu=50%")
     else:
-        say("  a run that is disturbed like this is invalid; end these programs, or set max.other.cpu=50%", err=True)
+        say("  a run disturbed like this does not count; end these programs, or set max.other.cpu=50%", err=True)
 
 
 def look() -> tuple[Taken, list[str]]:

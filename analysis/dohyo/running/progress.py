@@ -313,7 +313,8 @@ class Progress:
             settles = self._phase == "settle" and "settle" in self._scenario.role_variables.get("attached_may", [])
             return (_WORDS | _ATTACHED if self._trial.is_attached and not settles else _WORDS)[self._phase]
         if self._phase == PROBE:
-            return f"probe {self._run} of at most {self._scenario['search.probes']}"
+            # A disturbed probe is tried again.
+            return f"probe {self._run} of at most {max(self._run, self._scenario.number('search.probes'))}"
         name = "" if self._phase == phases.RUN else f"{self._phase}, "
         # A disturbed repeat is measured again.
         return f"{name}run {self._run} of {max(self._run, self._scenario.repeats)}"

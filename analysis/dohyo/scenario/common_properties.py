@@ -198,8 +198,8 @@ GROUPS = {
                  about="maximum share of records that are not found; above it, a run is invalid"),
         Property("max.other.cpu", Percent(0, 100), DOHYO,
                  about="share of a host's processors that other processes or the hypervisor may use during a run;"
-                 " above it, the run is invalid. The default is 25%, or 5% with strict_conditions"
-                 " (docs/method.md#other-processes)"),
+                 " above it, the run does not count and its repeat is measured again, at most twice in a trial."
+                 " The default is 25%, or 5% with strict_conditions (docs/method.md#other-processes)"),
         Property("retries", Whole(0, 1000), CLIENT, default="0",
                  about="number of times that a binding or its driver may send a failed request again, the same for"
                  " all systems. For a load before runs the default is 15 (insert.retries), with 16 times the"

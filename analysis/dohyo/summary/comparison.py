@@ -46,8 +46,8 @@ def at_points(
     compared = list(filter(has, trials))
     for trial in compared:
         faults = (trial.conditions.faults, *(conditions.get("faults") for conditions in trial.by_phase.values()))
-        coordinates = ([trial.point[key]] if key in trial.point else of_all for key, of_all in values.items())
-        for point in product(*coordinates):
+        possible = ([trial.point[key]] if key in trial.point else of_all for key, of_all in values.items())
+        for point in product(*possible):
             points.setdefault((*point, *dict.fromkeys(filter(None, faults))), []).append(trial)
     if sum(map(len, points.values())) == len(compared):
         return list(points.values())

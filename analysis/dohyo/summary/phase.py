@@ -53,7 +53,7 @@ class Phase:
     """One run of a trial's phase, or the trial's load, over all clients.
 
     :ivar cpus: number of processors for each host on which it is known; only for runs that count and probes
-    :ivar strong: whether the servers promise that a read sees the last acknowledged write; only for runs that count
+    :ivar strong: whether the servers promise that a read sees the last acknowledged write; only for measured runs
     """
 
     def __init__(self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int) -> None:

@@ -157,9 +157,9 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     left, right = _by_place(before), _by_place(after)
     result = Changes(before.name, after.name, margin, force)
     common = [key for key in left if key in right]
-    for summary, chosen in ((before, left), (after, right)):
+    for summary, by_place in ((before, left), (after, right)):
         # Only trials that were started by hand may have the same system and point.
-        names = {trial.name for trial in chosen.values()}
+        names = {trial.name for trial in by_place.values()}
         why = "is not compared, as another trial has its system and point"
         result.problems.extend(f"{t.name} in {summary.name} {why}" for t in summary.compared if t.name not in names)
     # Without a common trial, the experiments are unrelated, and no trial counts as missing.

@@ -146,7 +146,7 @@ def _search(facts: TrialFolder) -> Search | None:
     runs = [phase for phase in facts.counted if phase.kind != LOAD]
     facts.probes = facts.phases_of(PROBE)
     facts.read_clients(facts.probes)
-    # Do not warn about missing samples: during the search, they are still on the hosts.
+    # Do not warn about missing samples: during the search, they may still be on the hosts.
     windows = [window for phase in facts.probes for window in phase.window]
     metrics = HostMetrics(facts.path / "hosts", windows, [], lambda _: None)
     for phase in facts.probes:
@@ -163,10 +163,15 @@ def disturbed(folder: Path) -> str:
     :param folder: folder of a trial in `raw/`, which may still be running
     """
     files = TrialFolder(folder, [])
-    files.read()
-    last = max((run.number or 0 for run in files.runs), default=0)
-    runs = [run for run in files.runs if run.number == last]
-    problems = [problem for run in runs for problem in validity.disturbing(files, run, files.shares)]
+    files.read_conditions()
+    # The trial waits, so leave out the load and the other repeats, which may have many clients and last for hours.
+    runs = files.phases_of(*files.settings.planned)
+    last = max((run.number or 0 for run in runs), default=0)
+    runs = [run for run in runs if run.number == last]
+    files.read_clients(runs)
+    windows = [window for run in runs for window in run.window]
+    shares = HostMetrics(folder / "hosts", windows, [], lambda _: None).shares
+    problems = [problem for run in runs for problem in validity.disturbing(files, run, shares)]
     return _first(problems) if problems else ""
 
 
@@ -240,7 +245,8 @@ def _probe(phase: Phase, facts: TrialFolder, shares: Sequence[Taken], settings: 
     target = knee.rounded(sum(rates)) if rates and not phase.missing and len(rates) == len(targets) else None
     # Records that are not found make a system faster, so they are a problem and not only a doubt.
     problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(phase))]
-    doubts = [*validity.run_problems(phase), *validity.disturbing(facts, phase, shares)]
+    # Others come first: they may be why the client was late, and they may end, so that the rate is tried again.
+    doubts = [*validity.disturbing(facts, phase, shares), *validity.run_problems(phase)]
     measured = rows(PROBE, [phase.run], phase.latencies)
     probe = Probe(phase.number or 0, target, probes.rate_of(measured), rows=measured)
     return probes.judged(settings, probe, problems, doubts)

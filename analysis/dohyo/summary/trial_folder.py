@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -73,7 +73,7 @@ class TrialFolder:
         :raises OSError: if one of the trial's folders cannot be read
         """
         self.changed = self._changed()
-        self.read_back, self.stated = self._read_back()
+        self.read_conditions()
         self.canary = canary.read(self._record("canary.json", records.CanaryFile))
         self.phases = self.phases_of()
         self.clients = self.read_clients(self.phases)
@@ -85,7 +85,9 @@ class TrialFolder:
         cpus = self.metrics.cpus()
         strong = str(self.stated.get("consistency", "")).startswith("strong")
         for phase in self.counted:
-            phase.cpus, phase.strong = cpus, strong
+            phase.cpus = cpus
+        for phase in self.measured:
+            phase.strong = strong
         runs = {window.key for window in windows}
         self.shares = [share for share in self.metrics.shares if (share.phase, share.run) in runs]
         self._check_samples()
@@ -151,8 +153,8 @@ class TrialFolder:
             self.warn(f"{self.path}/{problem}")
         return problems
 
-    def _read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
-        """Returns the content of conditions.json: a record of general facts, and the conditions by name."""
+    def read_conditions(self) -> None:
+        """Reads conditions.json: a record of general facts, and the conditions by name."""
         path = self.path / "conditions.json"
         warn = limited(path, self.warn)
         content = read_object(path, warn)
@@ -160,7 +162,8 @@ class TrialFolder:
         def complain(problem: str) -> None:
             warn(f"{path}: {problem}")
 
-        return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
+        self.read_back = records.decoded(content, records.ReadBack, complain)
+        self.stated = conditions.stated(content, complain)
 
     def phases_of(self, *names: str) -> list[Phase]:
         """Returns the runs of these phases. The results of their clients have not been read.

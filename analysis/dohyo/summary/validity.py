@@ -262,10 +262,16 @@ def disturbing(trial: TrialFolder, phase: Phase, shares: Sequence[Taken], part: 
 def set_aside_in_vain(trial: TrialFolder) -> Iterator[str]:
     """Finds repeats that were set aside although nothing disturbed them; perhaps only their rates were unwelcome."""
     runs = [run for run in trial.runs if run.set_aside is not None]
+    if not runs:
+        return
     windows = [window for run in runs for window in run.window]
-    shares = HostMetrics(trial.path / "hosts", windows, [], lambda _: None).shares if runs else []
-    disturbed = {run.number for run in runs if any(disturbing(trial, run, shares, _KNOWN_PART))}
-    yield from (f"{run.name}: was set aside, but nothing disturbed it" for run in runs if run.number not in disturbed)
+    metrics = HostMetrics(trial.path / "hosts", windows, [], lambda _: None)
+    disturbed = {run.number for run in runs if any(disturbing(trial, run, metrics.shares, _KNOWN_PART))}
+    for run in runs:
+        # The samples of observed hosts come last, and only they show that such a host shares the kernel of a client's.
+        is_known = "attached" not in trial.stated or not {*run.conducted.clients} & {*metrics.untold}
+        if run.number not in disturbed and is_known:
+            yield f"{run.name}: was set aside, but nothing disturbed it"
 
 
 def compacting(trial: TrialFolder) -> Iterator[str]:
@@ -283,6 +289,15 @@ def lost_before(trial: TrialFolder) -> Iterator[str]:
             for client in run.clients:
                 if client.report.accounting and (losses := accounting.losses(client.report.accounting)):
                     yield f"{run.name} on {client.host}: {losses}"
+
+
+def stale_before(trial: TrialFolder) -> Iterator[str]:
+    """Finds stale reads in repeats that were set aside, because other processes do not excuse them."""
+    for run in trial.runs:
+        if run.set_aside is not None:
+            yield from (
+                f"{run.name} on {client.host}: {why}" for client in run.clients if (why := stale_reads(run, client))
+            )
 
 
 def missing_runs(trial: TrialFolder) -> Iterator[str]:
@@ -488,7 +503,7 @@ CHECKS = (
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
           " were [read back](faults.md), with `verify=acknowledged`", of_client=lost_writes, of_trial=lost_before),
     Check("reads were stale although the servers' consistency is strong, with `verify=acknowledged`",
-          of_client=stale_reads),
+          of_client=stale_reads, of_trial=stale_before),
     Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or was not undone",
           of_run=other_faults),
     Check("[other processes](#other-processes), or the hypervisor, used the processors of a host of the trial",

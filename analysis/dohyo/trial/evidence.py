@@ -27,7 +27,7 @@ ASKED = (
     *("trial_system", "trial_dir", "trial_properties", "trial_conditions", "trial_threads", "trial_phases"),
     *("trial_load", "trial_precondition", "trial_repeats", "trial_settle", "trial_settle_flush", "trial_settle_cache"),
     *("trial_warmup", "trial_duration", "trial_search", "trial_client_heap", "trial_strict", "trial_max_other_cpu"),
-    *("trial_keep", "trial_canary", "trial_reuse"),
+    *("trial_keep", "trial_canary", "trial_reuse", "trial_discard"),
 )
 # Seconds after which a sampler ends by itself if no load or run begins. The second value is for hosts on which
 # nothing is deployed.

@@ -149,8 +149,11 @@ class Measuring:
         """
         values = self.values
         folders = [self.folder / f"{phase['name']}-{number}" for phase in values["trial_phases"]]
-        discarded = number <= int(values.get("trial_discard", 0))
+        discarded = number <= int(values["trial_discard"])
         if not folders or discarded or values["trial_turns"] or not self.may_be_disturbed:
+            return False
+        # A trial without an experiment may be measured where only Ansible is installed.
+        if not Path(str(values["dohyo_program"])).exists():
             return False
         for folder in folders:
             self.fetch(folder.name, self.folder)

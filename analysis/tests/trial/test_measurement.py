@@ -147,6 +147,11 @@ def test_repeats_that_cannot_be_disturbed_or_do_not_count_are_not_judged(
     assert "dohyo: disturbed" not in trial.run_all()
 
 
+def test_a_trial_where_only_ansible_is_installed_measures_no_repeat_again(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, trial_max_other_cpu="", dohyo_program=str(tmp_path / "nowhere/bin/dohyo"))
+    assert trial.run_all()[-1] == "node1: stats folder=cassandra/stats/run-1 within 900 s"
+
+
 def test_what_clients_wrote_comes_home_to_the_folder_of_the_trial(tmp_path: Path) -> None:
     trial = full(tmp_path)
     trial.run_all()

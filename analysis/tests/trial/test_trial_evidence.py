@@ -7,7 +7,7 @@ from support.trial_hosts import fake_trial
 
 
 def test_the_folder_is_marked_and_emptied_before_anything_is_written(tmp_path: Path) -> None:
-    trial = fake_trial(tmp_path, trial_phases=[{"name": "max"}, {"name": "own"}])
+    trial = fake_trial(tmp_path, trial_phases=[{"name": "max"}, {"name": "own"}], trial_discard=1)
     evidence = trial.real().evidence
     evidence.begin("cassandra")
     mark, clear = (call.arguments for call in trial.calls)
@@ -23,6 +23,7 @@ def test_the_folder_is_marked_and_emptied_before_anything_is_written(tmp_path: P
     assert evidence.is_ours
     assert trial.json("state.json") == {"status": "running", "reason": None}
     assert trial.json("trial.json")["trial_phases"] == [{"name": "max"}, {"name": "own"}]
+    assert trial.json("trial.json")["trial_discard"] == 1
 
 
 def test_what_figures_and_logs_mean_is_kept_with_them(tmp_path: Path) -> None:

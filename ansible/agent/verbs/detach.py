@@ -19,7 +19,7 @@ def answer(home, roles, host):
     :returns: ``left``, one line for each script that failed, with the command to repeat; empty if all scripts succeeded.
         ``kept``, one sentence for each system that keeps something nevertheless
     """
-    failures, remains, around = [], [], os.path.join(home, "attached")
+    failures, remarks, around = [], [], os.path.join(home, "attached")
     for role in roles:
         folder = os.path.join(around, role)
         script = os.path.join(folder, "remove")
@@ -32,10 +32,10 @@ def answer(home, roles, host):
             failures.append(f"{error} on {host}; the trial's objects are still there. Remove them with: sh {shlex.quote(script)}")
             continue
         with contextlib.suppress(ValueError, LookupError, TypeError):  # no place was created
-            remains += [f"{role} keeps {text}"] if (text := json.loads(output)["left"]) else []
+            remarks += [f"{role} keeps {text}"] if (text := json.loads(output)["left"]) else []
         for name in ("connection.properties", "made", "remove"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
         with contextlib.suppress(OSError):  # the folder may contain other files
             os.rmdir(folder)
-    return {"left": "\n".join(failures), "kept": remains}
+    return {"left": "\n".join(failures), "kept": remarks}

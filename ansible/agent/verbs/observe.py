@@ -46,9 +46,7 @@ def begin(folder, seconds, controller):
         proc.write(os.path.join(folder, f"{name}.py"), importlib.util.find_spec(name).loader.get_source(name))
     command = [sys.executable, "-B", os.path.join(folder, "sampler.py"), str(seconds), controller, "localhost"]
     with open(os.path.join(folder, SAMPLES), "wb") as samples, open(os.path.join(folder, "sampler.log"), "wb") as log:
-        sampler = subprocess.Popen(
-            [*AS_SOON_AS_ASKED, *command], stdin=subprocess.PIPE, stdout=samples, stderr=log, start_new_session=True
-        )
+        sampler = subprocess.Popen([*AS_SOON_AS_ASKED, *command], stdin=subprocess.PIPE, stdout=samples, stderr=log, start_new_session=True)
     with sampler.stdin as begins:
         proc.write_pid(os.path.join(folder, "pid"), sampler.pid)
         begins.write(b"begin\n")
