@@ -24,6 +24,7 @@ LONGEST_START = 30  # maximum seconds for a supervisor to start its process
 LONGEST_KILL = 10  # maximum seconds for the kernel to end a killed process
 LONGEST_EXIT = 30  # maximum seconds for a supervisor to write the exit code; a busy machine or SIGSTOP may delay it
 REST = 0.2  # maximum seconds between two checks
+MARKED = 2.0  # seconds that a process on a busy host may take until its new program shows the mark
 TERM, KILL, STOP_SIGNAL = 15, 9, 19  # numbers instead of the module `signal`, whose import would double the time of a call
 RUNS, ENDED, NOT_STARTED = 0, 3, 4  # exit codes of the verb `status`
 FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z.]+\.[A-Za-z]*(?:Exception|Error))"
@@ -104,7 +105,7 @@ class Processes:
         """Returns whether a process has the mark of NAME. Waits for it, because bash changes its environment while it starts."""
         mark = self.mark(name).encode()
         try:
-            return proc.waited(lambda: mark in proc.environment(pid).split(b"\0"), proc.EXEC)
+            return proc.waited(lambda: mark in proc.environment(pid).split(b"\0"), MARKED)
         except OSError:
             return False
 
