@@ -278,7 +278,7 @@ def test_points_do_not_depend_on_systems_without_numbers(tmp_path: Path) -> None
     rates = {("cassandra", "async"): 1000, ("scylla", "async"): 1, ("cassandra", "unlogged"): 2500}
     rates |= {("scylla", "unlogged"): 1, ("hbase", ""): 2000}
     for number, ((system, mode), rate) in enumerate(rates.items(), start=1):
-        folder = trial(tmp_path, number, system, repeats=1, **({"trial_point": {"mode": mode}} if mode else {}))
+        folder = trial(tmp_path, number, system, repeats=1, trial_point={"mode": mode} if mode else {})
         reads(folder / "run-1/node1", [rate] * 20)
         if system == "scylla":
             edit_json(folder / "run-1/node1/client.json", exit=5, valid=False)

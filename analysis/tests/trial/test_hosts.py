@@ -75,7 +75,8 @@ def test_disks_that_are_missing_or_not_mounted_are_not_measured(
         **dict.fromkeys(("_host_queue", "_host_kept", "host_open_files", "host_processes"), ""),
         "_host_root_needed": True, "host_tuning": False, "dohyo_playbook": "ansible-playbook",
     }  # fmt: skip
-    trial = fake_trial(tmp_path, 2, **({"attached": {"cassandra": "elsewhere"}} if attached else {}), **settings)
+    settings |= {"attached": {"cassandra": "elsewhere"}} if attached else {}
+    trial = fake_trial(tmp_path, 2, **settings)
     trial.answers |= {
         "host_devices": {"devices": [], "volumes": []},
         ("node2", "host_devices"): disks,
