@@ -234,6 +234,6 @@ def test_the_documentation_has_the_rule_of_the_code() -> None:
     assert f"beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}" in text
     assert f"more than {DRIFT:.0%}".replace("%", " %") in text
     assert f"a factor of {UNSTEADY:g}" in text
-    assert f"who took {100 * NOTED:.0f} % or more" in text
+    assert f"that took {100 * NOTED:.0f} % or more" in text
     assert f"less than {SMALL_DATA_BYTES / 10**9:g} GB" in text
     assert all(f"`{figure}`" in text for figure in trust.COMPUTING)
