@@ -102,10 +102,10 @@ class Processes:
         return process[0] if process and proc.is_alive(*process) and self._has_mark(process[0], name) else None
 
     def _has_mark(self, pid, name):
-        """Returns whether a process has the mark of NAME. Waits for it, because bash changes its environment while it starts."""
+        """Returns whether a process has the mark of NAME. Waits for it, because it is hidden while the process replaces its program."""
         mark = self.mark(name).encode()
         try:
-            return proc.waited(lambda: mark in proc.environment(pid).split(b"\0"), MARKED)
+            return proc.waited(lambda: mark in proc.read(f"/proc/{pid}/environ").split(b"\0"), MARKED)
         except OSError:
             return False
 

@@ -110,6 +110,10 @@ class Material:
         """Returns the system with its round, which names a line in charts without runs."""
         return f"{self.named(trial)} round {trial.round}" if trial.round else self.named(trial)
 
+    def series_at(self, trial: Trial) -> str:
+        """Returns the system with its round and its point."""
+        return f"{self.series(trial)} {self.point(trial)}".rstrip()
+
     def part(self, phase: str, trial: Trial) -> str:
         """Returns the name of a chart's part: a phase at a trial's point, such as "load · threads=8"."""
         name = {RUN: "measured run", LOAD: "load"}.get(phase, phase)

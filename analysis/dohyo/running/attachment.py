@@ -20,7 +20,7 @@ from dohyo.figures import counted, size
 from dohyo.planning import plan
 from dohyo.running.experiment import only_one, read_json
 from dohyo.scenario import properties
-from dohyo.scenario.phases import INSERT, MOST_AGAIN
+from dohyo.scenario.phases import INSERT, most_again
 from dohyo.scenario.scenario import MATRIX, Scenario
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.signals import Signals
@@ -298,7 +298,7 @@ def _written(point: Scenario) -> float | None:
     """Returns the maximum size of the records that a trial inserts, in bytes without copies; None if unlimited."""
     total = float(point.data_bytes)
     # A repeat that others disturb is measured again.
-    repeats = point.repeats + (0 if point["max.other.cpu"] == "100%" else MOST_AGAIN)
+    repeats = point.repeats + most_again(point["max.other.cpu"])
     for name in point.phases:
         phase = point.of(name)
         if float(phase["insertproportion"]) == 0:

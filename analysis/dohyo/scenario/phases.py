@@ -61,6 +61,14 @@ _STEPS = (
 )  # fmt: skip
 
 
+def most_again(most_other_cpu: str) -> int:
+    """Returns the maximum number of repeats of a trial that are measured again.
+
+    :param most_other_cpu: value of `max.other.cpu`; with 100 %, nothing counts as disturbed
+    """
+    return 0 if most_other_cpu == "100%" else MOST_AGAIN
+
+
 def split(text: str) -> list[str]:
     """Returns the runs in a value of the property ``phases``, in order, without the load."""
     names = [name.strip() for name in text.split(",")]

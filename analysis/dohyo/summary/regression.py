@@ -161,7 +161,8 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
         # Only trials that were started by hand may have the same system and point.
         names = {trial.name for trial in by_place.values()}
         why = "is not compared, as another trial has its system and point"
-        result.problems.extend(f"{t.name} in {summary.name} {why}" for t in summary.compared if t.name not in names)
+        others = [trial.name for trial in summary.compared if trial.name not in names]
+        result.problems.extend(f"{name} in {summary.name} {why}" for name in others)
     # Without a common trial, the experiments are unrelated, and no trial counts as missing.
     missing = result.problems if common else result.single
     missing.extend(f"{trial.place} is only in {before.name}" for key, trial in left.items() if key not in right)

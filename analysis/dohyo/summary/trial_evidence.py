@@ -15,7 +15,7 @@ from dohyo.evidence.conductor_records import nodes
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.healing import HealingLogs
-from dohyo.evidence.host_metrics import HostMetrics, Taken
+from dohyo.evidence.host_metrics import Taken
 from dohyo.evidence.rows import Run, rows
 from dohyo.metrics import Row
 from dohyo.operations import OVERALL, is_call, is_failure
@@ -146,9 +146,7 @@ def _search(facts: TrialFolder) -> Search | None:
     runs = [phase for phase in facts.counted if phase.kind != LOAD]
     facts.probes = facts.phases_of(PROBE)
     facts.read_clients(facts.probes)
-    # Do not warn about missing samples: during the search, they may still be on the hosts.
-    windows = [window for phase in facts.probes for window in phase.window]
-    metrics = HostMetrics(facts.path / "hosts", windows, [], lambda _: None)
+    metrics = facts.metrics_of(facts.probes)
     for phase in facts.probes:
         phase.cpus = metrics.cpus()
     closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
@@ -169,8 +167,7 @@ def disturbed(folder: Path) -> str:
     last = max((run.number or 0 for run in runs), default=0)
     runs = [run for run in runs if run.number == last]
     files.read_clients(runs)
-    windows = [window for run in runs for window in run.window]
-    shares = HostMetrics(folder / "hosts", windows, [], lambda _: None).shares
+    shares = files.metrics_of(runs).shares
     problems = [problem for run in runs for problem in validity.disturbing(files, run, shares)]
     return _first(problems) if problems else ""
 

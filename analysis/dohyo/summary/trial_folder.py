@@ -197,6 +197,14 @@ class TrialFolder:
         hosts = {host for phase in self.phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
         return HostMetrics(self.path / "hosts", windows, sorted(hosts), self.warn)
 
+    def metrics_of(self, phases: Sequence[Phase]) -> HostMetrics:
+        """Returns the hosts' resource use in other runs.
+
+        It gives no warnings, because during a trial the samples may still be on the hosts.
+        """
+        windows = [window for phase in phases for window in phase.window]
+        return HostMetrics(self.path / "hosts", windows, [], lambda _: None)
+
     def _check_samples(self) -> None:
         """Warns about hosts whose samples cover less than half of the measured windows."""
         measured = sum(phase.run.seconds or 0.0 for phase in self.counted if phase.window)

@@ -17,7 +17,7 @@ from typing import Any
 from dohyo.evidence import accounting, fault_costs, row_count
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.events import when
-from dohyo.evidence.host_metrics import SATURATED, HostMetrics, Taken
+from dohyo.evidence.host_metrics import SATURATED, Taken
 from dohyo.evidence.records import ExperimentFacts, PlannedFacts, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.servers import Window
@@ -264,8 +264,7 @@ def set_aside_in_vain(trial: TrialFolder) -> Iterator[str]:
     runs = [run for run in trial.runs if run.set_aside is not None]
     if not runs:
         return
-    windows = [window for run in runs for window in run.window]
-    metrics = HostMetrics(trial.path / "hosts", windows, [], lambda _: None)
+    metrics = trial.metrics_of(runs)
     disturbed = {run.number for run in runs if any(disturbing(trial, run, metrics.shares, _KNOWN_PART))}
     for run in runs:
         # The samples of observed hosts come last, and only they show that such a host shares the kernel of a client's.

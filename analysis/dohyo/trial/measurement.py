@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dohyo.scenario import faults
-from dohyo.scenario.phases import MOST_AGAIN
+from dohyo.scenario.phases import MOST_AGAIN, most_again
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial import clients
@@ -94,7 +94,7 @@ class Measuring:
         A repeat that was disturbed does not count, and is measured again at once.
         """
         phases = self.values["trial_phases"]
-        number, last, again = 0, int(self.values["trial_repeats"]), MOST_AGAIN
+        number, last, again = 0, int(self.values["trial_repeats"]), self.most_again
         while number < last:
             number += 1
             for phase in phases:
@@ -138,9 +138,9 @@ class Measuring:
         self.servers.keep_stats(f"stats/{folder}")
 
     @property
-    def may_be_disturbed(self) -> bool:
-        """Whether the scenario limits the processor time of others."""
-        return bool(self.values["trial_max_other_cpu"] != "100%")
+    def most_again(self) -> int:
+        """Maximum number of repeats that are measured again; 0 if the scenario does not limit others."""
+        return most_again(self.values["trial_max_other_cpu"])
 
     def is_set_aside(self, number: int) -> bool:
         """Returns whether others disturbed a repeat, and if so, records in the evidence that it does not count.
@@ -150,7 +150,7 @@ class Measuring:
         values = self.values
         folders = [self.folder / f"{phase['name']}-{number}" for phase in values["trial_phases"]]
         discarded = number <= int(values["trial_discard"])
-        if not folders or discarded or values["trial_turns"] or not self.may_be_disturbed:
+        if not folders or discarded or values["trial_turns"]:
             return False
         # A trial without an experiment may be measured where only Ansible is installed.
         if not Path(str(values["dohyo_program"])).exists():
@@ -169,7 +169,7 @@ class Measuring:
         search, base = self.values["trial_search"], self.values["trial_phases"][0]
         for number in range(1, int(search["probes"]) + MOST_AGAIN + 1):
             self.fetch("" if number == 1 else f"probe-{number - 1}", self.folder)
-            if self.may_be_disturbed:
+            if self.most_again:
                 self.fetch("hosts", self.folder, [*self.world.hosts])
             target = json.loads(self.world.ask_dohyo("next-probe", self.folder))["target"]
             if target is None:

@@ -43,10 +43,7 @@ def chart(material: Material) -> Chart | None:
         if rows:
             name = drawn.add(rows)
             drawn.tables[f"{name}-bounds"] = table(lines)
-            says = "; ".join(
-                f"{f'{material.series(trial)} {material.point(trial)}'.rstrip()}: {search.conclusion}"
-                for trial, search in bounded
-            )
+            says = "; ".join(f"{material.series_at(trial)}: {search.conclusion}" for trial, search in bounded)
             drawn.panels.append(_panel(material, subject, name, rows, [limit for _, limit in limits], says))
     return drawn if drawn.panels else replace(drawn, missing="No search has a valid probe.")
 

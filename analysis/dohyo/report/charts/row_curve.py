@@ -37,7 +37,7 @@ def chart(material: Material) -> Chart:
             for second, count in points
         ]
         if trial.load.slowdown is not None:
-            slowdowns[f"{name} {material.point(trial)}".rstrip()] = trial.load.slowdown
+            slowdowns[material.series_at(trial)] = trial.load.slowdown
     ratios = "; ".join(f"{name} {value:.2f}" for name, value in slowdowns.items())
     slow = f" Time for the last tenth of the rows, divided by that for the first: {ratios}." if ratios else ""
     panel = Panel("", _spec(material), "rows", f"Rows inserted against seconds elapsed.{slow}")
